@@ -1,0 +1,239 @@
+# forerun: `make help` lists the targets.
+#
+# Objects take their instruction-set flags from the file's suffix alone (FLAGS_avx2, ...). One build folder per
+# configuration: build/ native, build/<name>/ for arm64 and for sanitizers; changed flags rebuild what they touch.
+
+.DEFAULT_GOAL := all
+SHELL := /bin/bash
+
+ifeq ($(origin CC),default)
+  CC := gcc
+endif
+HOST := $(shell uname -m)
+ARCH ?= $(HOST)
+BUILD ?= build
+OPT ?= -O2
+SANITIZE ?=
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+ifeq ($(MAKELEVEL),0)
+  MAKEFLAGS += -j$(JOBS) --no-print-directory
+endif
+# What runs a program of this build: nothing, or qemu-aarch64-static, or valgrind.
+RUN ?=
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+INCLUDE := -Iinclude -I. -D_GNU_SOURCE
+# After the user's CFLAGS: one answer needs every rounding to be written down in the source.
+NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
+  -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
+COMPILE = $(CC) -std=c11 $(OPT) -g $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread $(NUMERIC) -MMD -MP
+LINK = $(CC) $(SANITIZE) $(LDFLAGS) -pthread
+
+FLAGS_scalar :=
+FLAGS_avx2 := -mavx2 -mfma -mf16c
+FLAGS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
+FLAGS_neon :=
+ALL_LEVELS := scalar avx2 avx512 neon
+
+ifeq ($(ARCH),x86_64)
+  LEVELS := scalar avx2 avx512
+  MACHINE := x86
+else ifeq ($(ARCH),aarch64)
+  LEVELS := scalar neon
+  MACHINE := aarch64
+else
+  $(error forerun runs on x86_64 and aarch64, not on $(ARCH))
+endif
+
+# hwloc and libnuma of another architecture are not asked for.
+ifeq ($(ARCH),$(HOST))
+  TOPOLOGY ?= hwloc
+else
+  TOPOLOGY ?= plain
+endif
+LIBS_hwloc := -lhwloc -lnuma
+LIBS := -ljansson -lpcre2-8 -lutf8proc $(LIBS_$(TOPOLOGY)) -lm
+CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
+CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
+
+# ---------------------------------------------------------------------------------------------- what is built from what
+
+# Kernels: every file of a level this architecture has; scalar twice on x86, plain and with fused multiply-add.
+KERNEL_SOURCES := $(foreach l,$(LEVELS),$(wildcard kernels/*_$(l).c))
+KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
+ifeq ($(ARCH),x86_64)
+  KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
+endif
+ENGINE_SOURCES := $(wildcard formats/*.c quant/*.c kernels/*_$(MACHINE).c src/topology_$(TOPOLOGY).c) \
+  $(filter-out $(ALL_LEVELS:%=kernels/%_%.c) $(foreach l,$(ALL_LEVELS) x86 aarch64,$(wildcard kernels/*_$(l).c)), \
+    $(wildcard kernels/*.c)) \
+  $(filter-out src/topology_%.c,$(wildcard src/*.c))
+OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
+TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
+
+LIBRARY := $(BUILD)/libforerun.a
+COMMAND := $(BUILD)/forerun
+
+# One Check suite a file: tests/test_NAME.c -> build/tests/test_NAME. tests/check_NAME.c are programs of their own;
+# the other C files there help every one of them. test_topology_NAME.c belongs to that topology.
+test_sources = $(filter-out tests/test_topology_%,$(wildcard tests/test_*.c tests/check_*.c)) \
+  $(wildcard tests/test_topology_$(1).c)
+TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
+TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
+TEST_SCRIPTS := $(wildcard tests/*.sh)
+BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
+FUZZ_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+
+.PHONY: all
+all: $(COMMAND) $(LIBRARY) ## build/forerun and build/libforerun.a
+
+.PHONY: programs
+programs: all $(TEST_PROGRAMS) $(BENCH_PROGRAMS)
+
+# One short line a step; V=1 shows the commands.
+QUIET := $(if $(V),,@)
+SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
+
+suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call SAY,CC,$@)
+	$(QUIET)$(COMPILE) $(FLAGS_$(call suffix_of,$<)) -c $< -o $@
+
+$(BUILD)/%_scalar_fma.o: %_scalar.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call SAY,CC,$@)
+	$(QUIET)$(COMPILE) -mfma -DFR_SCALAR_FMA -c $< -o $@
+
+# Holds the compile command; its time changes only when the command does.
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@echo '$(COMPILE) $(LINK)' | cmp -s - $@ || echo '$(COMPILE) $(LINK)' > $@
+
+.PHONY: force
+force:
+
+$(LIBRARY): $(OBJECTS)
+	$(call SAY,AR,$@)
+	@rm -f $@
+	$(QUIET)$(AR) rcs $@ $(OBJECTS)
+
+$(COMMAND): $(TOOL_OBJECTS) $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+
+$(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(CHECK_LIBS) $(LIBS) -o $@
+
+$(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(if $(shell grep -l cblas.h $*.c),-lopenblas) $(LIBS) -o $@
+
+$(FUZZ_PROGRAMS): %: %.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+
+-include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) \
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(FUZZ_PROGRAMS)))
+.SECONDARY:
+
+# --------------------------------------------------------------------------------------------------- what users ask for
+
+.PHONY: help
+help: ## these lines
+	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
+
+DEMO := tools/demo
+.PHONY: demo
+demo: ## set-up, build, and the demo model writes text with its drafter; accepted drafts in colour
+	@tools/setup build
+	@$(MAKE) all
+	$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -n 200 --color --stats \
+	  -f $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
+
+# ---------------------------------------------------------------------------------------------------------------- tests
+
+# A suite is its name and its command: tests/run starts several at once, and those that measure time alone at the end.
+TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(TEST_PROGRAMS)
+TIMED := $(filter %_speed %_speed.sh,$(TESTS))
+suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
+RUN_TESTS = BUILD=$(BUILD) JOBS=$(JOBS) tests/run $(call suites,$(filter-out $(TIMED),$(TESTS)))
+RUN_TIMED = $(if $(SANITIZE),,-- $(call suites,$(TIMED)))
+
+QEMU := qemu-aarch64-static
+ARM64_BUILD := $(BUILD)/arm64
+ARM64_MAKE = $(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= \
+  LDFLAGS=-static
+ifneq ($(HOST),aarch64)
+  NEON := neon
+  NEON_SUITES := $(foreach t,$(basename $(call test_sources,plain)), \
+    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t')
+endif
+
+.PHONY: check
+check: ## set-up, then everything that must hold: source rules, every test, NEON under an emulator
+	@tools/setup check
+	@$(MAKE) programs tidy $(NEON)
+	@$(RUN_TESTS) $(NEON_SUITES) $(RUN_TIMED)
+
+.PHONY: check-all
+check-all: ## check with the full products, sanitizers, valgrind and fuzzing (hours)
+	@FULL=1 $(MAKE) check
+	@FULL=1 $(MAKE) -j1 asan ubsan tsan valgrind fuzz
+
+.PHONY: test
+test: programs ## every test of this build: no set-up, no source rules, no NEON
+	@$(RUN_TESTS) $(RUN_TIMED)
+
+.PHONY: tidy
+tidy: $(LIBRARY) ## the source rules: what files may say, include, call and export
+	@BUILD=$(BUILD) CC='$(CC)' tests/source_rules
+
+.PHONY: neon
+neon: ## the AArch64 build, in build/arm64
+	@$(ARM64_MAKE) programs
+
+SANITIZE_asan := -fsanitize=address -fno-omit-frame-pointer
+SANITIZE_ubsan := -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all
+SANITIZE_tsan := -fsanitize=thread
+.PHONY: asan ubsan tsan
+asan ubsan tsan: ## every test under that sanitizer
+	@$(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_MULTIPLIER=20
+
+.PHONY: valgrind
+valgrind: programs ## every test program under valgrind
+	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= TIMED= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
+
+.PHONY: bench
+bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
+	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
+
+# -------------------------------------------------------------------------------------------------------------- install
+
+TO = $(DESTDIR)$(PREFIX)
+VERSION = $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
+
+.PHONY: install
+install: all ## to PREFIX (/usr/local) under DESTDIR: command, library, header, pkg-config file, man page
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
+	install -Dm755 $(COMMAND) $(TO)/bin/forerun
+	install -Dm644 $(LIBRARY) $(TO)/lib/libforerun.a
+	install -Dm644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig/forerun.pc
+	install -Dm644 include/forerun.h $(TO)/include/forerun.h
+	install -Dm644 tools/forerun.1 $(TO)/share/man/man1/forerun.1
+
+.PHONY: uninstall
+uninstall: ## removes what install put there
+	rm -f $(addprefix $(TO)/,bin/forerun lib/libforerun.a lib/pkgconfig/forerun.pc include/forerun.h) \
+	  $(TO)/share/man/man1/forerun.1
+
+.PHONY: format
+format: ## clang-format over the C sources
+	clang-format -i $(wildcard $(addsuffix /*.[ch],include formats quant kernels src tools tests tests/fuzz bench))
+
+.PHONY: clean
+clean: ## removes the build folder
+	rm -rf $(BUILD)

@@ -1,0 +1,314 @@
+/* The float path against this machine's limits, in one run: decode bandwidth, the price of verifying rows, the
+ * centroid head, and what speculation gains where weights come from memory and where they lie in the cache.
+ *
+ * In: nothing (it writes about 1.2 GB of random weights to build/bench on its first run). Out: markdown on standard
+ * output; each line has the figure, the target and what it was divided by. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/limits.h"
+#include "bench/synth.h"
+#include "forerun_lab.h"
+#include "src/session.h"
+
+#define FOLDER "build/bench"
+#define MAX_ROWS 8
+#define PAIRS 15
+#define DEMO_IDS 400
+#define DEMO_PROMPTS 4
+#define BIG_IDS 120
+#define CONTEXT 128 /* positions before the timed rows */
+
+/* About 1 GB of BF16: a cut of the published dense shapes. */
+static const fr_synth_target big = {.vocab = 16384, .hidden = 1536, .layers = 14, .heads = 8, .kv_heads = 2,
+                                    .head_dim = 256, .global_head_dim = 512, .ffn = 6144, .window = 512, .full_every = 6};
+static const fr_synth_assistant big_assistant = {.hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128,
+                                                 .top = 32};
+
+/* E2B's vocabulary and widths, with just the layers whose KV the assistant reads. */
+static const fr_synth_target e2b = {.vocab = 262144, .hidden = 1536, .layers = 2, .heads = 8, .kv_heads = 1,
+                                    .head_dim = 256, .global_head_dim = 512, .ffn = 512, .window = 512, .full_every = 2};
+static const fr_synth_assistant e2b_assistant = {.hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 2048,
+                                                 .top = 32};
+
+static void require(fr_status status) {
+    if (status == FR_OK) return;
+    fprintf(stderr, "bench: %s\n", fr_last_error());
+    exit(1);
+}
+
+static void write_models(void) {
+    fr_synth_assistant plain = e2b_assistant;
+    plain.plain = true;
+    mkdir("build", 0777);
+    mkdir(FOLDER, 0777);
+    if (access(FOLDER "/done", F_OK) == 0) return;
+    fprintf(stderr, "writing random weights to " FOLDER "\n");
+    bool good = fr_synth_write_target(FOLDER "/target", &big) &&
+                fr_synth_write_assistant(FOLDER "/assistant", &big_assistant, &big) &&
+                fr_synth_write_target(FOLDER "/e2b", &e2b) &&
+                fr_synth_write_assistant(FOLDER "/e2b-assistant", &e2b_assistant, &e2b) &&
+                fr_synth_write_assistant(FOLDER "/e2b-plain", &plain, &e2b);
+    FILE *done = good ? fopen(FOLDER "/done", "w") : NULL;
+    if (!done) exit(1);
+    fclose(done);
+}
+
+/* --------------------------------------------------------------------------------------------------------- a session */
+
+typedef struct engine {
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_options *options;
+} engine;
+
+static engine open_engine(const char *target, const char *assistant) {
+    engine e = {.options = fr_options_new()};
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(e.options, FR_OPT_CONTEXT, 1024));
+    require(fr_model_open(target, e.options, &e.model));
+    require(fr_drafter_open(assistant, e.model, e.options, &e.drafter));
+    return e;
+}
+
+static void close_engine(engine *e) {
+    fr_drafter_close(e->drafter);
+    fr_model_close(e->model);
+    fr_options_free(e->options);
+}
+
+static fr_session *open_session(const engine *e, bool draft, int depth) {
+    fr_session *session;
+    require(fr_options_set(e->options, FR_OPT_DRAFT_MAX, depth));
+    require(fr_session_open(e->model, draft ? e->drafter : NULL, e->options, &session));
+    return session;
+}
+
+/* A prompt that differs from number to number. */
+static void make_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number) {
+    for (size_t i = 0; i < count; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->vocab);
+}
+
+static void generate(fr_session *session, int32_t *ids, size_t count) {
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+}
+
+/* ------------------------------------------------------------------------------------------- T(K), and the draft step */
+
+/* Seconds of a forward of `rows` rows with all their logits, at the session's frontier. */
+static double time_forward(fr_session *s, size_t rows) {
+    fr_forward f = {.model = s->model, .pass = s->pass, .kv = &s->kv, .ids = s->ids, .rows = rows,
+                    .position = (int64_t)s->kv.length, .hidden = s->hidden, .head_rows = rows, .logits = s->logits,
+                    .best = s->best};
+    double start = fr_clock();
+    fr_forward_run(s->pool, &f);
+    return fr_clock() - start;
+}
+
+/* Medians of T(1..MAX_ROWS), row counts taken in turn so that drift hits all alike. */
+static void time_rows(fr_session *session, double *medians) {
+    static double seconds[MAX_ROWS + 1][PAIRS];
+    for (size_t rows = 1; rows <= MAX_ROWS; rows++) time_forward(session, rows);
+    for (size_t pair = 0; pair < PAIRS; pair++)
+        for (size_t rows = 1; rows <= MAX_ROWS; rows++) seconds[rows][pair] = time_forward(session, rows);
+    for (size_t rows = 1; rows <= MAX_ROWS; rows++) medians[rows] = fr_bench_median(seconds[rows], PAIRS);
+}
+
+static fr_status ignore_logits(void *context, const float *logits, size_t rows, size_t vocab) {
+    (void)context;
+    (void)logits;
+    (void)rows;
+    (void)vocab;
+    return FR_OK;
+}
+
+/* Seconds of one chained draft step: rounds of 15 and of 5 steps, their difference over 10. */
+static double time_draft_step(fr_session *s) {
+    double seconds[2][PAIRS], medians[2];
+    int32_t drafts[FR_STEP_MAX];
+    size_t proposed;
+    int32_t ids[CONTEXT];
+    make_prompt(s->model, ids, CONTEXT, 0);
+    require(fr_session_draft_logits(s, ids, CONTEXT, 1, ignore_logits, NULL)); /* leaves the timeline ready to draft */
+    fr_draft_view view = {.ids = s->ids, .length = s->length, .kv = &s->kv, .pool = s->pool,
+                          .hidden = s->hidden + s->hidden_row * s->model->hidden};
+    for (int pair = -1; pair < PAIRS; pair++)
+        for (int which = 0; which < 2; which++) {
+            double start = fr_clock();
+            require(s->draft->method->propose(s->draft, &view, which ? 15 : 5, drafts, &proposed, NULL));
+            if (pair >= 0) seconds[which][pair] = fr_clock() - start;
+        }
+    for (int which = 0; which < 2; which++) medians[which] = fr_bench_median(seconds[which], PAIRS);
+    return (medians[1] - medians[0]) / 10;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- speculation */
+
+/* How far drafts of the demo are right: at[d] of the rounds that reached depth d accepted it. */
+typedef struct rates {
+    double at[FR_STEP_MAX];
+    uint64_t random;
+} rates;
+
+static bool accept_at_rate(void *context, size_t round, size_t depth) {
+    rates *r = context;
+    (void)round;
+    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(r->random >> 11) * 0x1p-53 < r->at[depth];
+}
+
+/* Tokens per second after the first token; tokens per target call if wanted. */
+static double tokens_per_second(const fr_session *s, double *tokens_a_call) {
+    double made = fr_session_stat(s, FR_STAT_GENERATED_TOKENS) - 1;
+    if (tokens_a_call) *tokens_a_call = made / fr_session_stat(s, FR_STAT_TARGET_CALLS);
+    return made / fr_session_stat(s, FR_STAT_DECODE_SECONDS);
+}
+
+/* The demo: same ids with and without drafts, speed of each depth against none pair by pair. */
+static void bench_demo(rates *measured) {
+    engine e = open_engine("tools/demo/target", "tools/demo/assistant");
+    int32_t *plain = malloc(DEMO_IDS * sizeof *plain), *text = malloc(DEMO_IDS * sizeof *text);
+    size_t reached[FR_STEP_MAX] = {0}, stood[FR_STEP_MAX] = {0};
+    double best = 0;
+    printf("\n## The demo model (it lies in the cache)\n\n| drafts | ids | tokens a call | tokens/s over none |\n"
+           "| --- | --- | --- | --- |\n");
+    for (int depth = 1; depth <= 3; depth++) {
+        double ratios[PAIRS], calls = 0, made = 0;
+        bool same = true;
+        fr_session *none = open_session(&e, false, 0), *drafting = open_session(&e, true, depth);
+        for (int pair = 0; pair < PAIRS; pair++) {
+            char path[64];
+            int32_t *prompt = NULL;
+            size_t count = 0, length;
+            snprintf(path, sizeof path, "tools/demo/prompts/%d.txt", pair % DEMO_PROMPTS + 1);
+            FILE *file = fopen(path, "r");
+            char line[2048];
+            length = file ? fread(line, 1, sizeof line, file) : 0;
+            if (file) fclose(file);
+            require(fr_tokenize(fr_model_tokenizer(e.model), line, length, true, &prompt, &count));
+            fr_session_reset(none);
+            fr_session_reset(drafting);
+            require(fr_session_prompt(none, prompt, count));
+            generate(none, plain, DEMO_IDS);
+            require(fr_session_prompt(drafting, prompt, count));
+            generate(drafting, text, DEMO_IDS);
+            same = same && memcmp(plain, text, DEMO_IDS * sizeof *text) == 0;
+            ratios[pair] = tokens_per_second(drafting, NULL) / tokens_per_second(none, NULL);
+            calls += fr_session_stat(drafting, FR_STAT_TARGET_CALLS);
+            made += DEMO_IDS - 1;
+            const uint8_t *lengths;
+            size_t rounds = fr_session_accepted_lengths(drafting, &lengths);
+            for (size_t r = 0; depth == 3 && r < rounds; r++)
+                for (size_t d = 0; d < 3 && d <= lengths[r]; d++) {
+                    reached[d]++;
+                    stood[d] += lengths[r] > d;
+                }
+            fr_free(prompt);
+        }
+        double ratio = fr_bench_median(ratios, PAIRS);
+        best = ratio > best ? ratio : best;
+        printf("| %d | %s | %.2f%s | %.2f |\n", depth, same ? "same" : "**differ**", made / calls,
+               depth == 3 ? " (target 2.2)" : "", ratio);
+        fr_session_close(none);
+        fr_session_close(drafting);
+    }
+    for (size_t d = 0; d < FR_STEP_MAX; d++) measured->at[d] = reached[d] ? (double)stood[d] / (double)reached[d] : 0.5;
+    printf("\nBest depth over none: %.2f (target 1.00). Acceptance by depth: %.2f %.2f %.2f.\n", best, measured->at[0],
+           measured->at[1], measured->at[2]);
+    free(plain);
+    free(text);
+    close_engine(&e);
+}
+
+/* Tokens per second of none and of scripted drafts at the demo's rates, against what T(K) and the draft step allow. */
+static void bench_speculation(const engine *e, const rates *measured, const double *t, double draft_step) {
+    int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
+    make_prompt(e->model, script, CONTEXT, 0);
+    printf("\n## Speculation on the 1 GB model, drafts accepted at the demo's rates\n\n"
+           "| drafts | ids | tokens a call | tokens/s over none | of what T(K+1) and the draft step allow |\n"
+           "| --- | --- | --- | --- | --- |\n");
+    for (int depth = 1; depth <= 3; depth++) {
+        double ratios[5], shares[5];
+        bool same = true;
+        for (int pair = 0; pair < 5; pair++) {
+            rates r = *measured;
+            double calls;
+            r.random = (uint64_t)pair + 1;
+            fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
+            require(fr_session_prompt(none, script, CONTEXT));
+            generate(none, script + CONTEXT, BIG_IDS);
+            require(fr_lab_session_script(drafting, script, CONTEXT + BIG_IDS, accept_at_rate, &r));
+            require(fr_session_prompt(drafting, script, CONTEXT));
+            generate(drafting, text, BIG_IDS);
+            same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
+            ratios[pair] = tokens_per_second(drafting, &calls) / tokens_per_second(none, NULL);
+            shares[pair] = ratios[pair] / (calls / (t[depth + 1] / t[1] + depth * draft_step / t[1]));
+            if (pair == 4) printf("| %d | %s | %.2f |", depth, same ? "same" : "**differ**", calls);
+            fr_session_close(none);
+            fr_session_close(drafting);
+        }
+        printf(" %.2f%s | %.0f%% (target 90%%) |\n", fr_bench_median(ratios, 5), depth == 3 ? " (target 1.4)" : "",
+               100 * fr_bench_median(shares, 5));
+    }
+}
+
+/* Bytes that a decode step reads of the model: every bound tensor but looked-up rows. */
+static double streamed_bytes(const fr_model *model) {
+    double bytes = 0;
+    for (size_t i = 0; i < model->weights.count; i++)
+        if (model->weights.bound[i].access == FR_STREAMED) bytes += (double)model->weights.bound[i].tensor->bytes;
+    return bytes;
+}
+
+static void bench_big(const rates *measured) {
+    engine e = open_engine(FOLDER "/target", FOLDER "/assistant");
+    fr_session *session = open_session(&e, true, 3);
+    int32_t ids[CONTEXT];
+    double t[MAX_ROWS + 1];
+    make_prompt(e.model, ids, CONTEXT, 0);
+    double draft_step = time_draft_step(session);
+    fr_session_reset(session);
+    require(fr_session_prompt(session, ids, CONTEXT));
+    double limit = fr_bench_read_bandwidth(session->pool, (size_t)1 << 30, 7);
+    time_rows(session, t);
+    double rate = streamed_bytes(e.model) / t[1];
+    printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n", streamed_bytes(e.model) / 1e9,
+           CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
+    printf("Read bandwidth, measured just before: %.1f GB/s. Decode: %.1f ms a token, %.1f GB/s, **%.0f%%** of it (target "
+           "85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n", limit / 1e9, t[1] * 1e3, rate / 1e9,
+           100 * rate / limit, draft_step * 1e3);
+    for (size_t rows = 1; rows <= MAX_ROWS; rows++)
+        printf("| %zu | %.2f%s |\n", rows, t[rows] / t[1], rows == 4 ? " (target 1.30)" : "");
+    fr_session_close(session);
+    bench_speculation(&e, measured, t, draft_step);
+    close_engine(&e);
+}
+
+static void bench_centroids(void) {
+    const char *const assistants[] = {FOLDER "/e2b-assistant", FOLDER "/e2b-plain"};
+    double seconds[2];
+    for (int plain = 0; plain < 2; plain++) {
+        engine e = open_engine(FOLDER "/e2b", assistants[plain]);
+        fr_session *session = open_session(&e, true, 15);
+        seconds[plain] = time_draft_step(session);
+        fr_session_close(session);
+        close_engine(&e);
+    }
+    printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\nCentroid head %.3f ms, full head %.3f ms: 1/%.1f "
+           "(target 1/20).\n", seconds[0] * 1e3, seconds[1] * 1e3, seconds[1] / seconds[0]);
+}
+
+int main(void) {
+    rates measured = {.random = 1};
+    write_models();
+    printf("# forerun, float path\n");
+    bench_demo(&measured);
+    bench_centroids();
+    bench_big(&measured);
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* Random weights of a given shape, in the published folder form: to time engines on sizes that need no download.
+ *
+ * In: a shape. Out: FOLDER/config.json and FOLDER/model.safetensors, BF16. The text such a model writes is noise; speed
+ * and memory are those of the shape. */
+#ifndef FR_BENCH_SYNTH_H
+#define FR_BENCH_SYNTH_H
+
+#include "forerun.h"
+
+typedef struct fr_synth_target {
+    size_t vocab; /* a power of two */
+    size_t hidden, layers, heads, kv_heads, head_dim, global_head_dim, ffn, window;
+    size_t full_every; /* each such layer is full, and the last */
+} fr_synth_target;
+
+typedef struct fr_synth_assistant {
+    size_t hidden, layers, heads, ffn; /* the last layer is full, the others sliding */
+    size_t clusters, top;              /* of the centroid head */
+    bool plain;                        /* config.json asks for the plain head instead */
+} fr_synth_assistant;
+
+/* False with a line on standard error when the files can't be written. */
+bool fr_synth_write_target(const char *folder, const fr_synth_target *shape);
+bool fr_synth_write_assistant(const char *folder, const fr_synth_assistant *shape, const fr_synth_target *target);
+
+#endif

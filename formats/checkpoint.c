@@ -1,0 +1,210 @@
+/* A published folder, opened: configuration, weight files, and the agreement between shards and their index.
+ *
+ * In: the folder's name. Out: an fr_checkpoint, or one line that says what the folder lacks. */
+#include "formats/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/error.h"
+#include "formats/safetensors.h"
+
+#define CONFIG_LIMIT ((size_t)16 << 20)
+#define INDEX_LIMIT ((size_t)64 << 20)
+#define CONTENTS "config.json and model.safetensors"
+
+char *fr_path_join(const char *folder, const char *name) {
+    char *path;
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static fr_status join(const char *folder, const char *name, char **path) {
+    *path = fr_path_join(folder, name);
+    return *path ? FR_OK : fr_fail_memory("a path", strlen(folder) + strlen(name) + 2);
+}
+
+static fr_status check_folder(const char *folder) {
+    struct stat info;
+    if (stat(folder, &info) != 0) return fr_fail(FR_INPUT, "%s: %m: expected a folder with " CONTENTS, folder);
+    if (!S_ISDIR(info.st_mode))
+        return fr_fail(FR_INPUT, "%s is not a folder: give the folder that has " CONTENTS, folder);
+    return FR_OK;
+}
+
+/* An object from a JSON file of the folder. A missing file is NULL. */
+static fr_status read_object(const char *folder, const char *name, size_t limit, json_t **object) {
+    *object = NULL;
+    char *path;
+    FR_TRY(join(folder, name, &path));
+    fr_status status = fr_file_exists(path) ? fr_json_read(path, limit, object) : FR_OK;
+    if (*object && !json_is_object(*object)) {
+        json_decref(*object);
+        *object = NULL;
+        status = fr_fail(FR_INPUT, "%s: not a JSON object", path);
+    }
+    free(path);
+    return status;
+}
+
+static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
+    FR_TRY(check_folder(folder));
+    checkpoint->path = strdup(folder);
+    if (!checkpoint->path) return fr_fail_memory("a path", strlen(folder) + 1);
+    FR_TRY(read_object(folder, "config.json", CONFIG_LIMIT, &checkpoint->config));
+    if (!checkpoint->config)
+        return fr_fail(FR_INPUT, "%s has no config.json: expected a folder with " CONTENTS, folder);
+    return read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation);
+}
+
+/* Maps the file of that name as the next one, and reads its tensors. */
+static fr_status add_file(fr_checkpoint *checkpoint, const char *name, bool use_mmap) {
+    size_t file = checkpoint->file_count;
+    char *copy = strdup(name), *path;
+    if (!copy) return fr_fail_memory("a file name", strlen(name) + 1);
+    checkpoint->file_names[file] = copy;
+    checkpoint->file_count++; /* from here on close looks after both */
+    FR_TRY(join(checkpoint->path, name, &path));
+    fr_status status = fr_map_open(&checkpoint->files[file], path, use_mmap);
+    free(path);
+    FR_TRY(status);
+    return fr_safetensors_read(&checkpoint->files[file], (uint32_t)file, &checkpoint->tensors, &checkpoint->unread);
+}
+
+static fr_status reserve_files(fr_checkpoint *checkpoint, size_t count) {
+    checkpoint->files = calloc(count, sizeof *checkpoint->files);
+    checkpoint->file_names = calloc(count, sizeof *checkpoint->file_names);
+    if (checkpoint->files && checkpoint->file_names) return FR_OK;
+    return fr_fail_memory("a list of files", count * (sizeof *checkpoint->files + sizeof *checkpoint->file_names));
+}
+
+static bool is_plain_name(const char *name) {
+    return name[0] && name[0] != '.' && !strchr(name, '/');
+}
+
+/* The set of file names that the index gives, as an object's keys (a hash), in order of appearance. */
+static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
+    const char *tensor;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)weight_map, tensor, value) {
+        const char *name = json_string_value(value);
+        if (!name || !is_plain_name(name))
+            return fr_fail(FR_INPUT, "%s: index: tensor %s: \"%s\" is not a plain file name", folder, tensor,
+                           name ? name : "(not a string)");
+        if (json_object_set_new(shards, name, json_true()) != 0) return fr_fail_memory("shard names", strlen(name));
+        if (json_object_size(shards) > FR_MAX_SHARDS)
+            return fr_fail(FR_INPUT, "%s: index: more than %d shards", folder, FR_MAX_SHARDS);
+    }
+    if (json_object_size(shards) == 0) return fr_fail(FR_INPUT, "%s: index: weight_map is empty", folder);
+    return FR_OK;
+}
+
+static fr_status add_shards(fr_checkpoint *checkpoint, json_t *shards, bool use_mmap) {
+    FR_TRY(reserve_files(checkpoint, json_object_size(shards)));
+    const char *name;
+    json_t *unused;
+    json_object_foreach(shards, name, unused) FR_TRY(add_file(checkpoint, name, use_mmap));
+    return FR_OK;
+}
+
+/* Every tensor of the files is listed, for the file it is in. */
+static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors *tensors, const json_t *weight_map) {
+    for (size_t i = 0; i < tensors->count; i++) {
+        const fr_tensor *tensor = &tensors->items[i];
+        const char *file = checkpoint->file_names[tensor->file];
+        const char *listed = json_string_value(json_object_get(weight_map, tensor->name));
+        if (!listed)
+            return fr_fail(FR_INPUT, "%s: tensor %s is in %s, but not in the index", checkpoint->path, tensor->name,
+                           file);
+        if (strcmp(listed, file) != 0)
+            return fr_fail(FR_INPUT, "%s: tensor %s is in %s, and the index says %s", checkpoint->path, tensor->name,
+                           file, listed);
+    }
+    return FR_OK;
+}
+
+/* Every listed tensor is in a file; check_listed has seen that it is the right one. */
+static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
+    const char *name;
+    json_t *file;
+    json_object_foreach((json_t *)(uintptr_t)weight_map, name, file) {
+        if (!fr_tensors_find(&checkpoint->tensors, name) && !fr_tensors_find(&checkpoint->unread, name))
+            return fr_fail(FR_INPUT, "%s: tensor %s is not in %s, where the index has it", checkpoint->path, name,
+                           json_string_value(file));
+    }
+    return FR_OK;
+}
+
+static fr_status read_shards(fr_checkpoint *checkpoint, const json_t *index, json_t *shards, bool use_mmap) {
+    const json_t *weight_map = json_object_get(index, "weight_map");
+    if (!json_is_object(weight_map))
+        return fr_fail(FR_INPUT, "%s: index: \"weight_map\" is not an object", checkpoint->path);
+    FR_TRY(collect_shards(checkpoint->path, weight_map, shards));
+    FR_TRY(add_shards(checkpoint, shards, use_mmap));
+    FR_TRY(check_listed(checkpoint, &checkpoint->tensors, weight_map));
+    FR_TRY(check_listed(checkpoint, &checkpoint->unread, weight_map));
+    return check_present(checkpoint, weight_map);
+}
+
+static fr_status read_sharded(fr_checkpoint *checkpoint, bool use_mmap) {
+    json_t *index;
+    FR_TRY(read_object(checkpoint->path, "model.safetensors.index.json", INDEX_LIMIT, &index));
+    if (!index)
+        return fr_fail(FR_INPUT, "%s has neither model.safetensors nor model.safetensors.index.json", checkpoint->path);
+    json_t *shards = json_object();
+    fr_status status = shards ? read_shards(checkpoint, index, shards, use_mmap) : fr_fail_memory("shard names", 0);
+    json_decref(shards);
+    json_decref(index);
+    return status;
+}
+
+/* A folder that has both is read as one file, as transformers does. */
+static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
+    char *path;
+    FR_TRY(join(checkpoint->path, "model.safetensors", &path));
+    bool single = fr_file_exists(path);
+    free(path);
+    if (!single) return read_sharded(checkpoint, use_mmap);
+    FR_TRY(reserve_files(checkpoint, 1));
+    return add_file(checkpoint, "model.safetensors", use_mmap);
+}
+
+fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder) {
+    *checkpoint = (fr_checkpoint){0};
+    fr_status status = read_configs(checkpoint, folder);
+    if (status != FR_OK) fr_checkpoint_close(checkpoint);
+    return status;
+}
+
+fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *folder, bool use_mmap) {
+    FR_TRY(fr_checkpoint_open_config(checkpoint, folder));
+    fr_status status = read_weights(checkpoint, use_mmap);
+    if (status != FR_OK) fr_checkpoint_close(checkpoint);
+    return status;
+}
+
+fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor) {
+    *tensor = fr_tensors_find(&checkpoint->tensors, name);
+    if (*tensor) return FR_OK;
+    const fr_tensor *unread = fr_tensors_find(&checkpoint->unread, name);
+    if (unread)
+        return fr_fail(FR_INPUT, "%s: tensor %s is of type %s, which is not read", checkpoint->path, name,
+                       unread->type_name);
+    return fr_fail(FR_INPUT, "%s: tensor %s is missing", checkpoint->path, name);
+}
+
+void fr_checkpoint_close(fr_checkpoint *checkpoint) {
+    fr_tensors_free(&checkpoint->tensors);
+    fr_tensors_free(&checkpoint->unread);
+    for (size_t i = 0; i < checkpoint->file_count; i++) {
+        fr_map_close(&checkpoint->files[i]);
+        free(checkpoint->file_names[i]);
+    }
+    free(checkpoint->files);
+    free(checkpoint->file_names);
+    json_decref(checkpoint->config);
+    json_decref(checkpoint->generation);
+    free(checkpoint->path);
+    *checkpoint = (fr_checkpoint){0};
+}

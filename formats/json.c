@@ -1,0 +1,164 @@
+/* Bounded JSON: a scan of the raw bytes sets limits before jansson allocates anything; getters check what it gives.
+ *
+ * In: bytes of a file. Out: jansson values, or a line that names the text and the key. */
+#include "formats/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "formats/map.h"
+
+#define MAX_DEPTH 64
+#define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
+
+/* Text that isn't JSON may pass: the parser will say so. */
+static fr_status check_limits(const char *text, size_t size, const char *where) {
+    size_t depth = 0, values = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            values++;
+            if (++depth > MAX_DEPTH)
+                return fr_fail(FR_INPUT, "%s: JSON nested deeper than %d at byte %zu", where, MAX_DEPTH, i);
+        } else if (c == ']' || c == '}') {
+            if (depth > 0) depth--;
+        } else if (c == ',' || c == ':') {
+            values++;
+        }
+    }
+    if (values > MAX_VALUES) return fr_fail(FR_INPUT, "%s: JSON of more than %zu values", where, MAX_VALUES);
+    return FR_OK;
+}
+
+/* whole_as_real: once more with integers as doubles where one was too big for int64. tokenizer_config.json has such a
+ * number (model_max_length, 1e30 written out), in a key that isn't read. */
+static fr_status parse(const char *text, size_t size, const char *where, bool whole_as_real, json_t **root) {
+    *root = NULL;
+    FR_TRY(check_limits(text, size, where));
+    json_error_t error;
+    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!*root && whole_as_real && json_error_code(&error) == json_error_numeric_overflow)
+        *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
+    if (*root) return FR_OK;
+    if (json_error_code(&error) == json_error_out_of_memory) return fr_fail_memory(where, size);
+    return fr_fail(FR_INPUT, "%s: not valid JSON: line %d, column %d: %s", where, error.line, error.column, error.text);
+}
+
+fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root) {
+    return parse(text, size, where, false, root);
+}
+
+fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
+    *root = NULL;
+    char *text;
+    size_t size;
+    FR_TRY(fr_read_text(path, limit, &text, &size));
+    fr_status status = parse(text, size, path, true, root);
+    free(text);
+    return status;
+}
+
+/* NULL for a missing and for a null member: config files use the two alike. */
+static json_t *member(const json_t *object, const char *key) {
+    json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static fr_status fail_missing(const char *where, const char *key) {
+    return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
+}
+
+/* json's value as an int64, false if it is no whole number that fits. */
+static bool whole(const json_t *json, int64_t *value) {
+    if (json_is_integer(json)) {
+        *value = json_integer_value(json);
+        return true;
+    }
+    double real = json_real_value(json); /* 0 for what is not a real */
+    if (!json_is_real(json) || !(real >= -0x1p63 && real < 0x1p63) || real != floor(real)) return false;
+    *value = (int64_t)real;
+    return true;
+}
+
+fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
+                      const char *where, int64_t *value) {
+    *value = fallback;
+    const json_t *json = member(object, key);
+    if (!json) return fallback == FR_JSON_REQUIRED ? fail_missing(where, key) : FR_OK;
+    if (!whole(json, value)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a whole number", where, key);
+    if (*value < low || *value > high)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is %lld, not in %lld to %lld", where, key, (long long)*value,
+                       (long long)low, (long long)high);
+    return FR_OK;
+}
+
+fr_status fr_json_real(const json_t *object, const char *key, double low, double high, double fallback,
+                       const char *where, double *value) {
+    *value = fallback;
+    const json_t *json = member(object, key);
+    if (!json) return isnan(fallback) ? fail_missing(where, key) : FR_OK;
+    if (!json_is_number(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a number", where, key);
+    *value = json_number_value(json);
+    if (*value < low || *value > high)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is %g, not in %g to %g", where, key, *value, low, high);
+    return FR_OK;
+}
+
+fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, const char *where, bool *value) {
+    *value = fallback;
+    const json_t *json = member(object, key);
+    if (!json) return FR_OK;
+    if (!json_is_boolean(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is neither true nor false", where, key);
+    *value = json_is_true(json);
+    return FR_OK;
+}
+
+fr_status fr_json_text(const json_t *object, const char *key, const char *where, const char **value) {
+    *value = NULL;
+    const json_t *json = member(object, key);
+    if (!json) return FR_OK;
+    if (!json_is_string(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is not a string", where, key);
+    *value = json_string_value(json);
+    return FR_OK;
+}
+
+fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value) {
+    *value = member(object, key);
+    if (*value && !json_is_object(*value)) {
+        *value = NULL;
+        return fr_fail(FR_INPUT, "%s: \"%s\" is not an object", where, key);
+    }
+    return FR_OK;
+}
+
+static fr_status add_id(const json_t *json, const char *key, int64_t high, const char *where, int32_t *ids,
+                        size_t capacity, size_t *count) {
+    int64_t id;
+    if (!whole(json, &id)) return fr_fail(FR_INPUT, "%s: \"%s\" holds something that is no id", where, key);
+    if (id < 0 || id > high)
+        return fr_fail(FR_INPUT, "%s: \"%s\" holds %lld, not in 0 to %lld", where, key, (long long)id, (long long)high);
+    for (size_t i = 0; i < *count; i++)
+        if (ids[i] == id) return FR_OK;
+    if (*count == capacity) return fr_fail(FR_INPUT, "%s: \"%s\" makes more than %zu ids", where, key, capacity);
+    ids[(*count)++] = (int32_t)id;
+    return FR_OK;
+}
+
+fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
+                      size_t capacity, size_t *count) {
+    json_t *json = member(object, key);
+    if (!json) return FR_OK;
+    if (!json_is_array(json)) return add_id(json, key, high, where, ids, capacity, count);
+    size_t i;
+    json_t *item;
+    json_array_foreach(json, i, item) FR_TRY(add_id(item, key, high, where, ids, capacity, count));
+    return FR_OK;
+}

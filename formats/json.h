@@ -1,0 +1,39 @@
+/* JSON from a file, bounded, with getters that check type and range and name the file and key at fault.
+ *
+ * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, values to 2^23, duplicate keys are refused.
+ * An integer beyond int64 is an error in fr_json_parse; in fr_json_read it makes all of the file's integers reals. */
+#ifndef FR_FORMATS_JSON_H
+#define FR_FORMATS_JSON_H
+
+#include <jansson.h>
+
+#include "forerun.h"
+
+/* where: how an error line names the text, "config.json" say. */
+fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
+fr_status fr_json_read(const char *path, size_t limit, json_t **root);
+
+/* An object's integer in [low, high]. A missing or null key gives the fallback; FR_JSON_REQUIRED as the fallback makes
+ * it an error. A number with a fraction is an error unless the fraction is 0. */
+#define FR_JSON_REQUIRED INT64_MIN
+fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
+                      const char *where, int64_t *value);
+
+/* A finite real in [low, high]; missing or null gives the fallback; NAN as the fallback makes it an error. */
+fr_status fr_json_real(const json_t *object, const char *key, double low, double high, double fallback,
+                       const char *where, double *value);
+
+fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, const char *where, bool *value);
+
+/* A string that belongs to the object; missing or null gives NULL. */
+fr_status fr_json_text(const json_t *object, const char *key, const char *where, const char **value);
+
+/* A member object; missing or null gives NULL, another type is an error. */
+fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
+
+/* A member that is one integer or an array of them, each in [0, high], appended to the set ids[*count] (no duplicates,
+ * at most capacity). Missing or null appends nothing. */
+fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
+                      size_t capacity, size_t *count);
+
+#endif

@@ -1,0 +1,132 @@
+/* Files as bytes in memory: mapped, read in ranges, or read whole.
+ *
+ * In: paths. Out: read-only bytes, all of them inside what fstat said when the file was opened. */
+#include "formats/map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/error.h"
+
+/* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
+static fr_status open_regular(const char *path, int *fd, size_t *size) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
+    struct stat info;
+    bool known = fstat(*fd, &info) == 0;
+    if (known && S_ISREG(info.st_mode)) {
+        *size = (size_t)info.st_size;
+        return FR_OK;
+    }
+    fr_status status = known ? fr_fail(FR_INPUT, "%s is not a regular file", path) : fr_fail(FR_INPUT, "%s: %m", path);
+    close(*fd);
+    *fd = -1;
+    return status;
+}
+
+/* All of [begin, end), or an error: a file that ends early has shrunk since it was opened. */
+static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t begin, size_t end) {
+    while (begin < end) {
+        ssize_t got = pread(fd, bytes + begin, end - begin, (off_t)begin);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fr_fail(FR_INPUT, "%s: reading at byte %zu: %m", path, begin);
+        if (got == 0) return fr_fail(FR_INPUT, "%s ends at byte %zu while byte %zu is read", path, begin, end - 1);
+        begin += (size_t)got;
+    }
+    return FR_OK;
+}
+
+/* Pages for the whole file: its own, or empty ones of the same size. */
+static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap, uint8_t **bytes) {
+    *bytes = NULL;
+    if (size == 0) return FR_OK;
+    void *pages = use_mmap ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0)
+                           : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return errno == ENOMEM ? fr_fail_memory(path, size) : fr_fail(FR_INPUT, "%s can't be mapped: %m", path);
+    if (!use_mmap) madvise(pages, size, MADV_HUGEPAGE); /* a wish: a system without huge pages refuses */
+    *bytes = pages;
+    return FR_OK;
+}
+
+fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
+    *map = (fr_map){.fd = -1};
+    char *copy = strdup(path);
+    if (!copy) return fr_fail_memory("a path", strlen(path) + 1);
+    int fd = -1;
+    size_t size = 0;
+    uint8_t *bytes = NULL;
+    fr_status status = open_regular(path, &fd, &size);
+    if (status == FR_OK) status = take_pages(path, fd, size, use_mmap, &bytes);
+    if (fd >= 0 && (use_mmap || status != FR_OK)) {
+        close(fd);
+        fd = -1;
+    }
+    if (status == FR_OK)
+        *map = (fr_map){.bytes = bytes, .size = size, .fd = fd, .path = copy};
+    else
+        free(copy);
+    return status;
+}
+
+/* Systems before Linux 5.14 don't know MADV_POPULATE_READ: reading a byte of each page does the same, slower. */
+static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
+    int result;
+    do {
+        result = madvise((void *)(uintptr_t)(map->bytes + first), end - first, MADV_POPULATE_READ);
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return FR_OK;
+    if (errno == EFAULT) return fr_fail(FR_INPUT, "%s can't be read, or shrank while it was mapped", map->path);
+    for (size_t at = begin; at < end; at += page - at % page) (void)*(const volatile uint8_t *)(map->bytes + at);
+    return FR_OK;
+}
+
+fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end) {
+    if (begin > end || end > map->size)
+        return fr_fail(FR_INPUT, "%s: bytes %zu to %zu are not in a file of %zu", map->path, begin, end, map->size);
+    if (begin == end) return FR_OK;
+    if (map->fd < 0) return fault_in(map, begin, end);
+    return read_range(map->fd, map->path, (uint8_t *)(uintptr_t)map->bytes, begin, end);
+}
+
+void fr_map_close(fr_map *map) {
+    if (map->bytes) munmap((void *)(uintptr_t)map->bytes, map->size);
+    if (map->path && map->fd >= 0) close(map->fd);
+    free(map->path);
+    *map = (fr_map){.fd = -1};
+}
+
+fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size) {
+    *text = NULL;
+    *size = 0;
+    int fd;
+    size_t length;
+    FR_TRY(open_regular(path, &fd, &length));
+    char *bytes = NULL;
+    fr_status status = FR_OK;
+    if (length > limit)
+        status = fr_fail(FR_INPUT, "%s: %zu bytes, and at most %zu are read", path, length, limit);
+    else if (!(bytes = malloc(length + 1)))
+        status = fr_fail_memory(path, length + 1);
+    else
+        status = read_range(fd, path, (uint8_t *)bytes, 0, length);
+    close(fd);
+    if (status != FR_OK) {
+        free(bytes);
+        return status;
+    }
+    bytes[length] = 0;
+    *text = bytes;
+    *size = length;
+    return FR_OK;
+}
+
+bool fr_file_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}

@@ -1,0 +1,32 @@
+/* A file's bytes in memory, read-only.
+ *
+ * In: a path. Out: bytes [0, size), mapped and used as they lie in the file, or read into anonymous memory (--no-mmap).
+ * Only regular files are taken. A file that shrinks while it is mapped is outside the contract (the system sends
+ * SIGBUS). */
+#ifndef FR_FORMATS_MAP_H
+#define FR_FORMATS_MAP_H
+
+#include "forerun.h"
+
+typedef struct fr_map {
+    const uint8_t *bytes; /* NULL when size is 0 */
+    size_t size;
+    int fd;               /* -1 when mapped: the pages are the file's own */
+    char *path;           /* for error lines */
+} fr_map;
+
+/* With use_mmap false the pages are reserved here but filled later, range by range, so that the thread that will read a
+ * range is the first to touch it. */
+fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
+
+/* Makes bytes [begin, end) present: reads them from the file, or has the system fault mapped pages in. Ranges of
+ * different calls may share a page; calls on different ranges may run in different threads. */
+fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
+void fr_map_close(fr_map *map);
+
+/* Reads the whole of a small text file (config.json). Limit in bytes; *text is NUL-terminated and malloc'd. */
+fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size);
+
+bool fr_file_exists(const char *path);
+
+#endif

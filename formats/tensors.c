@@ -1,0 +1,95 @@
+/* A growing list of tensors with a hash of their names beside it.
+ *
+ * In: tensors, one at a time. Out: lookup in constant time, for names that a hostile file chose too. */
+#include "formats/tensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "formats/error.h"
+
+#define FIRST_CAPACITY ((size_t)256)
+
+/* A polynomial in a secret point, modulo 2^61 - 1: any two names agree with a chance below length / 2^60. Then the top
+ * bits of a multiplication by a secret odd number, which spreads what is left evenly over the index. */
+static size_t slot_of(const fr_tensors *tensors, const char *name) {
+    const uint64_t prime = ((uint64_t)1 << 61) - 1;
+    uint64_t hash = 0;
+    for (; *name; name++) {
+        unsigned __int128 next = (unsigned __int128)hash * tensors->keys[0] + (unsigned char)*name;
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61);
+        if (hash >= prime) hash -= prime;
+    }
+    return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
+}
+
+/* The slot that holds the name, or the empty one where it belongs. At least half of the index is empty. */
+static size_t find_slot(const fr_tensors *tensors, const char *name) {
+    size_t slot = slot_of(tensors, name);
+    while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)
+        slot = (slot + 1) & (tensors->index_size - 1);
+    return slot;
+}
+
+/* Without randomness from the system the keys stay fixed, and only a hostile file would be slow. */
+static void choose_keys(fr_tensors *tensors) {
+    uint64_t *keys = tensors->keys;
+    if (getrandom(keys, sizeof tensors->keys, GRND_NONBLOCK) != (ssize_t)sizeof tensors->keys) {
+        keys[0] = 0x9E3779B97F4A7C15;
+        keys[1] = 0xD1B54A32D192ED03;
+    }
+    keys[0] = keys[0] >> 4 | 1 << 8; /* below the prime, and no small number */
+    keys[1] |= 1;
+}
+
+/* Doubles the list, and the index with it, which counts in 32 bits. */
+static fr_status grow(fr_tensors *tensors) {
+    size_t capacity = tensors->capacity ? 2 * tensors->capacity : FIRST_CAPACITY;
+    if (capacity > UINT32_MAX / 2) return fr_fail(FR_INPUT, "more than %zu tensors", tensors->capacity);
+    fr_tensor *items = realloc(tensors->items, capacity * sizeof *items);
+    if (items) tensors->items = items;
+    uint32_t *index = calloc(2 * capacity, sizeof *index);
+    if (!items || !index) {
+        free(index);
+        return fr_fail_memory("a list of tensors", capacity * sizeof *items);
+    }
+    free(tensors->index);
+    tensors->index = index;
+    tensors->index_size = 2 * capacity;
+    tensors->capacity = capacity;
+    if (tensors->count == 0) choose_keys(tensors);
+    for (size_t i = 0; i < tensors->count; i++) index[find_slot(tensors, items[i].name)] = (uint32_t)i + 1;
+    return FR_OK;
+}
+
+fr_status fr_tensors_add(fr_tensors *tensors, const fr_tensor *tensor, const char *where) {
+    if (tensors->count == tensors->capacity) FR_TRY(grow(tensors));
+    size_t slot = find_slot(tensors, tensor->name);
+    if (tensors->index[slot]) return fr_fail(FR_INPUT, "%s: tensor %s was there before", where, tensor->name);
+    const char *type_name = tensor->type_name ? tensor->type_name : fr_dtype_name(tensor->type);
+    size_t name_size = strlen(tensor->name) + 1, type_size = strlen(type_name) + 1;
+    char *names = malloc(name_size + type_size);
+    if (!names) return fr_fail_memory("a tensor's name", name_size + type_size);
+    memcpy(names, tensor->name, name_size);
+    memcpy(names + name_size, type_name, type_size);
+    fr_tensor *item = &tensors->items[tensors->count++];
+    *item = *tensor;
+    item->name = names;
+    item->type_name = names + name_size;
+    tensors->index[slot] = (uint32_t)tensors->count;
+    return FR_OK;
+}
+
+const fr_tensor *fr_tensors_find(const fr_tensors *tensors, const char *name) {
+    if (tensors->count == 0) return NULL;
+    uint32_t found = tensors->index[find_slot(tensors, name)];
+    return found ? &tensors->items[found - 1] : NULL;
+}
+
+void fr_tensors_free(fr_tensors *tensors) {
+    for (size_t i = 0; i < tensors->count; i++) free((char *)(uintptr_t)tensors->items[i].name);
+    free(tensors->items);
+    free(tensors->index);
+    *tensors = (fr_tensors){0};
+}

@@ -1,0 +1,40 @@
+/* The one result every weight-file parser fills: named tensors and where their bytes lie.
+ *
+ * In: tensors as a parser finds them (names, types, shapes, spans it has already bounds-checked). Out: lookup by name.
+ * The bytes belong to the parser's maps, names to the directory. */
+#ifndef FR_FORMATS_TENSORS_H
+#define FR_FORMATS_TENSORS_H
+
+#include "forerun.h"
+#include "quant/dtype.h"
+
+#define FR_MAX_DIMS 8
+
+typedef struct fr_tensor {
+    const char *name;
+    const char *type_name;       /* as the file spells it; NULL when adding: fr_dtype_name(type) */
+    fr_dtype type;               /* FR_DTYPE_COUNT: none of those that are read */
+    uint32_t dims;
+    uint64_t shape[FR_MAX_DIMS]; /* slowest first, as safetensors and PyTorch write it */
+    const void *data;            /* any alignment */
+    uint64_t bytes;
+    uint32_t file;               /* index of the file it lies in */
+} fr_tensor;
+
+typedef struct fr_tensors {
+    fr_tensor *items; /* in file order */
+    size_t count, capacity;
+    uint32_t *index;  /* open-addressed hash of names, power of two, item + 1 or 0 */
+    size_t index_size;
+    uint64_t keys[2]; /* of the hash, random: a file can't choose names that collide */
+} fr_tensors;
+
+void fr_tensors_free(fr_tensors *tensors);
+
+/* Copies the two names. A name that is already there is FR_INPUT. where: the file, for the error line. */
+fr_status fr_tensors_add(fr_tensors *tensors, const fr_tensor *tensor, const char *where);
+
+/* NULL when there is none. */
+const fr_tensor *fr_tensors_find(const fr_tensors *tensors, const char *name);
+
+#endif

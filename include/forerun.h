@@ -1,0 +1,232 @@
+/* forerun: speculative decoding on the CPU, one answer by construction.
+ *
+ * The data path:   MODEL on disk -> fr_model -> fr_session: prompt, then steps -> token ids -> text
+ *
+ *     fr_options *options = fr_options_new();
+ *     fr_model *model;  fr_model_open("gemma-4-E2B-it", options, &model);
+ *     fr_drafter *drafter;  fr_drafter_open("gemma-4-E2B-it-assistant", model, options, &drafter);
+ *     fr_session *session;  fr_session_open(model, drafter, options, &session);
+ *     fr_session_prompt(session, ids, count);
+ *     while (fr_session_step(session, new_ids, FR_STEP_MAX, &count, &accepted) == FR_OK && count) ...
+ *
+ * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads. A
+ * session is one timeline: one thread at a time may call into it. Everything not in this file is not API; no struct
+ * layout is public, so none can change under a caller.
+ *
+ * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
+ * number at fault. It belongs to the calling thread and stays until that thread's next failing call. A failing *_open
+ * leaves NULL behind. Every *_close and *_free takes NULL.
+ *
+ * Floating point. The answer does not depend on the caller's rounding mode, flush-to-zero or exception masks: every
+ * call sets the default environment and gives the caller's back. */
+#ifndef FORERUN_H
+#define FORERUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FR_VERSION_MAJOR 0
+#define FR_VERSION_MINOR 1
+#define FR_VERSION_PATCH 0
+
+/* "0.1.0" of the library that is linked, as against the macros of the header that was compiled. */
+const char *fr_version(void);
+
+/* ------------------------------------------------------------------------------------------------ status and errors */
+
+typedef enum fr_status {
+    FR_OK = 0,
+    FR_INPUT = 1,   /* a file, model, prompt or id that can't be used */
+    FR_USAGE = 2,   /* an argument or option value that means nothing */
+    FR_MEMORY = 3,  /* the system gave no memory */
+    FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
+    FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
+    FR_UNBUILT = 6, /* a known part of the design that is not built yet */
+} fr_status;
+
+/* "input", "usage", ...; static storage. */
+const char *fr_status_name(fr_status status);
+
+/* The line of this thread's last failure, "" before any. Valid until the thread's next failing call. */
+const char *fr_last_error(void);
+
+/* ----------------------------------------------------------------------------------------------------------- options */
+
+/* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. */
+typedef struct fr_options fr_options;
+
+typedef enum fr_option {
+    FR_OPT_THREADS,       /* integer >= 1; default: the cores this process may use (affinity and CPU quota) */
+    FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores */
+    FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
+    FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best here */
+    FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
+    FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
+    FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
+    FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
+    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15; default 3 with a drafter */
+    FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
+    FR_OPT_COUNT
+} fr_option;
+
+fr_options *fr_options_new(void); /* NULL when out of memory */
+void fr_options_free(fr_options *options);
+fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
+fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
+
+/* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open. */
+typedef void fr_progress_fn(void *context, uint64_t done, uint64_t total);
+void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
+
+/* ------------------------------------------------------------------------------------------------------------- model */
+
+/* An opened target model: weights, configuration, tokenizer. Immutable, shareable between threads; must outlive the
+ * drafters and sessions opened on it. */
+typedef struct fr_model fr_model;
+
+/* path: a folder with config.json, *.safetensors (or shards with their index) and tokenizer.json, as published. The
+ * folder's tokenizer may be missing where only ids are used. */
+fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model);
+void fr_model_close(fr_model *model);
+
+typedef enum fr_fact {
+    FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
+    FR_FACT_HIDDEN,        /* width of a hidden row */
+    FR_FACT_LAYERS,
+    FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
+    FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
+    FR_FACT_COUNT
+} fr_fact;
+int64_t fr_model_fact(const fr_model *model, fr_fact fact);
+
+/* End-of-sequence ids: the union of generation_config.json's and config.json's. *ids belongs to the model. */
+size_t fr_model_eos(const fr_model *model, const int32_t **ids);
+
+/* The instruction-set word that the model's kernels run at ("avx512", "neon", ...). */
+const char *fr_model_isa(const fr_model *model);
+
+/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. */
+typedef struct fr_drafter fr_drafter;
+fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+void fr_drafter_close(fr_drafter *drafter);
+
+/* --------------------------------------------------------------------------------------------------------- tokenizer */
+
+typedef struct fr_tokenizer fr_tokenizer;
+
+/* path: a folder with tokenizer.json (and tokenizer_config.json, if any). Immutable, shareable. */
+fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer);
+void fr_tokenizer_close(fr_tokenizer *tokenizer);
+
+/* The model's own tokenizer, NULL if its folder has none. Belongs to the model. */
+const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
+
+/* Bytes to ids; any bytes are accepted. Special tokens in the text become their ids. add_special: also what the
+ * post-processor adds (<bos>). *ids is allocated; free it with fr_free. */
+fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special, int32_t **ids,
+                      size_t *count);
+
+/* Ids to bytes, special tokens printed. *text is allocated (NUL-terminated; length excludes the NUL); fr_free it.
+ * An id outside the vocabulary is FR_INPUT. */
+fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, char **text, size_t *length);
+
+/* Ids to text as they come. A decoder holds back the bytes of a character that is not complete yet, so that what it
+ * hands out never ends inside one. One thread at a time. */
+typedef struct fr_decoder fr_decoder;
+fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder);
+void fr_decoder_free(fr_decoder *decoder);
+
+/* *text belongs to the decoder until its next call; *length may be 0. */
+fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length);
+
+/* What is still held back, at the end of a text: an incomplete character, its bytes as they are. */
+fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
+
+/* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
+ * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default false),
+ * tools. The text includes the template's own <bos>: tokenize it with add_special false. *text: fr_free. */
+fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json, char **text,
+                         size_t *length);
+
+/* Frees what a function above allocated for its caller. */
+void fr_free(void *memory);
+
+/* ----------------------------------------------------------------------------------------------------------- session */
+
+/* One timeline over a model: tokens so far, their KV cache, the drafter's state, statistics, a thread pool. */
+typedef struct fr_session fr_session;
+
+/* The most ids one step can give: 15 drafts and the target's own token. */
+#define FR_STEP_MAX 16
+
+/* drafter may be NULL: plain decoding. All memory is taken here: nothing is allocated while generating. */
+fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                          fr_session **session);
+void fr_session_close(fr_session *session);
+
+/* Appends ids to the timeline and runs them. count >= 1; ids outside the vocabulary or beyond the context are FR_INPUT
+ * and change nothing. May be called again between steps: a token that the last step gave is part of the timeline, do
+ * not append it again. */
+fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* One round: drafts, one verify forward, acceptance. Gives 1 to FR_STEP_MAX ids, in order, and how many of them,
+ * counted from the first, were accepted drafts (the rest, at most one, is the target's own). The first step after a
+ * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids); drafting is
+ * cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and when the
+ * context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
+fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
+
+/* Tokens on the timeline: prompts and steps. */
+size_t fr_session_length(const fr_session *session);
+size_t fr_session_context(const fr_session *session);
+
+/* Empties the timeline; memory, threads and the statistics' memory figures stay. */
+void fr_session_reset(fr_session *session);
+
+/* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.
+ * Resets the timeline first. first_row: rows before it are run but not handed out (count - 1: the last row alone).
+ * The sink may stop it by returning anything but FR_OK, which is then returned. */
+typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, size_t vocab);
+fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
+                            void *context);
+
+/* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
+ * last). Ids that the drafter did not score are -infinity. Resets the timeline first. */
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
+                                  void *context);
+
+typedef enum fr_stat {
+    FR_STAT_PROMPT_TOKENS,
+    FR_STAT_GENERATED_TOKENS,
+    FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */
+    FR_STAT_DRAFT_CALLS,  /* rounds in which the drafter proposed */
+    FR_STAT_DRAFTED,
+    FR_STAT_ACCEPTED,
+    FR_STAT_REJECTED,
+    FR_STAT_PREFILL_SECONDS,
+    FR_STAT_DECODE_SECONDS, /* everything after the first token */
+    FR_STAT_DRAFT_SECONDS,
+    FR_STAT_TARGET_WEIGHT_BYTES,
+    FR_STAT_DRAFT_WEIGHT_BYTES,
+    FR_STAT_TARGET_KV_BYTES,
+    FR_STAT_DRAFT_KV_BYTES,
+    FR_STAT_SCRATCH_BYTES,
+    FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
+    FR_STAT_COUNT
+} fr_stat;
+
+/* Counts and bytes are whole numbers below 2^53. */
+double fr_session_stat(const fr_session *session, fr_stat stat);
+
+/* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session until its next call. */
+size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

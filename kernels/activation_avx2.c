@@ -1,0 +1,42 @@
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+#include "kernels/simd_avx2.h"
+
+FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {
+    (void)b, (void)factor;
+    return exp8(a);
+}
+
+FR_INLINE __m256 hyperbolic(__m256 a, __m256 b, __m256 factor) {
+    (void)b, (void)factor;
+    return tanh8(a);
+}
+
+FR_INLINE __m256 softcap(__m256 a, __m256 b, __m256 factor) {
+    (void)b;
+    return _mm256_mul_ps(tanh8(_mm256_div_ps(a, factor)), factor);
+}
+
+FR_INLINE __m256 gelu_mul(__m256 a, __m256 b, __m256 factor) {
+    (void)factor;
+    __m256 cubic = _mm256_mul_ps(_mm256_set1_ps(FR_GELU_CUBIC), _mm256_mul_ps(a, a));
+    __m256 inner = _mm256_mul_ps(_mm256_set1_ps(FR_GELU_SCALE), _mm256_fmadd_ps(cubic, a, a));
+    __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), a);
+    __m256 gelu = _mm256_mul_ps(half, _mm256_add_ps(_mm256_set1_ps(1.0f), tanh8(inner)));
+    return _mm256_mul_ps(gelu, b);
+}
+
+void fr_exp_avx2(float *y, const float *x, size_t n) {
+    map(exponential, y, x, NULL, n, 0);
+}
+
+void fr_tanh_avx2(float *y, const float *x, size_t n) {
+    map(hyperbolic, y, x, NULL, n, 0);
+}
+
+void fr_softcap_avx2(float *x, size_t n, float cap) {
+    map(softcap, x, x, NULL, n, cap);
+}
+
+void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
+    map(gelu_mul, y, gate, up, n, 0);
+}

@@ -1,0 +1,42 @@
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+#include "kernels/simd_avx512.h"
+
+FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {
+    (void)b, (void)factor;
+    return exp16(a);
+}
+
+FR_INLINE __m512 hyperbolic(__m512 a, __m512 b, __m512 factor) {
+    (void)b, (void)factor;
+    return tanh16(a);
+}
+
+FR_INLINE __m512 softcap(__m512 a, __m512 b, __m512 factor) {
+    (void)b;
+    return _mm512_mul_ps(tanh16(_mm512_div_ps(a, factor)), factor);
+}
+
+FR_INLINE __m512 gelu_mul(__m512 a, __m512 b, __m512 factor) {
+    (void)factor;
+    __m512 cubic = _mm512_mul_ps(_mm512_set1_ps(FR_GELU_CUBIC), _mm512_mul_ps(a, a));
+    __m512 inner = _mm512_mul_ps(_mm512_set1_ps(FR_GELU_SCALE), _mm512_fmadd_ps(cubic, a, a));
+    __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), a);
+    __m512 gelu = _mm512_mul_ps(half, _mm512_add_ps(_mm512_set1_ps(1.0f), tanh16(inner)));
+    return _mm512_mul_ps(gelu, b);
+}
+
+void fr_exp_avx512(float *y, const float *x, size_t n) {
+    map(exponential, y, x, NULL, n, 0);
+}
+
+void fr_tanh_avx512(float *y, const float *x, size_t n) {
+    map(hyperbolic, y, x, NULL, n, 0);
+}
+
+void fr_softcap_avx512(float *x, size_t n, float cap) {
+    map(softcap, x, x, NULL, n, cap);
+}
+
+void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
+    map(gelu_mul, y, gate, up, n, 0);
+}

@@ -1,0 +1,42 @@
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+#include "kernels/simd_neon.h"
+
+FR_INLINE float32x4_t exponential(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)b, (void)factor;
+    return exp4(a);
+}
+
+FR_INLINE float32x4_t hyperbolic(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)b, (void)factor;
+    return tanh4(a);
+}
+
+FR_INLINE float32x4_t softcap(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)b;
+    return vmulq_f32(tanh4(vdivq_f32(a, factor)), factor);
+}
+
+FR_INLINE float32x4_t gelu_mul(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)factor;
+    float32x4_t cubic = vmulq_f32(vdupq_n_f32(FR_GELU_CUBIC), vmulq_f32(a, a));
+    float32x4_t inner = vmulq_f32(vdupq_n_f32(FR_GELU_SCALE), vfmaq_f32(a, cubic, a));
+    float32x4_t half = vmulq_f32(vdupq_n_f32(0.5f), a);
+    float32x4_t gelu = vmulq_f32(half, vaddq_f32(vdupq_n_f32(1.0f), tanh4(inner)));
+    return vmulq_f32(gelu, b);
+}
+
+void fr_exp_neon(float *y, const float *x, size_t n) {
+    map(exponential, y, x, NULL, n, 0);
+}
+
+void fr_tanh_neon(float *y, const float *x, size_t n) {
+    map(hyperbolic, y, x, NULL, n, 0);
+}
+
+void fr_softcap_neon(float *x, size_t n, float cap) {
+    map(softcap, x, x, NULL, n, cap);
+}
+
+void fr_gelu_mul_neon(float *y, const float *gate, const float *up, size_t n) {
+    map(gelu_mul, y, gate, up, n, 0);
+}

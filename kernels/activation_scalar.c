@@ -1,0 +1,24 @@
+/* exp, tanh and what is made of them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and
+ * fr_softcap_fn in kernels.h. */
+#include "kernels/scalar.h"
+
+void FR_SCALAR(exp)(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] = scalar_exp(x[i]);
+}
+
+void FR_SCALAR(tanh)(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] = scalar_tanh(x[i]);
+}
+
+void FR_SCALAR(softcap)(float *x, size_t n, float cap) {
+    for (size_t i = 0; i < n; i++) x[i] = scalar_tanh(x[i] / cap) * cap;
+}
+
+static inline float gelu(float x) {
+    float inner = FR_GELU_SCALE * fmaf(FR_GELU_CUBIC * (x * x), x, x);
+    return 0.5f * x * (1.0f + scalar_tanh(inner));
+}
+
+void FR_SCALAR(gelu_mul)(float *y, const float *gate, const float *up, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] = gelu(gate[i]) * up[i];
+}

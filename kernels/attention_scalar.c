@@ -1,0 +1,60 @@
+/* Flash attention of one KV head: the definition. Contract fr_attn_fn in kernels.h. */
+#include "kernels/scalar.h"
+
+enum { BLOCK = 64 };
+
+static inline size_t slot_offset(const fr_attn *attn, int64_t position) {
+    return (size_t)position % attn->slots * attn->stride;
+}
+
+/* e = exp(s - m), by position in the block, of positions from..last; gives m, and l by the tree of dot. */
+static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *e, float *m, float *l) {
+    float p[16] = {0};
+    *m = -INFINITY;
+    for (int64_t i = from; i <= last; i++) {
+        float s = dot(load_f32, q, attn->k + slot_offset(attn, i), attn->head_dim) * attn->scale;
+        e[i % BLOCK] = s;
+        *m = s > *m ? s : *m;
+    }
+    for (int64_t i = from; i <= last; i++) {
+        e[i % BLOCK] = scalar_exp(e[i % BLOCK] - *m);
+        p[i % 16] += e[i % BLOCK];
+    }
+    *l = sum16(p);
+}
+
+static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *o) {
+    for (size_t d = 0; d < attn->head_dim; d++) o[d] = 0;
+    for (int64_t i = from; i <= last; i++) {
+        const float *v = attn->v + slot_offset(attn, i);
+        for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
+    }
+}
+
+static void attend(const fr_attn *attn, const fr_attn_query *query) {
+    float *o = query->out, *e = attn->scratch, *o_b = attn->scratch + BLOCK;
+    float m = 0, l = 0;
+    for (int64_t from = query->first; from <= query->last; from = from - from % BLOCK + BLOCK) {
+        int64_t end = from - from % BLOCK + BLOCK - 1;
+        int64_t last = end < query->last ? end : query->last;
+        float m_b, l_b;
+        block_weights(attn, query->q, from, last, e, &m_b, &l_b);
+        if (from == query->first) {
+            block_output(attn, e, from, last, o);
+            m = m_b;
+            l = l_b;
+            continue;
+        }
+        block_output(attn, e, from, last, o_b);
+        float higher = m_b > m ? m_b : m;
+        float a = scalar_exp(m - higher), b = scalar_exp(m_b - higher);
+        l = fmaf(l, a, l_b * b);
+        for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(o[d], a, o_b[d] * b);
+        m = higher;
+    }
+    for (size_t d = 0; d < attn->head_dim; d++) o[d] /= l;
+}
+
+void FR_SCALAR(attn)(const fr_attn *attn) {
+    for (size_t j = 0; j < attn->count; j++) attend(attn, &attn->queries[j]);
+}

@@ -1,0 +1,16 @@
+/* What an AArch64 processor runs: the hardware-capability words that the kernel hands every process. */
+#include "kernels/cpu.h"
+
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+unsigned fr_cpu_levels(void) {
+    unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+    unsigned levels = 1u << FR_ISA_SCALAR;
+    if (!(first & HWCAP_ASIMD)) return levels;
+    levels |= 1u << FR_ISA_NEON;
+    if (!(first & HWCAP_ASIMDDP)) return levels;
+    levels |= 1u << FR_ISA_DOTPROD;
+    if (second & HWCAP2_I8MM) levels |= 1u << FR_ISA_I8MM;
+    return levels;
+}

@@ -1,0 +1,47 @@
+/* What an x86-64 processor runs, and what its operating system saves on a context switch: CPUID and XCR0. */
+#include "kernels/cpu.h"
+
+#include <cpuid.h>
+#include <stdint.h>
+
+typedef struct cpuid_leaf {
+    unsigned eax, ebx, ecx, edx;
+} cpuid_leaf;
+
+/* All zero where the processor has no such leaf. */
+static cpuid_leaf cpuid(unsigned leaf, unsigned subleaf) {
+    cpuid_leaf r = {0, 0, 0, 0};
+    __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
+    return r;
+}
+
+/* The register sets that the system saves. Only with OSXSAVE. */
+static uint64_t saved_state(void) {
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static bool has(uint64_t word, uint64_t bits) {
+    return (word & bits) == bits;
+}
+
+unsigned fr_cpu_levels(void) {
+    const uint64_t ymm = 0x6, zmm = 0xe6, tiles = 0x60000; /* of XCR0 */
+    unsigned levels = 1u << FR_ISA_SCALAR;
+    cpuid_leaf one = cpuid(1, 0), seven = cpuid(7, 0), seven_one = cpuid(7, 1);
+    bool osxsave = one.ecx & bit_OSXSAVE;
+    uint64_t state = osxsave ? saved_state() : 0;
+
+    if (!has(state, ymm) || !has(one.ecx, bit_AVX | bit_FMA)) return levels;
+    levels |= 1u << FR_ISA_SCALAR_FMA;
+    if (!has(one.ecx, bit_F16C) || !has(seven.ebx, bit_AVX2)) return levels;
+    levels |= 1u << FR_ISA_AVX2;
+    if (has(seven_one.eax, 1u << 4)) levels |= 1u << FR_ISA_AVXVNNI;
+    if (!has(state, zmm) || !has(seven.ebx, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return levels;
+    levels |= 1u << FR_ISA_AVX512;
+    if (!has(seven.ecx, 1u << 11)) return levels;
+    levels |= 1u << FR_ISA_AVX512VNNI;
+    if (has(state, tiles) && has(seven.edx, 1u << 24 | 1u << 25)) levels |= 1u << FR_ISA_AMX;
+    return levels;
+}

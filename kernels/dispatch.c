@@ -1,0 +1,62 @@
+/* From an instruction-set word to a table of kernels.
+ *
+ * In: a word, or NULL for the best here. Out: a table with an implementation of every operation. kernels.def lists the
+ * kernels weakest level first, so that filling a table in its order overlays scalar upwards. */
+#include "kernels/cpu.h"
+#include "kernels/kernels.h"
+#include "formats/error.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static const char *const words[FR_ISA_WORDS] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni",
+                                                "amx",    "neon", "dotprod", "i8mm"};
+
+static fr_kernels tables[FR_ISA_WORDS];
+
+const char *fr_isa_word(size_t index) {
+    return index < FR_ISA_WORDS ? words[index] : NULL;
+}
+
+unsigned fr_isa_allows(fr_isa_level level) {
+    unsigned scalar = 1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA;
+    fr_isa_level lowest = level >= FR_ISA_NEON ? FR_ISA_NEON : FR_ISA_AVX2;
+    unsigned up_to_level = (2u << level) - 1, below_lowest = (1u << lowest) - 1;
+    return scalar | (up_to_level & ~below_lowest);
+}
+
+static void fill_table(fr_kernels *table, unsigned levels) {
+#define FR_KERNEL(level, kind, slot, function) \
+    if (levels >> (level) & 1) table->slot = function;
+#include "kernels/kernels.def"
+#undef FR_KERNEL
+}
+
+static void fill_tables(void) {
+    unsigned here = fr_cpu_levels();
+    for (fr_isa_level level = 0; level < FR_ISA_WORDS; level++) {
+        tables[level].isa = words[level];
+        fill_table(&tables[level], fr_isa_allows(level) & here);
+    }
+}
+
+static fr_isa_level strongest(unsigned levels) {
+    fr_isa_level level = FR_ISA_WORDS - 1;
+    while (!(levels >> level & 1)) level--;
+    return level;
+}
+
+fr_status fr_kernels_select(const char *word, const fr_kernels **kernels) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    unsigned here = fr_cpu_levels();
+    fr_isa_level level = 0;
+    *kernels = NULL;
+    if (!word) level = strongest(here);
+    else
+        while (level < FR_ISA_WORDS && strcmp(word, words[level]) != 0) level++;
+    if (level == FR_ISA_WORDS) return fr_fail(FR_USAGE, "unknown instruction set '%s'", word);
+    if (!(here >> level & 1)) return fr_fail(FR_MACHINE, "this machine has no %s", word);
+    pthread_once(&once, fill_tables);
+    *kernels = &tables[level];
+    return FR_OK;
+}

@@ -1,0 +1,19 @@
+/* Sums and products element by element: the definition. Contracts fr_add_fn, fr_scale_fn, fr_mul_fn and fr_axpy_fn in
+ * kernels.h. */
+#include "kernels/scalar.h"
+
+void FR_SCALAR(add)(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+void FR_SCALAR(scale)(float *y, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++) y[i] *= factor;
+}
+
+void FR_SCALAR(mul)(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] *= x[i];
+}
+
+void FR_SCALAR(axpy)(float *y, const float *x, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++) y[i] = fmaf(x[i], factor, y[i]);
+}

@@ -1,0 +1,129 @@
+/* Every operation's contract, and the table that holds one implementation of each.
+ *
+ * In: plain arrays. Out: plain arrays. No kernel allocates, fails, locks or knows a model. The _scalar file of an
+ * operation is the definition of its result (quant/NUMERICS.md has the formulas); every other instruction set gives the
+ * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
+ * over-read, no over-write, no alignment demanded unless stated. Values are finite; where a NaN comes in, a NaN comes
+ * out (its payload is free). Arrays don't overlap unless stated.
+ *
+ * "row" is a row of activations (one token), "out" an output feature: one row of the weight matrix. */
+#ifndef FR_KERNELS_KERNELS_H
+#define FR_KERNELS_KERNELS_H
+
+#include "forerun.h"
+#include "quant/dtype.h"
+
+/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < outs, where w_o is `cols` values of the kernel's type at byte
+ * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
+ * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
+ * i < 8; then 4, 2, 1. */
+typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
+                          size_t w_stride, size_t cols, size_t outs);
+
+/* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. */
+typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
+                          size_t count);
+
+/* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. weight NULL: y[i] = x[i] * r.
+ * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
+typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
+
+/* Rotates one head in place; cosine and sine have n / 2 values; n is even. Su et al. 2021, arXiv:2104.09864.
+ * half form (pairs i and i + n/2):  a = x[i], b = x[i + n/2];   x[i] = fma(-b, sine[i], a * cosine[i]),
+ *                                   x[i + n/2] = fma(a, sine[i], b * cosine[i]).
+ * pair form: the same with a = x[2i], b = x[2i + 1]. */
+typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t n);
+
+/* y[i] = gelu_tanh(gate[i]) * up[i]; y may be gate or up.
+ * gelu_tanh(x) = (0.5 x) (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks and Gimpel 2016, arXiv:1606.08415. */
+typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+
+/* x[i] = tanh(x[i] / cap) * cap. */
+typedef void fr_softcap_fn(float *x, size_t n, float cap);
+
+/* y[i] += x[i]. */
+typedef void fr_add_fn(float *y, const float *x, size_t n);
+
+/* y[i] *= factor. */
+typedef void fr_scale_fn(float *y, size_t n, float factor);
+
+/* y[i] = y[i] * x[i]. */
+typedef void fr_mul_fn(float *y, const float *x, size_t n);
+
+/* y[i] = fma(x[i], factor, y[i]): an expert's weighted output joins the sum. */
+typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
+
+/* Index of the largest of n >= 1 values, the lowest index of equals (0.0 equals -0.0); -1 if any value is NaN or
+ * infinite. */
+typedef int64_t fr_argmax_fn(const float *x, size_t n);
+
+/* ids[0..k) = indices of the k largest of n values (1 <= k <= n), largest first, the lowest index first of equals. NaN
+ * counts as less than everything. work has room for n int32. */
+typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *work);
+
+/* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
+ * Position p lies in slot p % slots, at k + slot * stride and v + slot * stride (floats); slots is a multiple of 64. A
+ * query sees positions first..last (first <= last, both inclusive, last - first < slots); nothing else is read.
+ * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
+ * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
+ * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
+ * M = max(m, m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last
+ * out = o / l. */
+typedef struct fr_attn_query {
+    const float *q;      /* [head_dim] */
+    float *out;          /* [head_dim] */
+    int64_t first, last; /* visible positions */
+} fr_attn_query;
+
+typedef struct fr_attn {
+    const float *k, *v;
+    size_t stride, slots, head_dim;
+    float scale;
+    const fr_attn_query *queries;
+    size_t count;
+    float *scratch; /* fr_attn_scratch(head_dim, count) floats */
+} fr_attn;
+
+typedef void fr_attn_fn(const fr_attn *attn);
+
+/* Floats of scratch that any implementation may use. */
+static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
+    return count * (head_dim + 64 + 4) + head_dim + 64;
+}
+
+/* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
+typedef void fr_exp_fn(float *y, const float *x, size_t n);
+
+/* y[i] = tanh(x[i]); y may be x. */
+typedef void fr_tanh_fn(float *y, const float *x, size_t n);
+
+typedef struct fr_kernels {
+    const char *isa; /* the word this table was filled for */
+    fr_matmul_fn *matmul[FR_FLOAT_TYPES];
+    fr_gather_fn *gather[FR_FLOAT_TYPES];
+    fr_rmsnorm_fn *rmsnorm;
+    fr_rope_fn *rope_half;
+    fr_rope_fn *rope_pair;
+    fr_gelu_mul_fn *gelu_mul;
+    fr_softcap_fn *softcap;
+    fr_add_fn *add;
+    fr_scale_fn *scale;
+    fr_mul_fn *mul;
+    fr_axpy_fn *axpy;
+    fr_argmax_fn *argmax;
+    fr_topk_fn *topk;
+    fr_attn_fn *attn;
+    fr_exp_fn *exp;
+    fr_tanh_fn *tanh;
+} fr_kernels;
+
+/* The table of an instruction-set word: scalar, overlaid upwards with each level at or below the word that this build
+ * has. NULL (the default) asks for the best this machine runs. FR_USAGE for an unknown word, FR_MACHINE for one that
+ * this machine lacks. The table is static and immutable. */
+fr_status fr_kernels_select(const char *word, const fr_kernels **kernels);
+
+#define FR_KERNEL(level, kind, slot, function) fr_##kind##_fn function;
+#include "kernels/kernels.def"
+#undef FR_KERNEL
+
+#endif

@@ -1,0 +1,34 @@
+/* The constants of exp, tanh and gelu: one set for every instruction set. quant/NUMERICS.md has the formulas around
+ * them and says where the polynomial comes from. */
+#ifndef FR_KERNELS_MATH_CONSTANTS_H
+#define FR_KERNELS_MATH_CONSTANTS_H
+
+/* exp is inf above the first and 0 below the second: clamping there keeps the exponent arithmetic in range. */
+#define FR_EXP_MAX 89.0f
+#define FR_EXP_MIN -105.0f
+
+/* tanh is 1 in float32 from 9.02 on. */
+#define FR_TANH_MAX 10.0f
+
+#define FR_LOG2E 0x1.715476p+0f
+
+/* Added to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
+#define FR_ROUND_SHIFT 0x1.8p+23f
+#define FR_ROUND_SHIFT_BITS 0x4b400000u
+
+/* ln 2 in two pieces; n * FR_LN2_HIGH taken from x by an fma is exact for the n that occur. */
+#define FR_LN2_HIGH 0x1.62e43p-1f
+#define FR_LN2_LOW -0x1.05c61p-29f
+
+/* e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5), |r| <= ln(2) / 2, relative error 2^-30.8. */
+#define FR_EXPM1_C2 0x1.0p-1f
+#define FR_EXPM1_C3 0x1.555554p-3f
+#define FR_EXPM1_C4 0x1.5554eap-5f
+#define FR_EXPM1_C5 0x1.1113acp-7f
+#define FR_EXPM1_C6 0x1.6d4c1p-10f
+#define FR_EXPM1_C7 0x1.9c5054p-13f
+
+#define FR_GELU_CUBIC 0.044715f
+#define FR_GELU_SCALE 0x1.988454p-1f /* sqrt(2 / pi) */
+
+#endif

@@ -1,0 +1,78 @@
+/* Float weights times rows, 16 partial sums in 4 registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
+ *
+ * A tile is 2 outputs x up to 3 rows: a step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions, in 24
+ * registers of sums, 2 of weights and the rest for rows. Both weight rows of a tile are read once from memory, by the
+ * first tile of rows; later ones find them in the L1 cache. */
+#include "kernels/simd_neon.h"
+
+enum { OUTS = 2, ROWS = 3, GATHERED = 4 };
+
+FR_INLINE float32x4_t load_f16(const char *w) {
+    return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8((const uint8_t *)w)));
+}
+
+FR_INLINE float32x4_t load_bf16(const char *w) {
+    uint16x4_t half = vreinterpret_u16_u8(vld1_u8((const uint8_t *)w));
+    return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
+}
+
+/* Rows are split evenly over as few tiles as can be. */
+FR_INLINE void matmul(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,
+                      size_t rows, const char *w, size_t w_stride, size_t cols, size_t outs) {
+    for (size_t o = 0; o < outs; o += OUTS) {
+        size_t kept = outs - o < OUTS ? outs - o : OUTS;
+        const char *const w_rows[OUTS] = {w + o * w_stride, w + (o + kept - 1) * w_stride};
+        size_t tiles = (rows + ROWS - 1) / ROWS;
+        for (size_t r = 0, count; r < rows; r += count, tiles--) {
+            count = (rows - r + tiles - 1) / tiles;
+            float *y_tile = y + r * y_stride + o;
+            const float *x_tile = x + r * x_stride;
+            switch (count) {
+            case 1: dots(load, width, y_tile, y_stride, x_tile, x_stride, 1, w_rows, OUTS, kept, cols); break;
+            case 2: dots(load, width, y_tile, y_stride, x_tile, x_stride, 2, w_rows, OUTS, kept, cols); break;
+            default: dots(load, width, y_tile, y_stride, x_tile, x_stride, 3, w_rows, OUTS, kept, cols);
+            }
+        }
+    }
+}
+
+/* Outputs past the end repeat the last weight row and are not stored. */
+FR_INLINE void gather(load_fn *load, size_t width, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
+                      const int32_t *ids, size_t count) {
+    for (size_t j = 0; j < count; j += GATHERED) {
+        size_t kept = count - j < GATHERED ? count - j : GATHERED;
+        const char *w_rows[GATHERED];
+        for (size_t o = 0; o < GATHERED; o++) w_rows[o] = w + (size_t)ids[j + (o < kept ? o : kept - 1)] * w_stride;
+        dots(load, width, y + j, 0, x, 0, 1, w_rows, GATHERED, kept, cols);
+    }
+}
+
+void fr_matmul_f32_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
+                        size_t w_stride, size_t cols, size_t outs) {
+    matmul(load_f32, 4, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+}
+
+void fr_matmul_f16_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
+                        size_t w_stride, size_t cols, size_t outs) {
+    matmul(load_f16, 2, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+}
+
+void fr_matmul_bf16_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
+                         size_t w_stride, size_t cols, size_t outs) {
+    matmul(load_bf16, 2, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+}
+
+void fr_gather_f32_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
+                        size_t count) {
+    gather(load_f32, 4, y, x, w, w_stride, cols, ids, count);
+}
+
+void fr_gather_f16_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
+                        size_t count) {
+    gather(load_f16, 2, y, x, w, w_stride, cols, ids, count);
+}
+
+void fr_gather_bf16_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
+                         size_t count) {
+    gather(load_bf16, 2, y, x, w, w_stride, cols, ids, count);
+}

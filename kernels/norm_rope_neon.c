@@ -1,0 +1,53 @@
+/* RMS norm and rotary positions. Contracts fr_rmsnorm_fn and fr_rope_fn in kernels.h. */
+#include "kernels/simd_neon.h"
+
+#include <math.h>
+
+FR_INLINE float32x4_t scale(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)b;
+    return vmulq_f32(a, factor);
+}
+
+FR_INLINE float32x4_t scale_weighted(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    return vmulq_f32(vmulq_f32(a, factor), b);
+}
+
+void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, float eps) {
+    const char *const itself[] = {(const char *)x};
+    float squares;
+    dots(load_f32, sizeof(float), &squares, 0, x, 0, 1, itself, 1, 1, n);
+    float r = 1.0f / sqrtf(squares / (float)n + eps);
+    if (weight) map(scale_weighted, y, x, weight, n, r);
+    else map(scale, y, x, NULL, n, r);
+}
+
+/* a and b become (a cosine - b sine) and (b cosine + a sine). */
+FR_INLINE void rotate(float32x4_t *a, float32x4_t *b, float32x4_t cosine, float32x4_t sine) {
+    float32x4_t first = vfmsq_f32(vmulq_f32(*a, cosine), *b, sine);
+    *b = vfmaq_f32(vmulq_f32(*b, cosine), *a, sine);
+    *a = first;
+}
+
+void fr_rope_half_neon(float *x, const float *cosine, const float *sine, size_t n) {
+    float *second = x + n / 2;
+    for (size_t i = 0; i < n / 2; i += 4) {
+        size_t count = n / 2 - i;
+        float32x4_t a = load_lanes(x + i, count), b = load_lanes(second + i, count);
+        rotate(&a, &b, load_lanes(cosine + i, count), load_lanes(sine + i, count));
+        store_lanes(x + i, a, count);
+        store_lanes(second + i, b, count);
+    }
+}
+
+/* Four pairs lie in two registers; even lanes are gathered to a, odd ones to b, and put back. */
+void fr_rope_pair_neon(float *x, const float *cosine, const float *sine, size_t n) {
+    for (size_t i = 0; i < n / 2; i += 4) {
+        size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;
+        float *upper = x + 2 * i + (high ? 4 : 0);
+        float32x4_t first = load_lanes(x + 2 * i, low), second = load_lanes(upper, high);
+        float32x4_t a = vuzp1q_f32(first, second), b = vuzp2q_f32(first, second);
+        rotate(&a, &b, load_lanes(cosine + i, count), load_lanes(sine + i, count));
+        store_lanes(x + 2 * i, vzip1q_f32(a, b), low);
+        store_lanes(upper, vzip2q_f32(a, b), high);
+    }
+}

@@ -1,0 +1,21 @@
+/* RMS norm and rotary positions: the definition. Contracts fr_rmsnorm_fn and fr_rope_fn in kernels.h. */
+#include "kernels/scalar.h"
+
+void FR_SCALAR(rmsnorm)(float *y, const float *x, const float *weight, size_t n, float eps) {
+    float r = 1.0f / sqrtf(dot(load_f32, x, x, n) / (float)n + eps);
+    for (size_t i = 0; i < n; i++) y[i] = weight ? x[i] * r * weight[i] : x[i] * r;
+}
+
+static inline void rotate(float *first, float *second, float cosine, float sine) {
+    float a = *first, b = *second;
+    *first = fmaf(-b, sine, a * cosine);
+    *second = fmaf(a, sine, b * cosine);
+}
+
+void FR_SCALAR(rope_half)(float *x, const float *cosine, const float *sine, size_t n) {
+    for (size_t i = 0; i < n / 2; i++) rotate(&x[i], &x[i + n / 2], cosine[i], sine[i]);
+}
+
+void FR_SCALAR(rope_pair)(float *x, const float *cosine, const float *sine, size_t n) {
+    for (size_t i = 0; i < n / 2; i++) rotate(&x[2 * i], &x[2 * i + 1], cosine[i], sine[i]);
+}

@@ -1,0 +1,27 @@
+/* Rotary angles: frequencies of a head, cosines and sines of a position.
+ *
+ * In: a configuration's numbers. Out: the float32 values that transformers computes with torch, to within the last bit;
+ * the same bits on every machine (no libm, no fused operation). Compiled once for all instruction sets: a row of angles
+ * is made once per position, not per head. */
+#ifndef FR_KERNELS_ROPE_TABLE_H
+#define FR_KERNELS_ROPE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum fr_rope_kind {
+    FR_ROPE_DEFAULT,      /* every pair turns */
+    FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs turn, the others stand */
+} fr_rope_kind;
+
+/* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values. The
+ * exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0; the default kind looks at
+ * neither partial_rotary_factor nor factor. */
+void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
+                         float *inverse);
+
+/* cosine[i], sine[i] of the float32 product position * inverse[i], i < n, correctly rounded but for rare last bits. The
+ * product's size is at most 2^27. Frequency 0 gives exactly 1 and 0. */
+void fr_rope_angles(const float *inverse, size_t n, int64_t position, float *cosine, float *sine);
+
+#endif

@@ -1,0 +1,124 @@
+/* What the _scalar files share: the definition of every rounding that the other instruction sets reproduce.
+ *
+ * In and out: single values. On x86 each _scalar file is compiled twice, plain (fmaf is libm's) and with -mfma
+ * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR names the functions of the two builds apart. */
+#ifndef FR_KERNELS_SCALAR_H
+#define FR_KERNELS_SCALAR_H
+
+#include "kernels/kernels.h"
+#include "kernels/math_constants.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __FAST_MATH__
+#error "one answer needs every rounding as it is written: no -ffast-math"
+#endif
+
+#ifdef FR_SCALAR_FMA
+#define FR_SCALAR(stem) fr_##stem##_scalar_fma
+#else
+#define FR_SCALAR(stem) fr_##stem##_scalar
+#endif
+
+/* Functions that take a function as argument only become fast when both are inlined. */
+#define FR_INLINE static inline __attribute__((always_inline))
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Value i of a row of weights, which may lie at any address. */
+typedef float load_fn(const void *row, size_t i);
+
+static inline float load_f32(const void *row, size_t i) {
+    float value;
+    memcpy(&value, (const char *)row + i * sizeof value, sizeof value);
+    return value;
+}
+
+static inline float load_bf16(const void *row, size_t i) {
+    uint16_t half;
+    memcpy(&half, (const char *)row + i * sizeof half, sizeof half);
+    return float_of((uint32_t)half << 16);
+}
+
+/* Moving the fields into place leaves the exponent 112 too small; the product is exact, denormals included. */
+static inline float load_f16(const void *row, size_t i) {
+    uint16_t half;
+    memcpy(&half, (const char *)row + i * sizeof half, sizeof half);
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    float magnitude = float_of((uint32_t)(half & 0x7fff) << 13) * 0x1p112f;
+    uint32_t special = (half & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+    return float_of(bits_of(magnitude) | special | sign);
+}
+
+/* The tree over 16 partial sums; p is used up. */
+static inline float sum16(float *p) {
+    for (size_t half = 8; half; half /= 2)
+        for (size_t i = 0; i < half; i++) p[i] += p[i + half];
+    return p[0];
+}
+
+FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
+    float p[16] = {0};
+    for (size_t i = 0; i < n; i++) p[i % 16] = fmaf(load(w, i), x[i], p[i % 16]);
+    return sum16(p);
+}
+
+/* e^r - 1 for |r| <= ln(2) / 2. */
+static inline float expm1_reduced(float r) {
+    float c = FR_EXPM1_C7;
+    c = fmaf(c, r, FR_EXPM1_C6);
+    c = fmaf(c, r, FR_EXPM1_C5);
+    c = fmaf(c, r, FR_EXPM1_C4);
+    c = fmaf(c, r, FR_EXPM1_C3);
+    c = fmaf(c, r, FR_EXPM1_C2);
+    return fmaf(r * r, c, r);
+}
+
+/* x = n ln 2 + r, n an integer. *shifted has n in its low bits, above those of FR_ROUND_SHIFT. */
+static inline float reduce(float x, uint32_t *shifted) {
+    float t = fmaf(x, FR_LOG2E, FR_ROUND_SHIFT);
+    float n = t - FR_ROUND_SHIFT;
+    *shifted = bits_of(t);
+    return fmaf(n, -FR_LN2_LOW, fmaf(n, -FR_LN2_HIGH, x));
+}
+
+/* 2^(n - 128) for 2 <= n < 256. */
+static inline float power_of_two(uint32_t n) {
+    return float_of((n - 1) << 23);
+}
+
+/* 2^n is applied in two halves: the first product is exact, so that the result is rounded once, denormals included.
+ * The comparisons let a NaN through. */
+static inline float scalar_exp(float x) {
+    x = x > FR_EXP_MAX ? FR_EXP_MAX : x;
+    x = x < FR_EXP_MIN ? FR_EXP_MIN : x;
+    uint32_t shifted;
+    float r = reduce(x, &shifted);
+    float y = 1.0f + expm1_reduced(r);
+    uint32_t n = shifted - FR_ROUND_SHIFT_BITS + 256;
+    return y * power_of_two(n / 2) * power_of_two(n - n / 2);
+}
+
+/* e = e^(2 |x|) - 1 keeps its relative accuracy near 0; tanh = e / (e + 2) with the sign of x. */
+static inline float scalar_tanh(float x) {
+    float a = fabsf(x);
+    a = a > FR_TANH_MAX ? FR_TANH_MAX : a;
+    uint32_t shifted;
+    float r = reduce(a + a, &shifted);
+    float power = power_of_two(shifted - FR_ROUND_SHIFT_BITS + 128);
+    float e = fmaf(power, expm1_reduced(r), power - 1.0f);
+    return float_of(bits_of(e / (e + 2.0f)) | (bits_of(x) & 0x80000000u));
+}
+
+#endif

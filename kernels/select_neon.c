@@ -1,0 +1,23 @@
+/* The largest value. Contract fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
+#include "kernels/simd_neon.h"
+
+enum { INFINITE = 0x7f800000 }; /* the bits of a magnitude from which on it is no number */
+
+/* One pass for the maximum and whether all are finite, a second one for the first place where it stands. Lanes past the
+ * end repeat x[0]. */
+int64_t fr_argmax_neon(const float *x, size_t n) {
+    float32x4_t best = vdupq_n_f32(x[0]);
+    uint32x4_t magnitude = vdupq_n_u32(0);
+    for (size_t i = 0; i < n; i += 4) {
+        float32x4_t values = load_lanes(x + i, n - i);
+        if (n - i < 4) values = vbslq_f32(lanes_below(i, n), values, vdupq_n_f32(x[0]));
+        magnitude = vmaxq_u32(magnitude, vreinterpretq_u32_f32(vabsq_f32(values)));
+        best = vmaxq_f32(values, best);
+    }
+    if (vmaxvq_u32(magnitude) >= INFINITE) return -1;
+    float32x4_t maximum = vdupq_n_f32(vmaxvq_f32(best));
+    size_t i = 0;
+    while (i + 4 <= n && vmaxvq_u32(vceqq_f32(vld1q_f32(x + i), maximum)) == 0) i += 4;
+    while (x[i] != vgetq_lane_f32(maximum, 0)) i++;
+    return (int64_t)i;
+}

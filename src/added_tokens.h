@@ -1,0 +1,37 @@
+/* Added tokens found in a text before the model sees it.
+ *
+ * In: a set of added tokens, and texts of any bytes. Out: each text as tokens and the stretches between them. At each
+ * position the longest token wins, and the search goes on behind it. */
+#ifndef FR_SRC_ADDED_TOKENS_H
+#define FR_SRC_ADDED_TOKENS_H
+
+#include "formats/tokenizer_json.h"
+
+#define FR_MAX_ADDED_LENGTH 256 /* bytes: what bounds a search at one position */
+
+typedef struct fr_added_token {
+    char *text;
+    size_t length;
+    int32_t id;
+    bool lstrip, rstrip; /* takes the white space before, behind it along */
+    bool single_word;    /* only where no word character is its neighbour */
+} fr_added_token;
+
+typedef struct fr_added_tokens {
+    fr_added_token *items; /* sorted by text, as memcmp orders */
+    size_t count;
+    size_t first[257];     /* items[first[b]] on begin with a byte of at least b */
+} fr_added_tokens;
+
+/* text: as it is to be found, which may be a rewritten entry->text. Fill the set, then seal it. */
+fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, const char *where);
+fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where);
+void fr_added_tokens_close(fr_added_tokens *set);
+
+/* Called for each stretch in order: a token's, or, with id -1, what lies between tokens, which is never empty. */
+typedef fr_status fr_added_fn(void *context, const char *text, size_t length, int32_t id);
+
+fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_added_fn *stretch,
+                               void *context);
+
+#endif

@@ -1,0 +1,166 @@
+/* The public functions: arguments checked, the floating-point environment set, then inward.
+ *
+ * In: whatever a caller passes. Out: what forerun.h promises. */
+#include "forerun.h"
+
+#include <math.h>
+
+#include "formats/error.h"
+#include "forerun_lab.h"
+#include "kernels/cpu.h"
+#include "kernels/fpenv.h"
+#include "src/draft_scripted.h"
+#include "src/session.h"
+
+#define TEXT(number) #number
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *fr_version(void) {
+    return VERSION(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH);
+}
+
+fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model) {
+    if (!path || !model) return fr_fail(FR_USAGE, "fr_model_open: a path and a place for the model are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_model_load(path, &resolved, model);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+void fr_model_close(fr_model *model) {
+    fr_model_unload(model);
+}
+
+int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
+    switch (fact) {
+    case FR_FACT_VOCAB: return (int64_t)model->vocab;
+    case FR_FACT_HIDDEN: return (int64_t)model->hidden;
+    case FR_FACT_LAYERS: return (int64_t)model->layers;
+    case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
+    case FR_FACT_WEIGHT_BYTES: return (int64_t)model->weights.bytes;
+    case FR_FACT_COUNT: break;
+    }
+    return -1;
+}
+
+size_t fr_model_eos(const fr_model *model, const int32_t **ids) {
+    *ids = model->eos;
+    return model->eos_count;
+}
+
+const char *fr_model_isa(const fr_model *model) {
+    return model->kernels->isa;
+}
+
+const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
+    return model->tokenizer;
+}
+
+fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    if (!path || !target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a path and a target are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_drafter_load(path, target, &resolved, drafter);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+void fr_drafter_close(fr_drafter *drafter) {
+    fr_drafter_unload(drafter);
+}
+
+fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                          fr_session **session) {
+    if (!model || !session) return fr_fail(FR_USAGE, "fr_session_open: a model and a place for the session are needed");
+    if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_create(model, drafter, &resolved, session);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+void fr_session_close(fr_session *session) {
+    fr_session_destroy(session);
+}
+
+fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_append(session, ids, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
+    if (!ids || limit == 0) return fr_fail(FR_USAGE, "fr_session_step: room for at least one id is needed");
+    if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_round(session, ids, limit, count, accepted);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+size_t fr_session_length(const fr_session *session) {
+    return session->length;
+}
+
+size_t fr_session_context(const fr_session *session) {
+    return session->context;
+}
+
+void fr_session_reset(fr_session *session) {
+    fr_session_clear(session);
+}
+
+fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
+                            void *context) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_score(session, ids, count, first_row, sink, context);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
+                                  void *context) {
+    if (!ids || count < 2) return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
+    if (steps == 0 || steps >= FR_STEP_MAX || !sink)
+        return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
+    if (session->draft->method == &fr_draft_none) return fr_fail(FR_USAGE, "draft logits need a drafter");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+double fr_session_stat(const fr_session *session, fr_stat stat) {
+    if (stat == FR_STAT_PEAK_BYTES) return fr_peak_bytes();
+    return (unsigned)stat < FR_STAT_COUNT ? session->stats.value[stat] : NAN;
+}
+
+size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths) {
+    *lengths = session->stats.accepted_lengths;
+    return session->stats.rounds;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------- lab */
+
+const char *fr_lab_isa_word(size_t index) {
+    return fr_isa_word(index);
+}
+
+bool fr_lab_isa_here(const char *word) {
+    const fr_kernels *kernels;
+    return fr_kernels_select(word, &kernels) == FR_OK;
+}
+
+fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
+                                void *context) {
+    fr_draft *draft;
+    FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
+    session->draft = draft;
+    return FR_OK;
+}

@@ -1,0 +1,145 @@
+/* What a model or drafter folder is, in words, after checking that it can be used.
+ *
+ * In: a folder, for a drafter perhaps its target's. Out: a description on a stream; the reason in fr_last_error() if it
+ * can't be used. Nothing is computed: the same opening that generation does is the check. */
+#include "forerun_lab.h"
+
+#include <string.h>
+
+#include "formats/error.h"
+#include "kernels/fpenv.h"
+#include "src/assistant_gemma4.h"
+#include "src/model.h"
+#include "src/tokenizer.h"
+
+static double megabytes(uint64_t bytes) {
+    return (double)bytes / 1e6;
+}
+
+/* Bytes per position that the KV cache grows by while no ring is full. */
+static size_t kv_bytes_per_position(const fr_kv_shape *shapes, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += 2 * shapes[i].heads * shapes[i].head_dim * sizeof(float);
+    return bytes;
+}
+
+static void print_layers(const fr_gemma4_config *c, FILE *out) {
+    size_t kinds[FR_LAYER_KINDS] = {0}, owners = 0;
+    for (size_t i = 0; i < c->layers; i++) {
+        kinds[c->layer[i].kind]++;
+        owners += c->layer[i].owns_kv;
+    }
+    fprintf(out, "layers         %zu: %zu sliding (window %zu), %zu full; %zu own their KV cache, %zu borrow one\n",
+            c->layers, kinds[FR_SLIDING], c->window, kinds[FR_FULL], owners, c->layers - owners);
+    fprintf(out, "width          hidden %zu, feed-forward %zu to %zu, %zu attention heads\n", c->hidden,
+            c->layer[0].ffn, c->layer[c->layers - 1].ffn, c->heads);
+    if (c->ple) fprintf(out, "per-layer      embeddings of width %zu\n", c->ple);
+    if (c->experts)
+        fprintf(out, "experts        %zu of width %zu, %zu chosen a token\n", c->experts, c->expert_ffn, c->expert_top);
+    fprintf(out, "vocabulary     %zu ids\n", c->vocab);
+}
+
+/* Tensors that nothing reads, by what they begin with: vision and audio towers, and everything else. */
+static void print_unused(const fr_checkpoint *files, const fr_weights *weights, FILE *out) {
+    size_t towers = 0, others = 0;
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        const fr_tensor *tensor = &files->tensors.items[i];
+        bool bound = false;
+        for (size_t b = 0; b < weights->count && !bound; b++) bound = weights->bound[b].tensor == tensor;
+        if (bound) continue;
+        if (strstr(tensor->name, "vision") || strstr(tensor->name, "audio")) towers++;
+        else others++;
+    }
+    if (towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", towers);
+    if (others) fprintf(out, "unused         %zu tensors that nothing reads\n", others);
+}
+
+static void print_tensors(const fr_checkpoint *files, FILE *out) {
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        const fr_tensor *tensor = &files->tensors.items[i];
+        fprintf(out, "%-5s [", fr_dtype_name(tensor->type));
+        for (uint32_t d = 0; d < tensor->dims; d++)
+            fprintf(out, "%s%llu", d ? ", " : "", (unsigned long long)tensor->shape[d]);
+        fprintf(out, "] %s\n", tensor->name);
+    }
+}
+
+static void print_files(const fr_checkpoint *files, const fr_weights *weights, FILE *out) {
+    fprintf(out, "architecture   %s\n", fr_checkpoint_architecture(files));
+    fprintf(out, "files          %zu, %zu tensors, %.1f MB of weights in use\n", files->file_count,
+            files->tensors.count, megabytes(weights->bytes));
+}
+
+static void print_model(const fr_model *model, bool tensors, FILE *out) {
+    const fr_gemma4 *net = model->net;
+    print_files(&model->files, &model->weights, out);
+    print_layers(&net->config, out);
+    fprintf(out, "context        %zu positions at most, %.1f kB of f32 KV each until a window is full\n",
+            model->context_limit, (double)kv_bytes_per_position(model->kv_shapes, model->kv_count) / 1e3);
+    fprintf(out, "end of text    ids");
+    for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
+    if (model->tokenizer) fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
+    else fprintf(out, "\ntokenizer      none in this folder: ids only\n");
+    fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
+            model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
+    print_unused(&model->files, &model->weights, out);
+    if (tensors) print_tensors(&model->files, out);
+}
+
+static void print_drafter(const fr_checkpoint *files, const fr_weights *weights, const fr_assistant *a,
+                          const char *target, bool tensors, FILE *out) {
+    print_files(files, weights, out);
+    print_layers(&a->net.config, out);
+    if (a->clusters)
+        fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
+                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);
+    else fprintf(out, "head           plain: all %zu rows a draft\n", a->net.config.vocab);
+    if (target) fprintf(out, "fits           %s\n", target);
+    else fprintf(out, "fits           not checked: give its target with -m and the drafter with -md\n");
+    print_unused(files, weights, out);
+    if (tensors) print_tensors(files, out);
+}
+
+/* A drafter on its own: all that can be checked without its target. */
+static fr_status inspect_drafter_alone(fr_checkpoint *files, bool tensors, FILE *out) {
+    fr_weights weights;
+    fr_assistant assistant = {0};
+    fr_status status = fr_weights_open(&weights, files);
+    if (status == FR_OK) status = fr_assistant_open(&assistant, NULL, files, &weights);
+    if (status == FR_OK) print_drafter(files, &weights, &assistant, NULL, tensors, out);
+    fr_assistant_close(&assistant);
+    fr_weights_close(&weights);
+    return status;
+}
+
+static fr_status inspect_pair(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out) {
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    FR_TRY(fr_model_load(target ? target : path, options, &model));
+    fr_status status = target ? fr_drafter_load(path, model, options, &drafter) : FR_OK;
+    if (status == FR_OK && drafter)
+        print_drafter(&drafter->files, &drafter->weights, drafter->net, target, tensors, out);
+    else if (status == FR_OK) print_model(model, tensors, out);
+    fr_drafter_unload(drafter);
+    fr_model_unload(model);
+    return status;
+}
+
+static fr_status inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out) {
+    fr_checkpoint files;
+    if (target) return inspect_pair(path, target, options, tensors, out);
+    FR_TRY(fr_checkpoint_open(&files, path, options->value[FR_OPT_MMAP] != 0));
+    bool assistant = strcmp(fr_checkpoint_architecture(&files), fr_draft_mtp.architecture) == 0;
+    fr_status status = assistant ? inspect_drafter_alone(&files, tensors, out) : FR_OK;
+    fr_checkpoint_close(&files);
+    return assistant ? status : inspect_pair(path, NULL, options, tensors, out);
+}
+
+fr_status fr_lab_inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out) {
+    if (!path || !out) return fr_fail(FR_USAGE, "fr_lab_inspect: a path and a stream are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = inspect(path, target, &resolved, tensors, out);
+    fr_fpenv_leave(environment);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* Opening a target of any family, and running its forward on a pool: see model.h. */
+#include "src/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+static const fr_family *const families[] = {&fr_family_gemma4};
+
+const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
+    return name ? name : "";
+}
+
+static fr_status find_family(const fr_checkpoint *files, const fr_family **family) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        for (const char *const *name = families[i]->architectures; *name; name++)
+            if (strcmp(*name, architecture) == 0) {
+                *family = families[i];
+                return FR_OK;
+            }
+    if (strcmp(architecture, "Gemma4AssistantForCausalLM") == 0)
+        return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
+                       architecture);
+    return fr_fail(FR_INPUT, "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration)",
+                   files->path, architecture);
+}
+
+/* The union of generation_config.json's and config.json's end-of-sequence ids (top level, then text_config). */
+static fr_status read_eos(fr_model *model) {
+    const json_t *text = json_object_get(model->files.config, "text_config");
+    const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
+    static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
+    for (size_t i = 0; i < 3; i++)
+        if (sources[i])
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)model->vocab - 1, names[i], model->eos, FR_MAX_EOS,
+                               &model->eos_count));
+    return FR_OK;
+}
+
+fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan) {
+    fr_machine machine;
+    FR_TRY(fr_machine_read(&machine));
+    int64_t threads = options->value[FR_OPT_THREADS];
+    fr_plan_make(&machine, threads > 0 ? (size_t)threads : 0, options->value[FR_OPT_PIN] != 0,
+                 options->value[FR_OPT_NUMA] != 0, plan);
+    return FR_OK;
+}
+
+fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options) {
+    fr_pool *pool;
+    FR_TRY(fr_pool_open(plan, &pool));
+    fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
+    fr_pool_close(pool);
+    if (status == FR_OK && options->value[FR_OPT_MLOCK]) status = fr_weights_lock(weights);
+    return status;
+}
+
+static fr_status open_tokenizer(fr_model *model) {
+    char *path = fr_path_join(model->files.path, "tokenizer.json");
+    if (!path) return fr_fail_memory("path", strlen(model->files.path));
+    bool there = fr_file_exists(path);
+    free(path);
+    return there ? fr_tokenizer_open(model->files.path, &model->tokenizer) : FR_OK;
+}
+
+static fr_status load(fr_model *model, const char *path, const fr_options *options) {
+    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
+    FR_TRY(fr_plan_from_options(options, &model->plan));
+    FR_TRY(fr_checkpoint_open(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(find_family(&model->files, &model->family));
+    FR_TRY(fr_weights_open(&model->weights, &model->files));
+    FR_TRY(model->family->open(model));
+    FR_TRY(read_eos(model));
+    FR_TRY(open_tokenizer(model));
+    return fr_weights_settle(&model->weights, &model->plan, options);
+}
+
+fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
+    *model = NULL;
+    fr_model *m = calloc(1, sizeof *m);
+    if (!m) return fr_fail_memory("model", sizeof *m);
+    fr_status status = load(m, path, options);
+    if (status == FR_OK) *model = m;
+    else fr_model_unload(m);
+    return status;
+}
+
+void fr_model_unload(fr_model *model) {
+    if (!model) return;
+    if (model->family) model->family->close(model);
+    fr_tokenizer_close(model->tokenizer);
+    fr_weights_close(&model->weights);
+    fr_checkpoint_close(&model->files);
+    free(model);
+}
+
+bool fr_model_is_eos(const fr_model *model, int32_t id) {
+    for (size_t i = 0; i < model->eos_count; i++)
+        if (model->eos[i] == id) return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------------- forward runs */
+
+static void run_head(void *context, const fr_team *team) {
+    fr_forward *f = context;
+    size_t begin, end, vocab = f->model->vocab;
+    f->model->family->head(team, f);
+    fr_team_sync(team);
+    fr_rows_part(team, f->head_rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) f->best[r] = f->model->kernels->argmax(f->logits + r * vocab, vocab);
+}
+
+static void run_forward(void *context, const fr_team *team) {
+    fr_forward *f = context;
+    f->model->family->forward(team, f);
+    if (f->head_rows == 0) return;
+    fr_team_sync(team);
+    run_head(f, team);
+}
+
+void fr_forward_run(fr_pool *pool, fr_forward *forward) {
+    fr_pool_run(pool, run_forward, forward);
+}
+
+void fr_head_run(fr_pool *pool, fr_forward *forward) {
+    fr_pool_run(pool, run_head, forward);
+}

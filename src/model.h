@@ -1,0 +1,89 @@
+/* An opened target, whatever its family, and the one forward function a family has.
+ *
+ * In: a model folder. Out: fr_model, immutable. A family is data plus the functions of fr_family, one file
+ * (model_*.c) and one line in model.c's table. */
+#ifndef FR_SRC_MODEL_H
+#define FR_SRC_MODEL_H
+
+#include "src/kv.h"
+#include "src/options.h"
+#include "src/weights.h"
+
+typedef struct fr_family fr_family;
+
+#define FR_MAX_EOS 64
+
+struct fr_model {
+    fr_checkpoint files;
+    fr_weights weights;
+    const fr_family *family;
+    void *net; /* the family's own */
+    const fr_kernels *kernels;
+    fr_plan plan;
+    fr_tokenizer *tokenizer; /* NULL: the folder has none */
+    size_t vocab, hidden, layers, context_limit;
+    const fr_kv_shape *kv_shapes;
+    size_t kv_count;
+    int32_t eos[FR_MAX_EOS];
+    size_t eos_count;
+};
+
+/* One batch through the target: rows of tokens at consecutive positions in; hidden rows, and for some rows logits, out.
+ * Prefill, decode and verify are this with many, one and K + 1 rows. */
+typedef struct fr_forward {
+    const fr_model *model;
+    void *pass; /* the family's working rows */
+    fr_kv *kv;  /* written at slot = position; not committed here */
+    const int32_t *ids;
+    size_t rows;
+    int64_t position;      /* of the first row */
+    float *hidden;         /* [rows, hidden] out: after the final norm */
+    size_t head_first, head_rows; /* rows whose logits are wanted; 0: none */
+    float *logits;         /* [head_rows, vocab] out: after soft capping */
+    int64_t *best;         /* [head_rows] out: the largest logit's id, -1 if any is not finite */
+} fr_forward;
+
+struct fr_family {
+    const char *const *architectures; /* names in config.json, NULL-terminated */
+
+    /* Reads the configuration, binds the weights, fills the model's sizes. */
+    fr_status (*open)(fr_model *model);
+    void (*close)(fr_model *model);
+
+    /* Takes the working rows of batches up to max_rows from the arena (NULL while measuring). */
+    void *(*layout)(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
+
+    /* By the whole team: tokens to hidden rows. No barrier needed before; a barrier is needed after. */
+    void (*forward)(const fr_team *team, fr_forward *forward);
+
+    /* By the whole team: logits of hidden rows [head_first, head_first + head_rows), the thread's own outs. */
+    void (*head)(const fr_team *team, fr_forward *forward);
+
+    /* The scaled input embedding of a token, [hidden]: what drafters read. */
+    void (*embed)(const fr_model *model, int32_t id, float *row);
+};
+
+extern const fr_family fr_family_gemma4;
+
+fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
+void fr_model_unload(fr_model *model);
+
+/* Whether `id` ends a sequence. */
+bool fr_model_is_eos(const fr_model *model, int32_t id);
+
+/* The first architecture name in config.json, "" if there is none. */
+const char *fr_checkpoint_architecture(const fr_checkpoint *files);
+
+/* Which threads a model or drafter loads and runs with. */
+fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan);
+
+/* Brings bound weights into memory as the options ask. */
+fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options);
+
+/* Runs the batch, head included, on the pool. */
+void fr_forward_run(fr_pool *pool, fr_forward *forward);
+
+/* The head alone, over hidden rows that a run left behind. */
+void fr_head_run(fr_pool *pool, fr_forward *forward);
+
+#endif

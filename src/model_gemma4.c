@@ -1,0 +1,119 @@
+/* The Gemma 4 family: E-series, dense and mixture-of-experts targets.
+ *
+ * In: a checkpoint of Gemma4ForCausalLM or Gemma4ForConditionalGeneration. Out: its text model as an fr_model, and the
+ * forward function: embed, layers (gemma4_layer.c), final norm, head. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "formats/error.h"
+#include "src/gemma4.h"
+#include "src/model.h"
+
+static float embedding_scale(const fr_gemma4_config *c) {
+    return (float)sqrt((double)c->hidden);
+}
+
+static fr_status gemma4_open(fr_model *model) {
+    json_t *text = json_object_get(model->files.config, "text_config");
+    if (!json_is_object(text)) text = model->files.config;
+    bool nested = fr_weights_has(&model->weights, "model.language_model.", "embed_tokens.weight");
+    fr_gemma4_config config;
+    FR_TRY(fr_gemma4_config_read(&config, text, false, "config.json"));
+    fr_gemma4 *net = calloc(1, sizeof *net);
+    if (!net) {
+        fr_gemma4_config_free(&config);
+        return fr_fail_memory("model", sizeof *net);
+    }
+    model->net = net;
+    FR_TRY(fr_gemma4_open(net, &config, &model->weights, nested ? "model.language_model." : "model."));
+    model->vocab = net->config.vocab;
+    model->hidden = net->config.hidden;
+    model->layers = net->config.layers;
+    model->context_limit = net->config.context_limit;
+    model->kv_shapes = net->kv_shapes;
+    model->kv_count = net->kv_count;
+    return FR_OK;
+}
+
+static void gemma4_close(fr_model *model) {
+    if (model->net) fr_gemma4_close(model->net);
+    free(model->net);
+    model->net = NULL;
+}
+
+static void *gemma4_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads) {
+    const fr_gemma4 *net = model->net;
+    fr_gemma4_pass pass, *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_gemma4_pass_layout(&pass, net, model->kernels, arena, max_rows, threads);
+    pass.span[FR_SLIDING] = net->config.window;
+    if (place) *place = pass;
+    return place;
+}
+
+static void gemma4_embed(const fr_model *model, int32_t id, float *row) {
+    const fr_gemma4 *net = model->net;
+    fr_matrix_row(model->kernels, &net->embedding, (size_t)id, embedding_scale(&net->config), row);
+}
+
+/* What each layer is told of each row's token: (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(ple)) /
+ * sqrt(2), per layer. */
+static void per_layer_inputs(const fr_team *team, fr_gemma4_pass *pass, const int32_t *ids) {
+    const fr_gemma4 *net = pass->net;
+    const fr_gemma4_config *c = &net->config;
+    const fr_kernels *k = pass->kernels;
+    size_t width = c->layers * c->ple, begin, end;
+    float projection_scale = (float)(1.0 / sqrt((double)c->hidden)), table_scale = (float)sqrt((double)c->ple);
+    fr_team_sync(team);
+    fr_matrix_apply(team, k, &net->ple_projection, pass->ple, width, pass->x, c->hidden, pass->rows);
+    fr_team_sync(team);
+    fr_rows_part(team, pass->rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *ple = pass->ple + r * width, *table = pass->ple_table + r * width;
+        fr_matrix_row(k, &net->ple_embedding, (size_t)ids[r], table_scale, table);
+        k->scale(ple, width, projection_scale);
+        for (size_t l = 0; l < c->layers; l++)
+            k->rmsnorm(ple + l * c->ple, ple + l * c->ple, net->ple_norm, c->ple, c->eps);
+        k->add(ple, table, width);
+        k->scale(ple, width, (float)sqrt(0.5));
+    }
+}
+
+static void gemma4_forward(const fr_team *team, fr_forward *f) {
+    fr_gemma4_pass *shared = f->pass;
+    const fr_gemma4_config *c = &shared->net->config;
+    fr_gemma4_pass pass = *shared; /* a thread's own copy of the fields; the rows they point to are the team's */
+    size_t begin, end;
+    pass.kv = f->kv;
+    pass.rows = f->rows;
+    pass.position = pass.last = f->position;
+    fr_rows_part(team, pass.rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) gemma4_embed(f->model, f->ids[r], pass.x + r * c->hidden);
+    fr_gemma4_rotations(team, &pass);
+    if (c->ple) per_layer_inputs(team, &pass, f->ids);
+    for (size_t l = 0; l < c->layers; l++) fr_gemma4_layer_run(team, &pass, l);
+    for (size_t r = begin; r < end; r++)
+        pass.kernels->rmsnorm(f->hidden + r * c->hidden, pass.x + r * c->hidden, shared->net->norm, c->hidden, c->eps);
+}
+
+static void gemma4_head(const fr_team *team, fr_forward *f) {
+    const fr_gemma4 *net = f->model->net;
+    const fr_kernels *k = f->model->kernels;
+    size_t begin, end, hidden = net->config.hidden, vocab = net->config.vocab;
+    fr_matrix_apply(team, k, &net->head, f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows);
+    if (net->config.softcap == 0.0f) return;
+    fr_matrix_part(team, &net->head, &begin, &end);
+    for (size_t r = 0; r < f->head_rows; r++)
+        k->softcap(f->logits + r * vocab + begin, end - begin, net->config.softcap);
+}
+
+static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", NULL};
+
+const fr_family fr_family_gemma4 = {
+    .architectures = architectures,
+    .open = gemma4_open,
+    .close = gemma4_close,
+    .layout = gemma4_layout,
+    .forward = gemma4_forward,
+    .head = gemma4_head,
+    .embed = gemma4_embed,
+};

@@ -1,0 +1,31 @@
+/* A string or a regular expression, and where it matches.
+ *
+ * In: a pattern of a tokenizer.json, and texts of any bytes. Out: each text as stretches that match and stretches
+ * between them. Matches are leftmost and do not overlap; an empty match right behind the one before is passed over.
+ *
+ * A regular expression from a file may be built to take forever. Each step that it takes is counted against an
+ * allowance, so that it ends with an error line instead, and the same one on every machine. */
+#ifndef FR_SRC_TEXT_PATTERN_H
+#define FR_SRC_TEXT_PATTERN_H
+
+#include "formats/tokenizer_json.h"
+
+typedef struct fr_text_pattern {
+    char *source;                    /* NUL-terminated */
+    size_t length;
+    struct pcre2_real_code_8 *regex; /* NULL: source is found as it is */
+} fr_text_pattern;
+
+fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where);
+void fr_text_pattern_close(fr_text_pattern *pattern);
+
+/* Steps for texts of this length: two hundred times what the regular expressions of published tokenizers take. */
+uint64_t fr_text_pattern_allowance(size_t length);
+
+/* Called for each stretch [begin, end) in order; together they are the whole text. Matches may be empty. */
+typedef fr_status fr_stretch_fn(void *context, size_t begin, size_t end, bool is_match);
+
+fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,
+                               fr_stretch_fn *stretch, void *context);
+
+#endif

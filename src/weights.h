@@ -1,0 +1,60 @@
+/* Tensors bound by name, once, with their shapes checked; from then on they are fields.
+ *
+ * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files, and small vectors (norms,
+ * scales) as float32 of the model's own. Also places what was bound: each thread fills the rows it will read. */
+#ifndef FR_SRC_WEIGHTS_H
+#define FR_SRC_WEIGHTS_H
+
+#include "formats/checkpoint.h"
+#include "src/arena.h"
+#include "src/matrix.h"
+
+/* How a bound tensor is read, which decides whether it is brought into memory at load. */
+typedef enum fr_access {
+    FR_STREAMED, /* every step reads all of it */
+    FR_LOOKED_UP /* a step reads a few rows: stays in the file until then, if it is mapped */
+} fr_access;
+
+typedef struct fr_bound {
+    const fr_tensor *tensor;
+    size_t rows; /* the outs that fr_matrix_part deals to threads */
+    fr_access access;
+} fr_bound;
+
+typedef struct fr_weights {
+    const fr_checkpoint *files;
+    fr_arena vectors; /* float32 copies */
+    fr_bound *bound;
+    size_t count;
+    uint64_t bytes; /* of all bound tensors */
+} fr_weights;
+
+/* Room for every tensor of the checkpoint. The checkpoint must outlive it. */
+fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
+void fr_weights_close(fr_weights *weights);
+
+/* Whether the checkpoint has the tensor named PREFIX + NAME. */
+bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
+
+/* The float tensor PREFIX + NAME of shape [outs, cols]. */
+fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+                         fr_access access, fr_matrix *matrix);
+
+/* The float tensor PREFIX + NAME of shape [count, outs, cols], as an array of count matrices of the model's own. */
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t outs,
+                        size_t cols, fr_matrix *matrices);
+
+/* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
+fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
+
+/* The integer tensor PREFIX + NAME of shape [n], each value in [0, limit). */
+fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices);
+
+/* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
+fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
+
+/* Locks what was bound in memory; FR_MACHINE when the system refuses. */
+fr_status fr_weights_lock(const fr_weights *weights);
+
+#endif

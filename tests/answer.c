@@ -1,0 +1,104 @@
+/* An answer as one number: see answer.h. */
+#include "tests/answer.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "src/session.h"
+
+#define PROMPT 40 /* longer than the fixtures' windows */
+
+static uint64_t fnv1a(uint64_t hash, const void *data, size_t size) {
+    const uint8_t *bytes = data;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static fr_status hash_logits(void *context, const float *logits, size_t rows, size_t vocab) {
+    uint64_t *hash = context;
+    *hash = fnv1a(*hash, logits, rows * vocab * sizeof *logits);
+    return FR_OK;
+}
+
+/* Wrong at one depth a round, another depth each round; right at all depths once a cycle. */
+static bool reject_in_turn(void *context, size_t round, size_t depth) {
+    int drafts = *(int *)context;
+    return depth != round % ((size_t)drafts + 1);
+}
+
+/* The true product, but output 0 of each row is summed with a product rounded before it is added. */
+static void misrounded_matmul(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
+                              size_t w_stride, size_t cols, size_t outs) {
+    const fr_kernels *kernels;
+    ck_assert(fr_kernels_select(NULL, &kernels) == FR_OK);
+    kernels->matmul[FR_BF16](y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+    for (size_t r = 0; r < rows; r++) {
+        float p[16] = {0}, row[8192];
+        ck_assert_uint_le(cols, 8192);
+        fr_dtype_decode(FR_BF16, w, row, cols);
+        for (size_t i = 0; i < cols; i++) p[i % 16] = row[i] * x[r * x_stride + i] + p[i % 16];
+        for (size_t half = 8; half; half /= 2)
+            for (size_t i = 0; i < half; i++) p[i] += p[i + half];
+        y[r * y_stride] = p[0];
+    }
+}
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void generate(fr_session *session, int32_t *ids, size_t count) {
+    for (size_t made = 0, got, accepted; made < count; made += got) {
+        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+        ck_assert_uint_ge(got, 1);
+    }
+}
+
+static fr_options *options_of(const fr_manner *manner) {
+    fr_options *options = fr_options_new();
+    if (manner->isa) require(fr_options_set_text(options, FR_OPT_ISA, manner->isa));
+    require(fr_options_set(options, FR_OPT_THREADS, manner->threads));
+    require(fr_options_set(options, FR_OPT_CHUNK, manner->chunk));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, manner->depth));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_CONTEXT, 1024));
+    return options;
+}
+
+fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
+                       const int32_t *script, int32_t *text, bool misround) {
+    fr_answer answer = {0xcbf29ce484222325u, 0xcbf29ce484222325u};
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    fr_session *session;
+    fr_kernels misrounded;
+    fr_manner how = *manner;
+    fr_options *options = options_of(&how);
+    int32_t *ids = malloc((PROMPT + count) * sizeof *ids);
+    require(fr_model_open(folder, options, &model));
+    if (how.method == FR_TEST_MTP) require(fr_drafter_open(assistant, model, options, &drafter));
+    if (misround) {
+        misrounded = *model->kernels;
+        misrounded.matmul[FR_BF16] = misrounded_matmul;
+        model->kernels = &misrounded;
+    }
+    for (size_t i = 0; i < PROMPT; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->vocab);
+    require(fr_session_open(model, drafter, options, &session));
+    if (how.method == FR_TEST_SCRIPTED) {
+        memcpy(ids + PROMPT, script, count * sizeof *ids);
+        require(fr_lab_session_script(session, ids, PROMPT + count, reject_in_turn, &how.depth));
+    }
+    require(fr_session_prompt(session, ids, PROMPT));
+    generate(session, ids + PROMPT, count);
+    answer.ids = fnv1a(answer.ids, ids + PROMPT, count * sizeof *ids);
+    require(fr_session_logits(session, ids, PROMPT + count, 0, hash_logits, &answer.logits));
+    if (text) memcpy(text, ids + PROMPT, count * sizeof *ids);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_options_free(options);
+    free(ids);
+    return answer;
+}

@@ -1,0 +1,35 @@
+/* An answer as one number: what the one-answer suite compares.
+ *
+ * In: a model, a drafter, and how to run them. Out: a hash over the bytes of what came out. */
+#ifndef FR_TESTS_ANSWER_H
+#define FR_TESTS_ANSWER_H
+
+#include "forerun.h"
+
+typedef enum fr_test_method {
+    FR_TEST_NONE,
+    FR_TEST_MTP,
+    FR_TEST_SCRIPTED, /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
+    FR_TEST_METHODS
+} fr_test_method;
+
+/* How a run is made; none of it may change the answer. */
+typedef struct fr_manner {
+    const char *isa;
+    int threads, chunk, depth;
+    fr_test_method method;
+} fr_manner;
+
+typedef struct fr_answer {
+    uint64_t ids;    /* FNV-1a 64 of the generated ids */
+    uint64_t logits; /* of the raw logits over prompt and text */
+} fr_answer;
+
+/* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in folder-side `assistant`), in that
+ * manner, past any end of sequence; then the logits of the whole text. script: the right ids after the prompt, for
+ * FR_TEST_SCRIPTED. text: NULL, or room for the ids. misround: replace the model's matmuls by ones that round one
+ * product too often (the negative control). Ends the test on any failure. */
+fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
+                       const int32_t *script, int32_t *text, bool misround);
+
+#endif

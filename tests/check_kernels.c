@@ -1,0 +1,804 @@
+/* Every kernel of every instruction set that runs here against the scalar definition, bit for bit; and its speed.
+ *
+ *     check_kernels [--quick] [--filter TEXT] [--isa WORD] [--seed N]
+ *     check_kernels --bench [--weights MIB] [--filter TEXT] [--isa WORD]
+ *
+ * The list is kernels.def: a kernel is checked and timed because it has a line there. For each slot of the table a case
+ * is made from random numbers, the plain scalar build gives the answer, and every other build must give the same bits
+ * (one NaN is as good as another). Arrays end where a page without access begins, or begin where one ends; a kernel
+ * that reads or writes one byte past its arrays dies there, and the handler says which. One line a kernel; exit status
+ * 1 if any differs. */
+#include "kernels/cpu.h"
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+typedef void any_fn(void);
+
+enum { MOST_BUILDS = 8 };
+
+/* One slot of the kernel table: the definition, the builds to compare with it, and what came of it. */
+typedef struct operation {
+    const struct kind *kind;
+    size_t offset; /* of the slot in fr_kernels */
+    any_fn *definition;
+    struct build {
+        const char *name;
+        any_fn *function;
+        size_t wrong;
+    } builds[MOST_BUILDS];
+    size_t count, cases;
+} operation;
+
+/* How the kernels of one contract are checked and timed. Contracts on plain arrays share one check: `call` is the
+ * contract in its most general form, and y may be a or b where in_place says so. */
+typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
+
+enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };
+
+typedef struct kind {
+    void (*check)(operation *op);
+    void (*bench)(const operation *op);
+    call_fn *call;
+    unsigned in_place;
+} kind;
+
+static struct {
+    bool bench, quick;
+    const char *filter, *isa;
+    uint64_t seed;
+    size_t weight_bytes;
+} options = {.filter = "", .weight_bytes = 8 << 20};
+
+/* ------------------------------------------------------------------------------------------------- random numbers */
+
+static uint64_t state;
+
+static uint64_t random_bits(void) {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)((random_bits() >> 32) * limit >> 32);
+}
+
+typedef enum fill_mode { ORDINARY, CANCELLING, TINY, WIDE, NONFINITE, MODES } fill_mode;
+
+static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "wide", "nonfinite"};
+
+/* The bits of a number with that many exponent and mantissa bits. */
+static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
+    uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
+    uint32_t sign = below(2), exponent = bias - 6 + below(8);
+    uint32_t mantissa = (uint32_t)random_bits() & ((1u << mantissa_bits) - 1);
+    if (below(16) == 0) exponent = mantissa = 0;
+    else if (mode == CANCELLING) {
+        exponent = bias + 9 * below(2);
+        mantissa &= 3u << (mantissa_bits - 2);
+    } else if (mode == TINY && below(2)) exponent = below(3);
+    else if (mode == WIDE) exponent = bias / 2 + below(bias);
+    else if (mode == NONFINITE && below(8) == 0) {
+        exponent = top - below(2);
+        if (below(2)) mantissa = 0;
+    }
+    return (sign << exponent_bits | exponent) << mantissa_bits | mantissa;
+}
+
+static void fill_floats(float *x, size_t n, fill_mode mode) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = random_number(mode, 8, 23);
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+}
+
+static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = type == FR_F32    ? random_number(mode, 8, 23)
+                        : type == FR_BF16 ? random_number(mode, 8, 7)
+                                          : random_number(mode, 5, 10);
+        size_t size = fr_dtype_row_bytes(type, 1);
+        memcpy(w + i * size, &bits, size);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------- guarded arrays */
+
+/* Memory between two pages without access. */
+typedef struct guarded {
+    char *base;
+    size_t size;
+} guarded;
+
+static guarded arenas[10];
+
+static void arena_open(guarded *arena, size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size = (size + page - 1) / page * page;
+    char *base = mmap(NULL, size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED || mprotect(base + page, size, PROT_READ | PROT_WRITE)) {
+        perror("check_kernels: mmap");
+        exit(1);
+    }
+    arena->base = base + page;
+    arena->size = size;
+}
+
+/* Memory of arena `index` that touches its last byte, or its first. */
+static void *place(size_t index, size_t bytes, bool at_end) {
+    guarded *arena = &arenas[index];
+    if (arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
+    return at_end ? arena->base + arena->size - bytes : arena->base;
+}
+
+static float *place_floats(size_t index, size_t n, bool at_end) {
+    return place(index, n * sizeof(float), at_end);
+}
+
+/* ------------------------------------------------------------------------------------------------ running, comparing */
+
+static const char *running = "no kernel"; /* what the signal handler names */
+static char shape[256];
+
+static void on_fault(int number) {
+    char line[512];
+    int length = snprintf(line, sizeof line, "%s: signal %d (memory outside its arrays?) at %s, --seed %llu\n", running,
+                          number, shape, (unsigned long long)options.seed);
+    if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) _exit(2);
+    _exit(1);
+}
+
+static bool differ(float a, float b) {
+    return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
+}
+
+/* Counts a build as wrong in this case if a value differs, and says where for its first. */
+static void compare(struct build *build, const float *got, const float *expected, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!differ(got[i], expected[i])) continue;
+        if (build->wrong++ == 0)
+            printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, i, (double)got[i],
+                   (double)expected[i], shape, (unsigned long long)options.seed);
+        return;
+    }
+}
+
+static void compare_ids(struct build *build, const int32_t *got, const int32_t *expected, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (got[i] == expected[i]) continue;
+        if (build->wrong++ == 0)
+            printf("%s: id %zu is %d, not %d, at %s, --seed %llu\n", build->name, i, got[i], expected[i], shape,
+                   (unsigned long long)options.seed);
+        return;
+    }
+}
+
+/* The builds of an operation in turn; `running` follows. */
+static struct build *next_build(operation *op, struct build *build) {
+    build = build ? build + 1 : op->builds;
+    if (build == op->builds + op->count) return NULL;
+    running = build->name;
+    return build;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- matmul */
+
+static fr_dtype type_of(const operation *op, size_t first) {
+    return (fr_dtype)((op->offset - first) / sizeof(any_fn *));
+}
+
+typedef struct matmul_case {
+    fr_dtype type;
+    size_t rows, cols, outs, x_stride, y_stride, w_stride;
+    bool at_end;
+} matmul_case;
+
+static size_t extent(size_t count, size_t stride, size_t last) {
+    return (count - 1) * stride + last;
+}
+
+/* The strides' gaps are part of what is compared: they must stay as they were. Then each row alone must give what the
+ * batch gave. */
+static void check_matmul_case(operation *op, const matmul_case *c) {
+    fill_mode w_mode = below(MODES), x_mode = below(MODES);
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->outs);
+    size_t x_count = extent(c->rows, c->x_stride, c->cols);
+    char *w = place(0, extent(c->outs, c->w_stride, row_bytes), c->at_end);
+    float *x = place_floats(1, x_count, c->at_end), *y = place_floats(2, y_count, c->at_end);
+    float *expected = place_floats(3, y_count, true), *alone = place_floats(4, c->outs, c->at_end);
+    snprintf(shape, sizeof shape, "rows %zu cols %zu outs %zu, strides x %zu y %zu w %zu, %s weights, %s rows",
+             c->rows, c->cols, c->outs, c->x_stride, c->y_stride, c->w_stride, mode_names[w_mode], mode_names[x_mode]);
+    for (size_t o = 0; o < c->outs; o++) fill_weights(w + o * c->w_stride, c->cols, c->type, w_mode);
+    fill_floats(x, x_count, x_mode);
+    for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
+    ((fr_matmul_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->outs);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        fr_matmul_fn *matmul = (fr_matmul_fn *)build->function;
+        for (size_t i = 0; i < y_count; i++) y[i] = -12345;
+        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->outs);
+        compare(build, y, expected, y_count);
+        size_t row = below((uint32_t)c->rows);
+        matmul(alone, c->outs, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->outs);
+        compare(build, alone, y + row * c->y_stride, c->outs);
+    }
+}
+
+static void check_matmul(operation *op) {
+    matmul_case c = {.type = type_of(op, offsetof(fr_kernels, matmul))};
+    for (c.rows = 1; c.rows <= 64; c.rows += c.rows < 17 ? 1 : c.rows == 17 ? 14 : 33)
+        for (c.outs = 1; c.outs <= 17; c.outs++)
+            for (c.cols = 1; c.cols <= 1000; c.cols = c.cols == 70 ? 127 : c.cols == 129 ? 1000 : c.cols + 1) {
+                if (options.quick && below(8) && c.cols != 1000) continue;
+                c.at_end = below(4) > 0;
+                c.x_stride = c.cols + below(2) * below(20);
+                c.y_stride = c.outs + below(2) * below(20);
+                c.w_stride = fr_dtype_row_bytes(c.type, c.cols) + below(2) * below(20);
+                check_matmul_case(op, &c);
+            }
+}
+
+static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t outs, size_t count) {
+    fill_mode mode = below(MODES);
+    bool at_end = below(4) > 0;
+    size_t row_bytes = fr_dtype_row_bytes(type, cols), w_stride = row_bytes + below(20);
+    char *w = place(0, extent(outs, w_stride, row_bytes), at_end);
+    float *x = place_floats(1, cols, at_end), *y = place_floats(2, count, at_end);
+    float *expected = place_floats(3, count, true);
+    int32_t *ids = place(4, count * sizeof *ids, at_end);
+    snprintf(shape, sizeof shape, "cols %zu, %zu of %zu weight rows, w stride %zu, %s", cols, count, outs, w_stride,
+             mode_names[mode]);
+    for (size_t o = 0; o < outs; o++) fill_weights(w + o * w_stride, cols, type, mode);
+    fill_floats(x, cols, mode);
+    for (size_t j = 0; j < count; j++) ids[j] = (int32_t)below((uint32_t)outs);
+    ((fr_gather_fn *)op->definition)(expected, x, w, w_stride, cols, ids, count);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        ((fr_gather_fn *)build->function)(y, x, w, w_stride, cols, ids, count);
+        compare(build, y, expected, count);
+    }
+}
+
+static void check_gather(operation *op) {
+    fr_dtype type = type_of(op, offsetof(fr_kernels, gather));
+    for (size_t cols = 1; cols <= 1000; cols = cols == 70 ? 127 : cols == 129 ? 1000 : cols + 1)
+        for (size_t count = 1; count <= 20; count++) check_gather_case(op, type, cols, 1 + below(30), count);
+}
+
+/* --------------------------------------------------------------------------------------- contracts on plain arrays */
+
+static void call_exp(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)b, (void)factor;
+    ((fr_exp_fn *)function)(y, a, n);
+}
+
+static void call_softcap(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)a, (void)b;
+    ((fr_softcap_fn *)function)(y, n, factor);
+}
+
+static void call_add(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)b, (void)factor;
+    ((fr_add_fn *)function)(y, a, n);
+}
+
+static void call_scale(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)a, (void)b;
+    ((fr_scale_fn *)function)(y, n, factor);
+}
+
+static void call_axpy(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)b;
+    ((fr_axpy_fn *)function)(y, a, n, factor);
+}
+
+static void call_gelu_mul(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)factor;
+    ((fr_gelu_mul_fn *)function)(y, a, b, n);
+}
+
+/* A factor that is above 1 stands for no weights. */
+static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
+}
+
+static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned alias) {
+    bool at_end = below(4) > 0;
+    float *first = place_floats(0, n, at_end), *a = place_floats(1, n, at_end), *b = place_floats(2, n, at_end);
+    float *y = place_floats(3, n, at_end), *expected = place_floats(4, n, true);
+    float factor;
+    snprintf(shape, sizeof shape, "n %zu, %s%s", n, mode_names[mode], alias ? ", in place" : "");
+    fill_floats(first, n, mode);
+    fill_floats(a, n, mode);
+    fill_floats(b, n, mode);
+    fill_floats(&factor, 1, ORDINARY);
+    const float *start = alias == Y_MAY_BE_A ? a : alias == Y_MAY_BE_B ? b : first;
+    memcpy(expected, start, n * sizeof *y);
+    op->kind->call(op->definition, expected, a, b, n, factor);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        memcpy(y, start, n * sizeof *y);
+        op->kind->call(build->function, y, alias == Y_MAY_BE_A ? y : a, alias == Y_MAY_BE_B ? y : b, n, factor);
+        compare(build, y, expected, n);
+    }
+}
+
+/* Every so many-th of all float32 bit patterns, as a, y's first content and, in steps of another size, b. */
+static void check_array_sweep(operation *op) {
+    uint32_t n = 4096, step = options.quick ? 99991 : 9973, count = UINT32_MAX / step;
+    float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
+    float *y = place_floats(3, n, true), *expected = place_floats(4, n, true);
+    snprintf(shape, sizeof shape, "every %u-th bit pattern", step);
+    for (uint32_t done = 0; done < count; done += n) {
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t bits = (done + i) * step, other = (done + i) * 2654435761u;
+            memcpy(&first[i], &bits, sizeof bits);
+            memcpy(&b[i], &other, sizeof other);
+        }
+        memcpy(expected, first, n * sizeof *y);
+        op->kind->call(op->definition, expected, first, b, n, 30.0f);
+        op->cases++;
+        for (struct build *build = NULL; (build = next_build(op, build));) {
+            memcpy(y, first, n * sizeof *y);
+            op->kind->call(build->function, y, first, b, n, 30.0f);
+            compare(build, y, expected, n);
+        }
+    }
+}
+
+static void check_array(operation *op) {
+    for (size_t n = 1; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
+        for (fill_mode mode = 0; mode < MODES; mode++)
+            for (unsigned repeat = 0; repeat < 4; repeat++) {
+                check_array_case(op, n, mode, 0);
+                if (op->kind->in_place) check_array_case(op, n, mode, Y_MAY_BE_A);
+                if (op->kind->in_place & Y_MAY_BE_B) check_array_case(op, n, mode, Y_MAY_BE_B);
+            }
+    check_array_sweep(op);
+}
+
+static void check_rope(operation *op) {
+    for (size_t n = 2; n <= 512; n = n == 140 ? 256 : n == 256 ? 512 : n + 2)
+        for (unsigned repeat = 0; repeat < 20; repeat++) {
+            fill_mode mode = below(MODES);
+            bool at_end = below(4) > 0;
+            float *first = place_floats(0, n, at_end), *x = place_floats(1, n, at_end);
+            float *cosine = place_floats(2, n / 2, at_end), *sine = place_floats(3, n / 2, at_end);
+            float *expected = place_floats(4, n, true);
+            snprintf(shape, sizeof shape, "n %zu, %s", n, mode_names[mode]);
+            fill_floats(first, n, mode);
+            fill_floats(cosine, n / 2, mode);
+            fill_floats(sine, n / 2, mode);
+            memcpy(expected, first, n * sizeof *x);
+            ((fr_rope_fn *)op->definition)(expected, cosine, sine, n);
+            op->cases++;
+            for (struct build *build = NULL; (build = next_build(op, build));) {
+                memcpy(x, first, n * sizeof *x);
+                ((fr_rope_fn *)build->function)(x, cosine, sine, n);
+                compare(build, x, expected, n);
+            }
+        }
+}
+
+/* ------------------------------------------------------------------------------------------------------- selection */
+
+/* Numbers with many equals among them, +0 and -0 too; `spoiled` of them NaN or infinite. */
+static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < n; i++) x[i] = copysignf((float)below(levels), below(2) ? 1 : -1);
+    while (spoiled--) x[below((uint32_t)n)] = bad[below(COUNT(bad))];
+}
+
+static void check_argmax_case(operation *op, size_t n, uint32_t levels, uint32_t spoiled) {
+    float *x = place_floats(0, n, below(4) > 0);
+    snprintf(shape, sizeof shape, "n %zu, %u levels, %u not finite", n, levels, spoiled);
+    fill_ties(x, n, levels, spoiled);
+    int32_t expected = (int32_t)((fr_argmax_fn *)op->definition)(x, n);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        int32_t got = (int32_t)((fr_argmax_fn *)build->function)(x, n);
+        compare_ids(build, &got, &expected, 1);
+    }
+}
+
+static void check_argmax(operation *op) {
+    for (size_t n = 1; n <= 300; n++)
+        for (uint32_t repeat = 0; repeat < 24; repeat++)
+            check_argmax_case(op, n, repeat % 3 == 0 ? 1 : repeat % 3 == 1 ? 4 : 1000000, repeat < 6);
+    for (uint32_t repeat = 0; repeat < 8; repeat++) check_argmax_case(op, 262144, repeat < 4 ? 3 : 1000000, repeat == 7);
+}
+
+static void check_topk_case(operation *op, size_t n, size_t k, uint32_t levels, uint32_t spoiled) {
+    bool at_end = below(4) > 0;
+    float *x = place_floats(0, n, at_end);
+    int32_t *ids = place(1, k * sizeof *ids, at_end), *work = place(2, n * sizeof *work, at_end);
+    int32_t *expected = place(3, k * sizeof *ids, true);
+    snprintf(shape, sizeof shape, "n %zu, k %zu, %u levels, %u not finite", n, k, levels, spoiled);
+    fill_ties(x, n, levels, spoiled);
+    ((fr_topk_fn *)op->definition)(x, n, k, expected, work);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        ((fr_topk_fn *)build->function)(x, n, k, ids, work);
+        compare_ids(build, ids, expected, k);
+    }
+}
+
+static void check_topk(operation *op) {
+    static const uint32_t levels[] = {1, 3, 1000, 1000000};
+    for (size_t n = 1; n <= 150; n++)
+        for (uint32_t repeat = 0; repeat < 12; repeat++) {
+            size_t k = repeat < 3 ? n : 1 + below((uint32_t)n);
+            check_topk_case(op, n, k, levels[repeat % 4], repeat % 5 == 4 ? below((uint32_t)n + 1) : 0);
+        }
+    check_topk_case(op, 2048, 32, 1000000, 0);
+    check_topk_case(op, 262144, 64, 1000, 3);
+    if (!options.quick) check_topk_case(op, 262144, 262144, 1000, 3);
+}
+
+/* ------------------------------------------------------------------------------------------------------- attention */
+
+enum { MOST_QUERIES = 40 };
+
+/* K or V of which only slots low..high may be touched: the others lie in pages without access, where one of the two ends
+ * is exact. Slots in between that nobody sees hold what happens to be there. */
+static const float *place_slots(size_t index, const fr_attn *attn, size_t low, size_t high, bool at_end, fill_mode mode) {
+    size_t count = extent(high - low + 1, attn->stride, attn->head_dim);
+    float *seen = place_floats(index, count, at_end);
+    fill_floats(seen, count, mode);
+    return (const float *)((uintptr_t)seen - low * attn->stride * sizeof(float));
+}
+
+/* Queries as a forward makes them: `count` of them at positions from `start` on, `share` heads a position, each seeing
+ * back to the window's edge. */
+static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
+    for (size_t j = 0; j < count; j++) {
+        int64_t last = start + (int64_t)(j / share);
+        queries[j].last = last;
+        queries[j].first = last < window ? 0 : last - window + 1;
+    }
+}
+
+/* The slots that any query sees: all of them once the ring has wrapped. */
+static void seen_slots(const fr_attn *attn, size_t *low, size_t *high) {
+    *low = SIZE_MAX, *high = 0;
+    for (size_t j = 0; j < attn->count; j++)
+        for (int64_t p = attn->queries[j].first; p <= attn->queries[j].last; p++) {
+            size_t slot = (size_t)p % attn->slots;
+            *low = slot < *low ? slot : *low;
+            *high = slot > *high ? slot : *high;
+        }
+}
+
+static void point_outputs(fr_attn_query *queries, size_t count, float *out, size_t head_dim) {
+    for (size_t j = 0; j < count; j++) queries[j].out = out + j * head_dim;
+}
+
+static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries) {
+    fill_mode mode = below(4) ? ORDINARY : below(MODES);
+    bool at_end = below(4) > 0;
+    size_t n = attn->head_dim, low, high;
+    float *q = place_floats(2, attn->count * n, at_end), *out = place_floats(3, attn->count * n, at_end);
+    float *expected = place_floats(4, attn->count * n, true), *alone = place_floats(5, n, at_end);
+    attn->queries = queries;
+    attn->scratch = place_floats(6, fr_attn_scratch(n, attn->count), at_end);
+    seen_slots(attn, &low, &high);
+    attn->k = place_slots(0, attn, low, high, at_end, mode);
+    attn->v = place_slots(1, attn, low, high, at_end, mode);
+    fill_floats(q, attn->count * n, mode);
+    for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
+    snprintf(shape, sizeof shape, "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, stride %zu, %s", n,
+             attn->count, (long long)queries[0].first, (long long)queries[0].last,
+             (long long)queries[attn->count - 1].last, attn->slots, attn->stride, mode_names[mode]);
+    point_outputs(queries, attn->count, expected, n);
+    ((fr_attn_fn *)op->definition)(attn);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        point_outputs(queries, attn->count, out, n);
+        ((fr_attn_fn *)build->function)(attn);
+        compare(build, out, expected, attn->count * n);
+        fr_attn_query one = queries[below((uint32_t)attn->count)];
+        fr_attn single = *attn;
+        size_t row = (size_t)(one.out - out) / n;
+        one.out = alone;
+        single.queries = &one;
+        single.count = 1;
+        single.scratch = place_floats(6, fr_attn_scratch(n, 1), at_end);
+        ((fr_attn_fn *)build->function)(&single);
+        compare(build, alone, out + row * n, n);
+    }
+}
+
+static void check_attn(operation *op) {
+    static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 33, 64, 80, 100, 128, 192, 256, 512};
+    fr_attn_query queries[MOST_QUERIES];
+    for (size_t d = 0; d < COUNT(head_dims); d++)
+        for (uint32_t repeat = 0; repeat < (options.quick ? 40 : 150); repeat++) {
+            size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
+            fr_attn attn = {.head_dim = head_dims[d], .slots = 64 * (1 + below(4)), .scale = 0.25f};
+            attn.stride = attn.head_dim + below(2) * below(30);
+            attn.count = rows * share;
+            int64_t window = 1 + below((uint32_t)(attn.slots - rows)), start = below(2) ? below(70) : below(100000);
+            if (below(2)) window = (int64_t)(attn.slots - rows);
+            make_queries(queries, attn.count, start, share, window);
+            check_attn_case(op, &attn, queries);
+        }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- timing */
+
+typedef struct timing {
+    void (*run)(const struct timing *timed, any_fn *function);
+    const operation *op;
+    char what[64];
+    double amount; /* per call, in units of 1e9 a second */
+    const char *unit;
+    size_t n, rows;
+} timing;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds a call: the best of many tries that take about 0.2 s together. */
+static double seconds(const timing *timed, any_fn *function) {
+    double best = 1e9, begin = now();
+    size_t calls = 1;
+    do {
+        double start = now();
+        for (size_t i = 0; i < calls; i++) timed->run(timed, function);
+        double took = now() - start;
+        if (took / (double)calls < best) best = took / (double)calls;
+        if (took < 1e-4) calls *= 2;
+    } while (now() - begin < 0.2);
+    return best;
+}
+
+static void report(const timing *timed) {
+    double definition = seconds(timed, timed->op->definition);
+    for (size_t b = 0; b < timed->op->count; b++) {
+        double took = seconds(timed, timed->op->builds[b].function);
+        printf("%-28s %-26s %12.1f ns %9.2f %s %8.1f x scalar\n", timed->op->builds[b].name, timed->what, took * 1e9,
+               timed->amount / took * 1e-9, timed->unit, definition / took);
+    }
+}
+
+enum { BENCH_COLS = 2048 };
+
+static void run_matmul(const timing *timed, any_fn *function) {
+    size_t stride = fr_dtype_row_bytes(type_of(timed->op, offsetof(fr_kernels, matmul)), BENCH_COLS);
+    ((fr_matmul_fn *)function)(place(2, 0, false), timed->n, place(1, 0, false), BENCH_COLS, timed->rows,
+                               place(0, 0, false), stride, BENCH_COLS, timed->n);
+}
+
+static void bench_matmul(const operation *op) {
+    static const size_t rows[] = {1, 2, 3, 4, 6, 8, 16, 64};
+    fr_dtype type = type_of(op, offsetof(fr_kernels, matmul));
+    size_t stride = fr_dtype_row_bytes(type, BENCH_COLS), outs = options.weight_bytes / stride;
+    fill_weights(place(0, outs * stride, false), outs * BENCH_COLS, type, ORDINARY);
+    fill_floats(place_floats(1, 64 * BENCH_COLS, false), 64 * BENCH_COLS, ORDINARY);
+    place_floats(2, 64 * outs, false);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        timing timed = {.run = run_matmul, .op = op, .n = outs, .rows = rows[i]};
+        bool streams = rows[i] <= 8;
+        timed.amount = streams ? (double)(outs * stride) : 2.0 * (double)(outs * BENCH_COLS * rows[i]);
+        timed.unit = streams ? "GB/s   " : "GFLOP/s";
+        snprintf(timed.what, sizeof timed.what, "%zu x %d, %zu rows", outs, BENCH_COLS, rows[i]);
+        report(&timed);
+    }
+}
+
+static void run_gather(const timing *timed, any_fn *function) {
+    size_t stride = fr_dtype_row_bytes(type_of(timed->op, offsetof(fr_kernels, gather)), BENCH_COLS);
+    ((fr_gather_fn *)function)(place(2, 0, false), place(1, 0, false), place(0, 0, false), stride, BENCH_COLS,
+                               place(3, 0, false), timed->n);
+}
+
+static void bench_gather(const operation *op) {
+    timing timed = {.run = run_gather, .op = op, .n = 1024, .unit = "GB/s   "};
+    fr_dtype type = type_of(op, offsetof(fr_kernels, gather));
+    size_t stride = fr_dtype_row_bytes(type, BENCH_COLS), outs = options.weight_bytes / stride;
+    fill_weights(place(0, outs * stride, false), outs * BENCH_COLS, type, ORDINARY);
+    fill_floats(place_floats(1, BENCH_COLS, false), BENCH_COLS, ORDINARY);
+    place_floats(2, timed.n, false);
+    int32_t *ids = place(3, timed.n * sizeof *ids, false);
+    for (size_t j = 0; j < timed.n; j++) ids[j] = (int32_t)below((uint32_t)outs);
+    timed.amount = (double)(timed.n * stride);
+    snprintf(timed.what, sizeof timed.what, "%zu of %zu x %d", timed.n, outs, BENCH_COLS);
+    report(&timed);
+}
+
+static void run_array(const timing *timed, any_fn *function) {
+    timed->op->kind->call(function, place(0, 0, false), place(1, 0, false), place(2, 0, false), timed->n, 0.5f);
+}
+
+static void bench_array(const operation *op) {
+    timing timed = {.run = run_array, .op = op, .n = 4096, .unit = "Gvalue/s", .what = "n 4096"};
+    timed.amount = (double)timed.n;
+    for (size_t index = 0; index < 3; index++) fill_floats(place_floats(index, timed.n, false), timed.n, ORDINARY);
+    report(&timed);
+}
+
+static void run_rope(const timing *timed, any_fn *function) {
+    ((fr_rope_fn *)function)(place(0, 0, false), place(1, 0, false), place(2, 0, false), timed->n);
+}
+
+static void bench_rope(const operation *op) {
+    timing timed = {.run = run_rope, .op = op, .n = 256, .unit = "Gvalue/s", .what = "n 256"};
+    float *x = place_floats(0, 256, false), *cosine = place_floats(1, 128, false), *sine = place_floats(2, 128, false);
+    fill_floats(x, 256, ORDINARY);
+    for (size_t i = 0; i < 128; i++) cosine[i] = 0.8f, sine[i] = 0.6f;
+    timed.amount = 256;
+    report(&timed);
+}
+
+static void run_argmax(const timing *timed, any_fn *function) {
+    ((fr_argmax_fn *)function)(place(0, 0, false), timed->n);
+}
+
+static void bench_argmax(const operation *op) {
+    timing timed = {.run = run_argmax, .op = op, .n = 262144, .unit = "Gvalue/s", .what = "n 262144"};
+    timed.amount = (double)timed.n;
+    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
+    report(&timed);
+}
+
+static void run_topk(const timing *timed, any_fn *function) {
+    ((fr_topk_fn *)function)(place(0, 0, false), timed->n, 32, place(1, 0, false), place(2, 0, false));
+}
+
+static void bench_topk(const operation *op) {
+    timing timed = {.run = run_topk, .op = op, .n = 2048, .unit = "Gvalue/s", .what = "n 2048, k 32"};
+    timed.amount = (double)timed.n;
+    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
+    place(1, 32 * sizeof(int32_t), false);
+    place(2, timed.n * sizeof(int32_t), false);
+    report(&timed);
+}
+
+enum { BENCH_HEAD_DIM = 256, BENCH_POSITIONS = 1024 };
+
+static void run_attn(const timing *timed, any_fn *function) {
+    fr_attn_query queries[MOST_QUERIES];
+    fr_attn attn = {.k = place(0, 0, false), .v = place(1, 0, false), .stride = BENCH_HEAD_DIM,
+                    .slots = BENCH_POSITIONS, .head_dim = BENCH_HEAD_DIM, .scale = 0.0625f, .queries = queries,
+                    .count = timed->n, .scratch = place(4, 0, false)};
+    make_queries(queries, attn.count, BENCH_POSITIONS - (int64_t)attn.count, 1, BENCH_POSITIONS);
+    for (size_t j = 0; j < attn.count; j++)
+        queries[j].q = (const float *)place(2, 0, false) + j * BENCH_HEAD_DIM;
+    point_outputs(queries, attn.count, place(3, 0, false), BENCH_HEAD_DIM);
+    ((fr_attn_fn *)function)(&attn);
+}
+
+static void bench_attn(const operation *op) {
+    static const size_t counts[] = {1, 4, 8, 32};
+    for (size_t index = 0; index < 2; index++)
+        fill_floats(place_floats(index, BENCH_HEAD_DIM * BENCH_POSITIONS, false), BENCH_HEAD_DIM * BENCH_POSITIONS,
+                    ORDINARY);
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        timing timed = {.run = run_attn, .op = op, .n = counts[i], .unit = "GFLOP/s"};
+        fill_floats(place_floats(2, counts[i] * BENCH_HEAD_DIM, false), counts[i] * BENCH_HEAD_DIM, ORDINARY);
+        place_floats(3, counts[i] * BENCH_HEAD_DIM, false);
+        place_floats(4, fr_attn_scratch(BENCH_HEAD_DIM, counts[i]), false);
+        timed.amount = 4.0 * BENCH_HEAD_DIM * BENCH_POSITIONS * (double)counts[i];
+        snprintf(timed.what, sizeof timed.what, "%zu queries, %d x %d", counts[i], BENCH_POSITIONS, BENCH_HEAD_DIM);
+        report(&timed);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ the kernels */
+
+static const kind kind_matmul = {check_matmul, bench_matmul, NULL, 0};
+static const kind kind_gather = {check_gather, bench_gather, NULL, 0};
+static const kind kind_rmsnorm = {check_array, bench_array, call_rmsnorm, Y_MAY_BE_A};
+static const kind kind_rope = {check_rope, bench_rope, NULL, 0};
+static const kind kind_gelu_mul = {check_array, bench_array, call_gelu_mul, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_softcap = {check_array, bench_array, call_softcap, 0};
+static const kind kind_add = {check_array, bench_array, call_add, 0};
+static const kind kind_scale = {check_array, bench_array, call_scale, 0};
+static const kind kind_mul = {check_array, bench_array, call_add, 0};
+static const kind kind_axpy = {check_array, bench_array, call_axpy, 0};
+static const kind kind_argmax = {check_argmax, bench_argmax, NULL, 0};
+static const kind kind_topk = {check_topk, bench_topk, NULL, 0};
+static const kind kind_attn = {check_attn, bench_attn, NULL, 0};
+static const kind kind_exp = {check_array, bench_array, call_exp, Y_MAY_BE_A};
+static const kind kind_tanh = {check_array, bench_array, call_exp, Y_MAY_BE_A};
+
+static const struct kernel {
+    fr_isa_level level;
+    size_t offset;
+    const char *name;
+    any_fn *function;
+    const kind *kind;
+} kernels[] = {
+#define FR_KERNEL(level, kind, slot, function) \
+    {level, offsetof(fr_kernels, slot), #function, (any_fn *)(function), &kind_##kind},
+#include "kernels/kernels.def"
+#undef FR_KERNEL
+};
+
+/* Words up to --isa, as far as this machine has them. */
+static unsigned wanted_levels(void) {
+    unsigned here = fr_cpu_levels();
+    if (!options.isa) return here;
+    for (size_t level = 0; fr_isa_word(level); level++)
+        if (strcmp(fr_isa_word(level), options.isa) == 0 && here >> level & 1)
+            return here & fr_isa_allows((fr_isa_level)level);
+    fprintf(stderr, "check_kernels: this machine has no instruction set '%s'\n", options.isa);
+    exit(2);
+}
+
+/* The operation that a scalar kernel defines, with every build of it that is wanted. */
+static operation open_operation(const struct kernel *scalar, unsigned levels) {
+    operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
+    for (size_t i = 0; i < COUNT(kernels); i++) {
+        const struct kernel *k = &kernels[i];
+        bool wanted = k->offset == op.offset && levels >> k->level & 1 && strstr(k->name, options.filter);
+        if (wanted && op.count < MOST_BUILDS) op.builds[op.count++] = (struct build){k->name, k->function, 0};
+    }
+    return op;
+}
+
+/* How many builds are wrong. */
+static size_t check_operation(operation *op) {
+    size_t wrong = 0;
+    double start = now();
+    op->kind->check(op);
+    for (size_t b = 0; b < op->count; b++) {
+        bool bad = op->builds[b].wrong > 0;
+        printf("%-6s %-28s %6zu cases, %zu wrong\n", bad ? "WRONG" : "ok", op->builds[b].name, op->cases,
+               op->builds[b].wrong);
+        wrong += bad;
+    }
+    printf("       %.2f s\n", now() - start);
+    return wrong;
+}
+
+static void read_options(int argc, char **argv) {
+    options.seed = (uint64_t)time(NULL);
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(word, "--bench") == 0) options.bench = true;
+        else if (strcmp(word, "--quick") == 0) options.quick = true;
+        else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
+        else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
+        else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
+        else if (value && strcmp(word, "--weights") == 0) options.weight_bytes = strtoull(argv[++i], NULL, 10) << 20;
+        else {
+            fprintf(stderr, "check_kernels: unknown option '%s'\n", word);
+            exit(2);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    read_options(argc, argv);
+    unsigned levels = wanted_levels();
+    size_t wrong = 0, checked = 0;
+    signal(SIGSEGV, on_fault);
+    signal(SIGBUS, on_fault);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    state = options.seed;
+    if (!options.bench) printf("check_kernels --seed %llu\n", (unsigned long long)options.seed);
+    for (size_t i = 0; i < COUNT(kernels) && kernels[i].level == FR_ISA_SCALAR; i++) {
+        operation op = open_operation(&kernels[i], levels);
+        checked += op.count;
+        if (op.count == 0) continue;
+        if (options.bench) op.kind->bench(&op);
+        else wrong += check_operation(&op);
+    }
+    if (!options.bench) printf("%zu kernels, %zu wrong\n", checked, wrong);
+    return wrong > 0 || checked == 0;
+}

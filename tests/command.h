@@ -1,0 +1,51 @@
+/* Runs the forerun command as a user's shell would.
+ *
+ * It lies beside the folder of the test program itself, or where the environment variable FORERUN says;
+ * FORERUN_EMULATOR goes in front of it. Command lines are split at blanks; 'single quotes' keep blanks and empty
+ * words. */
+#ifndef FR_TESTS_COMMAND_H
+#define FR_TESTS_COMMAND_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Models that suites name: a reference model with its references, and the demo. */
+#define FOLDER "tests/data/models/gemma4-e"
+#define MODEL "-m " FOLDER " "
+#define DRAFTER "-md " FOLDER "/assistant "
+#define DEMO "-m tools/demo/target "
+#define DEMO_DRAFTER "-md tools/demo/assistant "
+
+typedef struct fr_command {
+    int status; /* the exit status; 128 + n for signal n */
+    char *out;  /* NUL-terminated */
+    size_t out_length;
+    char *err;
+    size_t err_length;
+} fr_command;
+
+/* input: what standard input holds, NULL for nothing. */
+fr_command fr_command_run(const char *line, const char *input);
+
+/* Runs a command line that must succeed; the second form with this standard input. */
+fr_command fr_command_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));
+fr_command fr_command_feed(const char *input, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void fr_command_free(fr_command *command);
+
+/* Starts it on file descriptors of the caller's. */
+pid_t fr_command_start(const char *line, int in, int out, int err);
+int fr_command_wait(pid_t process);
+
+/* FOLDER's reference.json: what transformers computed. Its ids of a prompt, and those that follow it, greedy. */
+json_t *fr_reference_json(void);
+json_t *fr_reference_prompt(const json_t *reference);
+json_t *fr_reference_greedy(const json_t *reference);
+
+/* A member that must be there. */
+json_t *fr_json_get(const json_t *object, const char *key);
+
+/* The first `count` ids as the command line has them: "1,2,3". */
+const char *fr_json_join(const json_t *ids, size_t count, char *list, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+/* Reference fixtures for suites: see reference.h. */
+#include "tests/reference.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/safetensors.h"
+
+static const char *const names[] = {"gemma4-e", "gemma4-dense", "gemma4-moe", NULL};
+
+const char *fr_reference_name(size_t index) {
+    return names[index];
+}
+
+void fr_reference_open(fr_reference *r, const char *name, const fr_options *options) {
+    char path[320];
+    *r = (fr_reference){0};
+    snprintf(r->folder, sizeof r->folder, FR_TEST_MODELS "%s", name);
+    snprintf(r->assistant, sizeof r->assistant, FR_TEST_MODELS "%s/assistant", name);
+    snprintf(path, sizeof path, "%s/reference.json", r->folder);
+    ck_assert_msg(fr_json_read(path, 1 << 24, &r->info) == FR_OK, "%s", fr_last_error());
+    snprintf(path, sizeof path, "%s/reference.safetensors", r->folder);
+    ck_assert_msg(fr_map_open(&r->map, path, true) == FR_OK, "%s", fr_last_error());
+    fr_tensors unread = {0};
+    ck_assert_msg(fr_safetensors_read(&r->map, 0, &r->tensors, &unread) == FR_OK, "%s", fr_last_error());
+    fr_tensors_free(&unread);
+    ck_assert_msg(fr_model_open(r->folder, options, &r->model) == FR_OK, "%s", fr_last_error());
+    ck_assert_msg(fr_drafter_open(r->assistant, r->model, options, &r->drafter) == FR_OK, "%s", fr_last_error());
+}
+
+void fr_reference_close(fr_reference *r) {
+    fr_drafter_close(r->drafter);
+    fr_model_close(r->model);
+    fr_tensors_free(&r->tensors);
+    fr_map_close(&r->map);
+    json_decref(r->info);
+}
+
+const float *fr_reference_floats(const fr_reference *r, size_t *count, const char *format, ...) {
+    char name[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    const fr_tensor *tensor = fr_tensors_find(&r->tensors, name);
+    ck_assert_msg(tensor && tensor->type == FR_F32, "%s has no float32 tensor %s", r->folder, name);
+    *count = tensor->bytes / sizeof(float);
+    return tensor->data;
+}
+
+int32_t *fr_json_ids_of(const json_t *array, size_t *count) {
+    *count = json_array_size(array);
+    int32_t *ids = malloc((*count + 1) * sizeof *ids);
+    for (size_t i = 0; i < *count; i++) ids[i] = (int32_t)json_integer_value(json_array_get(array, i));
+    return ids;
+}

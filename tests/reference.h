@@ -1,0 +1,34 @@
+/* Reference fixtures for suites: tests/data/models/NAME, as transformers computed them (tools/references).
+ *
+ * In: a fixture's name. Out: its reference.json, its reference tensors, its model and drafter opened. */
+#ifndef FR_TESTS_REFERENCE_H
+#define FR_TESTS_REFERENCE_H
+
+#include "formats/checkpoint.h"
+
+#define FR_TEST_MODELS "tests/data/models/"
+
+/* The fixtures' names, NULL past the end. */
+const char *fr_reference_name(size_t index);
+
+typedef struct fr_reference {
+    char folder[256], assistant[256];
+    json_t *info;
+    fr_map map;
+    fr_tensors tensors;
+    fr_model *model;
+    fr_drafter *drafter;
+} fr_reference;
+
+/* Opens everything with these options; ends the test when something is missing. */
+void fr_reference_open(fr_reference *reference, const char *name, const fr_options *options);
+void fr_reference_close(fr_reference *reference);
+
+/* A float32 tensor by a printf name. */
+const float *fr_reference_floats(const fr_reference *reference, size_t *count, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A JSON array of integers; malloc'd. */
+int32_t *fr_json_ids_of(const json_t *array, size_t *count);
+
+#endif

@@ -1,0 +1,418 @@
+/* tools/: tokenize and generate as users call them, on a reference model and on the demo model. */
+#include <check.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pty.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/command.h"
+
+#define START "-p 'The function returns a' "
+
+/* What generate --output json prints, one object and nothing else. */
+__attribute__((format(printf, 1, 2))) static json_t *run_json(const char *format, ...) {
+    char line[4096];
+    va_list values;
+    va_start(values, format);
+    ck_assert_int_lt(vsnprintf(line, sizeof line, format, values), (int)sizeof line);
+    va_end(values);
+    fr_command c = fr_command_ok("%s", line);
+    json_error_t error;
+    json_t *object = json_loadb(c.out, c.out_length, JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(object != NULL, "%s in %s", error.text, c.out);
+    ck_assert_ptr_eq(strchr(c.out, '\n'), c.out + c.out_length - 1);
+    fr_command_free(&c);
+    return object;
+}
+
+static double number(const json_t *object, const char *key) {
+    ck_assert_msg(json_is_number(fr_json_get(object, key)), "%s is no number", key);
+    return json_number_value(fr_json_get(object, key));
+}
+
+static const char *text_of(const json_t *object) {
+    return json_string_value(fr_json_get(object, "text"));
+}
+
+/* Whether two lists of ids agree over the first `count`. */
+static bool same_ids(const json_t *a, const json_t *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!json_equal(json_array_get(a, i), json_array_get(b, i))) return false;
+    }
+    return json_array_size(a) >= count && json_array_size(b) >= count;
+}
+
+/* --------------------------------------------------------------------------------------------------------- tokenize */
+
+/* Ids from tokenizers 0.22 for this tokenizer.json. */
+static const struct {
+    const char *text, *ids;
+} tokenized[] = {
+    {"Hello, world!", "2,316,509,458,288,438,405,352,344,277"},
+    {"<|turn>user\nHi<turn|>\n", "2,5,361,401,358,276,316,349,6,276"},
+    {"Grüße 😀", "2,315,358,214,207,214,178,345,385,392"},
+    {"", "2"},
+};
+
+START_TEST(tokenize_and_back) {
+    fr_command c = fr_command_ok("tokenize " MODEL "-p '%s'", tokenized[_i].text), bare, file, back;
+    ck_assert_int_eq(strncmp(c.out, tokenized[_i].ids, strlen(tokenized[_i].ids)), 0);
+    ck_assert_str_eq(c.out + strlen(tokenized[_i].ids), "\n");
+    bare = fr_command_ok("tokenize " MODEL "--no-bos -p '%s'", tokenized[_i].text);
+    ck_assert_str_eq(bare.out, tokenized[_i].text[0] ? c.out + strlen("2,") : "\n");
+    file = fr_command_feed(tokenized[_i].text, "tokenize " MODEL "-f -");
+    ck_assert_str_eq(file.out, c.out);
+    c.out[c.out_length - 1] = '\0';
+    back = fr_command_ok("tokenize " MODEL "--decode --ids %s", c.out);
+    ck_assert_int_eq(strncmp(back.out, "<bos>", 5), 0);
+    ck_assert_str_eq(back.out + 5, tokenized[_i].text);
+    fr_command_free(&c);
+    fr_command_free(&bare);
+    fr_command_free(&file);
+    fr_command_free(&back);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- generate */
+
+/* The ids that transformers gives, with and without drafts; every margin of the reference is far above rounding. */
+START_TEST(ids_are_the_references) {
+    static const char *const ways[] = {"--spec-type none", DRAFTER, DRAFTER "--draft-max 15",
+                                       DRAFTER "--draft-max 1 -t 1"};
+    json_t *object = fr_reference_json(), *prompt = fr_reference_prompt(object), *tokens = fr_reference_greedy(object);
+    char list[1024], expected[1024];
+    size_t count = json_array_size(tokens);
+    fr_json_join(tokens, count, expected, sizeof expected);
+    fr_command c = fr_command_ok("generate " MODEL "--ids %s -n %zu --ignore-eos --output ids %s",
+                                 fr_json_join(prompt, json_array_size(prompt), list, sizeof list), count, ways[_i]);
+    c.out[c.out_length - 1] = '\0';
+    ck_assert_str_eq(c.out, expected);
+    fr_command_free(&c);
+    json_decref(object);
+}
+END_TEST
+
+static void check_types(const json_t *stats) {
+    static const char *const counts[] = {"prompt_tokens", "generated_tokens", "target_calls", "draft_calls", "drafted",
+                                         "accepted", "rejected"};
+    static const char *const reals[] = {"acceptance", "tokens_per_target_call", "prefill_seconds", "decode_seconds",
+                                        "draft_seconds"};
+    static const char *const bytes[] = {"target_weights", "draft_weights", "target_kv", "draft_kv", "scratch", "peak"};
+    for (size_t i = 0; i < 7; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
+    for (size_t i = 0; i < 5; i++) ck_assert_msg(json_is_real(fr_json_get(stats, reals[i])), "%s", reals[i]);
+    const json_t *memory = fr_json_get(stats, "memory");
+    for (size_t i = 0; i < 6; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
+    ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
+}
+
+/* The numbers of the json form belong together. */
+START_TEST(json_has_everything) {
+    bool drafting = _i > 0;
+    const char *drafter = drafting ? DEMO_DRAFTER : "";
+    json_t *object = run_json("generate " DEMO START "-n 60 --ignore-eos --output json %s", drafter);
+    const json_t *stats = fr_json_get(object, "stats"), *memory = fr_json_get(stats, "memory");
+    const json_t *lengths = fr_json_get(stats, "accepted_lengths");
+    check_types(stats);
+    ck_assert_uint_eq(json_array_size(fr_json_get(object, "ids")), 60);
+    ck_assert_str_eq(json_string_value(fr_json_get(object, "stop")), "length");
+    ck_assert_uint_gt(strlen(text_of(object)), 60);
+
+    double calls = number(stats, "target_calls"), drafted = number(stats, "drafted");
+    double accepted = number(stats, "accepted");
+    ck_assert_double_eq(number(stats, "generated_tokens"), 60);
+    ck_assert_double_eq(number(stats, "tokens_per_target_call"), 59 / calls);
+    ck_assert_double_eq(accepted + calls, 59);
+    ck_assert_double_eq(number(stats, "rejected"), drafted - accepted);
+    ck_assert_double_eq(number(stats, "acceptance"), drafted > 0 ? accepted / drafted : 0);
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(lengths); i++) sum += json_number_value(json_array_get(lengths, i));
+    ck_assert_double_eq(sum, accepted);
+    ck_assert_uint_eq(json_array_size(lengths), (size_t)number(stats, "draft_calls"));
+    ck_assert_int_eq(drafted > 0, drafting);
+    ck_assert_int_eq(number(memory, "draft_weights") > 0, drafting);
+    ck_assert_double_gt(number(memory, "target_weights"), 1e6);
+    ck_assert_double_gt(number(memory, "target_kv"), 0);
+    ck_assert_double_gt(number(memory, "peak"), number(memory, "scratch"));
+    json_decref(object);
+}
+END_TEST
+
+START_TEST(three_forms_of_one_answer) {
+    json_t *object = run_json("generate " DEMO START "-n 50 --output json");
+    fr_command text = fr_command_ok("generate " DEMO START "-n 50 " DEMO_DRAFTER);
+    fr_command ids = fr_command_ok("generate " DEMO START "-n 50 --output ids");
+    char list[1024];
+    ck_assert_uint_eq(text.out_length, strlen(text_of(object)) + 1);
+    ck_assert_int_eq(strncmp(text.out, text_of(object), text.out_length - 1), 0);
+    ck_assert_int_eq(text.out[text.out_length - 1], '\n');
+    fr_json_join(fr_json_get(object, "ids"), json_array_size(fr_json_get(object, "ids")), list, sizeof list);
+    ids.out[ids.out_length - 1] = '\0';
+    ck_assert_str_eq(ids.out, list);
+    fr_command_free(&text);
+    fr_command_free(&ids);
+    json_decref(object);
+}
+END_TEST
+
+/* A prompt's text and its ids are the same prompt; an empty one is <bos>. */
+START_TEST(prompts_are_their_ids) {
+    fr_command tokens = fr_command_ok("tokenize " DEMO START), text, file, ids, empty, bos;
+    tokens.out[tokens.out_length - 1] = '\0';
+    text = fr_command_ok("generate " DEMO START "-n 20 --output ids");
+    file = fr_command_feed("The function returns a", "generate " DEMO "-f - -n 20 --output ids");
+    ids = fr_command_ok("generate " DEMO "--ids %s -n 20 --output ids", tokens.out);
+    ck_assert_str_eq(text.out, ids.out);
+    ck_assert_str_eq(file.out, ids.out);
+    empty = fr_command_ok("generate " DEMO "-p '' -n 20 --output ids");
+    bos = fr_command_ok("generate " DEMO "--ids 2 -n 20 --output ids");
+    ck_assert_str_eq(empty.out, bos.out);
+    ck_assert_str_ne(empty.out, ids.out);
+    fr_command_free(&tokens);
+    fr_command_free(&text);
+    fr_command_free(&file);
+    fr_command_free(&ids);
+    fr_command_free(&empty);
+    fr_command_free(&bos);
+}
+END_TEST
+
+/* A stop string from the middle of the text: ends it there, at the same token with and without drafts. */
+START_TEST(stop_ends_before_the_text) {
+    json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
+    char stop[12] = "", before[1024] = "";
+    const char *text = text_of(whole);
+    ck_assert_uint_gt(strlen(text), 60);
+    snprintf(stop, sizeof stop, "%.7s", text + 40);
+    ck_assert_ptr_null(strchr(stop, '\''));
+    snprintf(before, sizeof before, "%.*s", (int)(strstr(text, stop) - text), text);
+
+    json_t *plain = run_json("generate " DEMO START "-n 60 --output json --stop never --stop '%s'", stop);
+    json_t *drafted = run_json("generate " DEMO DEMO_DRAFTER START "-n 60 --output json --draft-max 7 --stop '%s'",
+                               stop);
+    fr_command streamed = fr_command_ok("generate " DEMO START "-n 60 --stop '%s' " DEMO_DRAFTER, stop);
+    ck_assert_str_eq(text_of(plain), before);
+    ck_assert_str_eq(text_of(drafted), before);
+    ck_assert_uint_eq(streamed.out_length, strlen(before) + 1);
+    ck_assert_int_eq(strncmp(streamed.out, before, strlen(before)), 0);
+    ck_assert_str_eq(json_string_value(fr_json_get(plain, "stop")), "stop");
+    size_t kept = json_array_size(fr_json_get(plain, "ids"));
+    ck_assert_uint_lt(kept, 60);
+    ck_assert(json_equal(fr_json_get(plain, "ids"), fr_json_get(drafted, "ids")));
+    ck_assert(same_ids(fr_json_get(plain, "ids"), fr_json_get(whole, "ids"), kept));
+    ck_assert_double_eq(number(fr_json_get(drafted, "stats"), "generated_tokens"), (double)kept);
+    fr_command_free(&streamed);
+    json_decref(whole);
+    json_decref(plain);
+    json_decref(drafted);
+}
+END_TEST
+
+/* The beginning of a stop string that never comes is text like any other, at the very end too. */
+START_TEST(what_was_held_back_comes) {
+    json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
+    const char *text = text_of(whole);
+    char stop[32];
+    snprintf(stop, sizeof stop, "%s#", text + strlen(text) - 9);
+    ck_assert_ptr_null(strchr(stop, '\''));
+    fr_command c = fr_command_ok("generate " DEMO START "-n 60 --stop '%s' --stop '%.3s#'", stop, text + 10);
+    ck_assert_uint_eq(c.out_length, strlen(text) + 1);
+    ck_assert_int_eq(strncmp(c.out, text, strlen(text)), 0);
+    fr_command_free(&c);
+    json_decref(whole);
+}
+END_TEST
+
+/* The reference model in a folder whose generation_config.json names another end of sequence. */
+static void make_model(char *folder, size_t size, long long eos) {
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
+    snprintf(folder, size, "%s/forerun-cli-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    char from[PATH_MAX], to[PATH_MAX];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(to, sizeof to, FOLDER "/%s", files[i]);
+        ck_assert_ptr_nonnull(realpath(to, from));
+        snprintf(to, sizeof to, "%s/%s", folder, files[i]);
+        ck_assert_int_eq(symlink(from, to), 0);
+    }
+    snprintf(to, sizeof to, "%s/generation_config.json", folder);
+    FILE *file = fopen(to, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "{\"eos_token_id\": %lld}\n", eos);
+    fclose(file);
+}
+
+static void remove_folder(const char *folder) {
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+                                        "generation_config.json"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* An end of sequence is the last id and no text; --ignore-eos goes on past it. */
+START_TEST(end_of_sequence) {
+    enum { AT = 5 };
+    json_t *object = fr_reference_json(), *ids = fr_reference_prompt(object), *tokens = fr_reference_greedy(object);
+    char folder[256], prompt[1024];
+    make_model(folder, sizeof folder, json_integer_value(json_array_get(tokens, AT)));
+    fr_json_join(ids, json_array_size(ids), prompt, sizeof prompt);
+    json_t *ended = run_json("generate -m %s --ids %s -n 20 --output json %s", folder, prompt, _i ? DRAFTER : "");
+    json_t *shorter = run_json("generate -m %s --ids %s -n %d --output json", folder, prompt, AT);
+    json_t *went_on = run_json("generate -m %s --ids %s -n 20 --ignore-eos --output json", folder, prompt);
+    ck_assert_uint_eq(json_array_size(fr_json_get(ended, "ids")), AT + 1);
+    ck_assert(same_ids(fr_json_get(ended, "ids"), tokens, AT + 1));
+    ck_assert_str_eq(json_string_value(fr_json_get(ended, "stop")), "eos");
+    ck_assert_str_eq(text_of(ended), text_of(shorter));
+    ck_assert_str_eq(json_string_value(fr_json_get(shorter, "stop")), "length");
+    ck_assert_uint_eq(json_array_size(fr_json_get(went_on, "ids")), 20);
+    ck_assert_str_eq(json_string_value(fr_json_get(went_on, "stop")), "length");
+    remove_folder(folder);
+    json_decref(object);
+    json_decref(ended);
+    json_decref(shorter);
+    json_decref(went_on);
+}
+END_TEST
+
+/* Without -n, and with -n -1, until the context is full. */
+START_TEST(until_the_context_is_full) {
+    json_t *full = run_json("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos --output json");
+    json_t *endless = run_json("generate " MODEL "--ids 2,415,443 -c 40 -n -1 --ignore-eos --output json " DRAFTER);
+    ck_assert_uint_eq(json_array_size(fr_json_get(full, "ids")), 37);
+    ck_assert_str_eq(json_string_value(fr_json_get(full, "stop")), "length");
+    ck_assert(json_equal(fr_json_get(full, "ids"), fr_json_get(endless, "ids")));
+    json_decref(full);
+    json_decref(endless);
+}
+END_TEST
+
+/* A context larger than the model's is the model's, with a remark; --verbose says what runs. */
+START_TEST(contexts) {
+    fr_command large = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 5000"), quiet, all, small;
+    ck_assert_ptr_nonnull(strstr(large.err, "4096"));
+    quiet = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 5000 --quiet");
+    ck_assert_str_eq(quiet.err, "");
+    all = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 0 --verbose");
+    ck_assert_ptr_nonnull(strstr(all.err, "context 4096"));
+    small = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 32 --verbose --isa scalar -t 1");
+    ck_assert_ptr_nonnull(strstr(small.err, "isa scalar, threads 1, context 32"));
+    fr_command_free(&large);
+    fr_command_free(&quiet);
+    fr_command_free(&all);
+    fr_command_free(&small);
+}
+END_TEST
+
+/* Takes the colours out of a text; gives how many times one was switched on. */
+static size_t strip_colours(char *text) {
+    size_t count = 0;
+    char *to = text;
+    for (const char *from = text; *from;) {
+        if (*from != '\033') {
+            *to++ = *from++;
+            continue;
+        }
+        count += strncmp(from, "\033[32m", 5) == 0;
+        from += strcspn(from, "m") + 1;
+    }
+    *to = '\0';
+    return count;
+}
+
+START_TEST(colours_mark_accepted_drafts) {
+    fr_command plain = fr_command_ok("generate " DEMO START "-n 60"), drafts, none;
+    drafts = fr_command_ok("generate " DEMO START "-n 60 --color " DEMO_DRAFTER);
+    none = fr_command_ok("generate " DEMO START "-n 60 --color --spec-type none " DEMO_DRAFTER);
+    ck_assert_str_eq(none.out, plain.out);
+    ck_assert_str_ne(drafts.out, plain.out);
+    ck_assert_uint_gt(strip_colours(drafts.out), 5);
+    ck_assert_str_eq(drafts.out, plain.out);
+    fr_command_free(&plain);
+    fr_command_free(&drafts);
+    fr_command_free(&none);
+}
+END_TEST
+
+START_TEST(stats_are_for_people) {
+    fr_command plain = fr_command_ok("generate " DEMO START "-n 60");
+    fr_command stats = fr_command_ok("generate " DEMO START "-n 60 --stats " DEMO_DRAFTER);
+    ck_assert_str_eq(stats.out, plain.out);
+    ck_assert_str_eq(plain.err, "");
+    static const char *const words[] = {"prompt", "generated", "tokens a call", "acceptance", "tokens/s", "memory"};
+    for (size_t i = 0; i < 6; i++) ck_assert_msg(strstr(stats.err, words[i]) != NULL, "%s: %s", words[i], stats.err);
+    fr_command_free(&plain);
+    fr_command_free(&stats);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_exit_1) {
+    int full = open("/dev/full", O_WRONLY), null = open("/dev/null", O_RDWR);
+    ck_assert_int_eq(fr_command_wait(fr_command_start("generate " MODEL "--ids 2 -n 3", null, full, null)), 1);
+    ck_assert_int_eq(fr_command_wait(fr_command_start("tokenize " MODEL "-p x", null, full, null)), 1);
+    ck_assert_int_eq(fr_command_wait(fr_command_start("logits " MODEL "--ids 2 -o /dev/full", null, null, null)), 1);
+    close(full);
+    close(null);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------------- terminals */
+
+/* What a command writes to a standard error that is a terminal. */
+static void run_on_terminal(const char *line, char *text, size_t size) {
+    int terminal, end, null = open("/dev/null", O_RDWR);
+    ck_assert_int_eq(openpty(&terminal, &end, NULL, NULL, NULL), 0);
+    pid_t process = fr_command_start(line, null, null, end);
+    close(end);
+    size_t length = 0;
+    for (ssize_t got; length < size - 1 && (got = read(terminal, text + length, size - 1 - length)) > 0;) {
+        length += (size_t)got;
+    }
+    text[length] = '\0';
+    ck_assert_int_eq(fr_command_wait(process), 0);
+    close(terminal);
+    close(null);
+}
+
+START_TEST(loading_shows_on_a_terminal) {
+    char text[65536];
+    run_on_terminal("generate " DEMO "--ids 2 -n 1", text, sizeof text);
+    ck_assert_msg(strstr(text, "loading") != NULL && strstr(text, "100%") != NULL, "%s", text);
+    ck_assert_msg(strcmp(strrchr(text, '\r'), "\r\033[K") == 0, "not erased: %s", text);
+    run_on_terminal("generate " DEMO "--ids 2 -n 1 --quiet", text, sizeof text);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("cli");
+    tcase_set_timeout(cases, 300);
+    tcase_add_loop_test(cases, tokenize_and_back, 0, 4);
+    tcase_add_loop_test(cases, ids_are_the_references, 0, 4);
+    tcase_add_loop_test(cases, json_has_everything, 0, 2);
+    tcase_add_test(cases, three_forms_of_one_answer);
+    tcase_add_test(cases, prompts_are_their_ids);
+    tcase_add_test(cases, stop_ends_before_the_text);
+    tcase_add_test(cases, what_was_held_back_comes);
+    tcase_add_loop_test(cases, end_of_sequence, 0, 2);
+    tcase_add_test(cases, until_the_context_is_full);
+    tcase_add_test(cases, contexts);
+    tcase_add_test(cases, colours_mark_accepted_drafts);
+    tcase_add_test(cases, stats_are_for_people);
+    tcase_add_test(cases, a_full_disk_is_exit_1);
+    tcase_add_test(cases, loading_shows_on_a_terminal);
+    Suite *suite = suite_create("cli");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,107 @@
+/* tools/: the chat template in generate, and conversations, as users call them. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/command.h"
+
+#define TEN_WORDS "one two three four five six seven eight nine ten "
+
+/* Turns as the template writes them (the reference: Jinja). */
+#define TURN(role, text) "<|turn>" role "\n" text "<turn|>\n"
+#define OPENING "<|turn>model\n<|channel>thought\n<channel|>"
+
+/* The reply to a rendered conversation, by way of generate. */
+static fr_command reply_to(const char *rendered, const char *options) {
+    fr_command tokens = fr_command_feed(rendered, "tokenize " DEMO "--no-bos -f -");
+    tokens.out[tokens.out_length - 1] = '\0';
+    fr_command c = fr_command_ok("generate " DEMO "--ids %s %s", tokens.out, options);
+    fr_command_free(&tokens);
+    return c;
+}
+
+START_TEST(generate_applies_the_template) {
+    fr_command chat = fr_command_ok("generate " DEMO "--chat -p 'Tell me of a cat.' --system Briefly. -n 40"), plain;
+    plain = reply_to("<bos>" TURN("system", "Briefly.") TURN("user", "Tell me of a cat.") OPENING, "-n 40");
+    ck_assert_str_eq(chat.out, plain.out);
+    fr_command_free(&chat);
+    fr_command_free(&plain);
+}
+END_TEST
+
+START_TEST(chat_keeps_the_history) {
+    const char *options = _i ? "-n 30 --stop . " DEMO_DRAFTER : "-n 30 --stop .";
+    static const char turns[] = "Tell me of a cat.\n\nAnd of a dog?\r\n/exit\nNever read.\n";
+    fr_command chat = fr_command_feed(turns, "chat " DEMO "%s", options);
+    fr_command first = reply_to("<bos>" TURN("user", "Tell me of a cat.") OPENING, options);
+    char rendered[4096];
+    first.out[first.out_length - 1] = '\0';
+    /* The template trims a model's turn. */
+    const char *trimmed = first.out + strspn(first.out, " \n");
+    snprintf(rendered, sizeof rendered, "<bos>" TURN("user", "Tell me of a cat.") TURN("model", "%s")
+             TURN("user", "And of a dog?") OPENING, trimmed);
+    fr_command second = reply_to(rendered, options);
+    char expected[8192];
+    snprintf(expected, sizeof expected, "%s\n%s", first.out, second.out);
+    ck_assert_str_eq(chat.out, expected);
+    ck_assert_str_eq(chat.err, "");
+    fr_command_free(&chat);
+    fr_command_free(&first);
+    fr_command_free(&second);
+}
+END_TEST
+
+START_TEST(chat_beyond_the_context_is_exit_1) {
+    fr_command c = fr_command_run("chat " DEMO "-c 48 -n 4", "Hello.\n" TEN_WORDS TEN_WORDS "\nNever read.\n");
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_ptr_nonnull(strstr(c.err, "the context holds 48"));
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+    ck_assert_uint_gt(c.out_length, 1);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Ctrl-C in a reply ends that reply; the next line is answered. */
+START_TEST(interrupt_ends_a_reply_only) {
+    int in[2], out[2], null = open("/dev/null", O_WRONLY);
+    ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+    pid_t chat = fr_command_start("chat " DEMO "--ignore-eos -c 4096 -t 1 --isa scalar", in[0], out[1], null);
+    close(in[0]);
+    close(out[1]);
+    char byte;
+    size_t lines = 0, bytes = 0;
+    ck_assert_int_eq(write(in[1], "Hello.\n", 7), 7);
+    ck_assert_int_eq(read(out[0], &byte, 1), 1);
+    ck_assert_int_eq(kill(chat, SIGINT), 0);
+    while (read(out[0], &byte, 1) == 1 && byte != '\n') bytes++;
+    ck_assert_int_eq(write(in[1], "Again?\n", 7), 7);
+    ck_assert_int_eq(read(out[0], &byte, 1), 1);
+    ck_assert_int_eq(kill(chat, SIGINT), 0);
+    close(in[1]);
+    while (read(out[0], &byte, 1) == 1) lines += byte == '\n';
+    ck_assert_int_eq(fr_command_wait(chat), 0);
+    ck_assert_uint_ge(lines, 1);
+    ck_assert_msg(bytes < 4000, "the first reply went on to its end");
+    close(out[0]);
+    close(null);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("cli_chat");
+    tcase_set_timeout(cases, 300);
+    tcase_add_test(cases, generate_applies_the_template);
+    tcase_add_loop_test(cases, chat_keeps_the_history, 0, 2);
+    tcase_add_test(cases, chat_beyond_the_context_is_exit_1);
+    tcase_add_test(cases, interrupt_ends_a_reply_only);
+    Suite *suite = suite_create("cli_chat");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,230 @@
+/* tools/: logits, inspect and verify as users call them, and how files are written. */
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/command.h"
+
+enum { VOCAB = 512 };
+
+/* A new folder for files to be written to. */
+static const char *scratch_folder(char *folder, size_t size) {
+    snprintf(folder, size, "%s/forerun-cli-XXXXXX", P_tmpdir);
+    return mkdtemp(folder);
+}
+
+static char *read_all(const char *path, size_t *length) {
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "no %s", path);
+    char *bytes = malloc(1 << 20);
+    *length = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    return bytes;
+}
+
+START_TEST(logits_files) {
+    char folder[256], path[512];
+    scratch_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/x.f32", folder);
+    fr_command c = fr_command_ok("logits " MODEL "--ids 2,415,443 -o %s", path), last, standard, chunked;
+    size_t length;
+    char *bytes = read_all(path, &length);
+    ck_assert_str_eq(c.out, "");
+    ck_assert_uint_eq(length, 3 * VOCAB * sizeof(float));
+    struct stat info;
+    mode_t mask = umask(0);
+    umask(mask);
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_uint_eq(info.st_mode & 0777, 0666 & ~mask);
+
+    last = fr_command_ok("logits " MODEL "--ids 2,415,443 --rows last -o -");
+    ck_assert_uint_eq(last.out_length, VOCAB * sizeof(float));
+    ck_assert_mem_eq(last.out, bytes + 2 * last.out_length, last.out_length);
+    standard = fr_command_ok("logits " MODEL "--ids 2,415,443 -o /dev/stdout");
+    ck_assert_uint_eq(standard.out_length, length);
+    ck_assert_mem_eq(standard.out, bytes, length);
+    chunked = fr_command_ok("logits " MODEL DRAFTER "--ids 2,415,443 -o - --chunk 1 -t 1 --draft-max 2");
+    ck_assert_uint_eq(chunked.out_length, length);
+    ck_assert_mem_eq(chunked.out, bytes, length);
+    free(bytes);
+    fr_command_free(&c);
+    fr_command_free(&last);
+    fr_command_free(&standard);
+    fr_command_free(&chunked);
+    unlink(path);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+/* Row 0 of the drafter's logits has its best where the first draft of the reference is. */
+START_TEST(logits_of_drafts) {
+    json_t *object = fr_reference_json();
+    const json_t *one = json_array_get(fr_json_get(fr_json_get(object, "draft"), "cases"), 0);
+    const json_t *drafts = fr_json_get(one, "tokens");
+    json_t *ids = json_deep_copy(fr_reference_prompt(object));
+    json_array_append(ids, json_array_get(fr_reference_greedy(object), 0));
+    ck_assert_int_eq(json_integer_value(fr_json_get(one, "L")), (json_int_t)json_array_size(ids));
+    char list[1024];
+    fr_json_join(ids, json_array_size(ids), list, sizeof list);
+    fr_command c = fr_command_ok("logits " MODEL DRAFTER "--ids %s --draft-steps 4 -o -", list);
+    ck_assert_uint_eq(c.out_length, 4 * VOCAB * sizeof(float));
+    for (size_t step = 0; step < 4; step++) {
+        float row[VOCAB];
+        size_t best = 0, left_out = 0;
+        memcpy(row, c.out + step * sizeof row, sizeof row);
+        for (size_t i = 0; i < VOCAB; i++) {
+            if (row[i] > row[best]) best = i;
+            left_out += isinf(row[i]);
+        }
+        ck_assert_uint_eq(best, (size_t)json_integer_value(json_array_get(drafts, step)));
+        ck_assert_uint_gt(left_out, 0);
+    }
+    fr_command_free(&c);
+    json_decref(ids);
+    json_decref(object);
+}
+END_TEST
+
+/* A failure leaves the old file as it was and no other behind; success keeps its mode, and a link a link. */
+START_TEST(files_appear_whole_or_not_at_all) {
+    char folder[256], path[512], link[512], line[1024];
+    scratch_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/old", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    FILE *file = fopen(path, "w");
+    fputs("as it was", file);
+    fclose(file);
+    chmod(path, 0640);
+    ck_assert_int_eq(symlink(path, link), 0);
+
+    snprintf(line, sizeof line, "logits " MODEL "--ids 2,512 -o %s", path);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, 1);
+    fr_command_free(&c);
+    size_t length;
+    char *bytes = read_all(path, &length);
+    ck_assert_uint_eq(length, 9);
+    ck_assert_mem_eq(bytes, "as it was", 9);
+    free(bytes);
+
+    c = fr_command_ok("logits " MODEL "--ids 2,415 -o %s", link);
+    fr_command_free(&c);
+    struct stat info;
+    ck_assert_int_eq(lstat(link, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_uint_eq(info.st_mode & 0777, 0640);
+    ck_assert_int_eq(info.st_size, 2 * VOCAB * (off_t)sizeof(float));
+    unlink(path);
+    unlink(link);
+    ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
+}
+END_TEST
+
+static size_t count_files(const char *folder) {
+    size_t count = 0;
+    DIR *entries = opendir(folder);
+    ck_assert_ptr_nonnull(entries);
+    for (struct dirent *e; (e = readdir(entries));) count += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(entries);
+    return count;
+}
+
+/* Ended by a signal while it waits for its prompt, with the temporary file open. */
+START_TEST(a_signal_leaves_nothing_behind) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    char folder[256], line[1024];
+    int in[2], null = open("/dev/null", O_WRONLY);
+    ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+    scratch_folder(folder, sizeof folder);
+    snprintf(line, sizeof line, "logits " MODEL "-f - -o %s/x", folder);
+    pid_t process = fr_command_start(line, in[0], null, null);
+    while (count_files(folder) == 0) usleep(1000);
+    ck_assert_int_eq(kill(process, signals[_i]), 0);
+    ck_assert_int_eq(fr_command_wait(process), 128 + signals[_i]);
+    ck_assert_msg(rmdir(folder) == 0, "a temporary file is left");
+    close(in[0]);
+    close(in[1]);
+    close(null);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------- inspect and verify */
+
+START_TEST(inspect_describes) {
+    fr_command model = fr_command_ok("inspect " MODEL), pair = fr_command_ok("inspect " MODEL DRAFTER), tensors;
+    fr_command drafter = fr_command_ok("inspect -m " FOLDER "/assistant");
+    ck_assert_ptr_nonnull(strstr(model.out, "Gemma4ForCausalLM"));
+    ck_assert_int_eq(strncmp(pair.out, model.out, model.out_length), 0);
+    ck_assert_ptr_nonnull(strstr(pair.out, "Gemma4AssistantForCausalLM"));
+    ck_assert_ptr_nonnull(strstr(drafter.out, "Gemma4AssistantForCausalLM"));
+    ck_assert_ptr_null(strstr(model.out, "embed_tokens.weight"));
+    tensors = fr_command_ok("inspect " MODEL "--tensors");
+    ck_assert_ptr_nonnull(strstr(tensors.out, "embed_tokens.weight"));
+    fr_command_free(&model);
+    fr_command_free(&pair);
+    fr_command_free(&drafter);
+    fr_command_free(&tensors);
+}
+END_TEST
+
+/* A drafter of another target: its backbone is wider. */
+START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
+    static const char *const lines[] = {"inspect " DEMO DRAFTER, "verify " DEMO DRAFTER,
+                                        "generate " DEMO DRAFTER "-p x"};
+    for (size_t i = 0; i < 3; i++) {
+        fr_command c = fr_command_run(lines[i], NULL);
+        ck_assert_msg(c.status == 1, "%s: exit %d: %s", lines[i], c.status, c.err);
+        ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
+START_TEST(verify_is_the_same_everywhere) {
+    fr_command base = fr_command_ok("verify " MODEL DRAFTER), other, alone, demo;
+    ck_assert_int_eq(strncmp(base.out, "logits       fnv1a64:", 21), 0);
+    ck_assert_ptr_nonnull(strstr(base.out, "\ndraft-logits fnv1a64:"));
+    const char *greedy = strstr(base.out, "\ngreedy-ids   fnv1a64:");
+    ck_assert_ptr_nonnull(greedy);
+    ck_assert_ptr_nonnull(strstr(base.err, "threads"));
+    other = fr_command_ok("verify " MODEL DRAFTER "-t 1 --isa scalar --chunk 7 --draft-max 5");
+    ck_assert_str_eq(other.out, base.out);
+    ck_assert_ptr_nonnull(strstr(other.err, "isa scalar, threads 1"));
+    alone = fr_command_ok("verify " MODEL);
+    ck_assert_ptr_null(strstr(alone.out, "draft"));
+    ck_assert_str_eq(strstr(alone.out, "\ngreedy"), greedy);
+    demo = fr_command_ok("verify " DEMO);
+    ck_assert_str_ne(demo.out, alone.out);
+    fr_command_free(&base);
+    fr_command_free(&other);
+    fr_command_free(&alone);
+    fr_command_free(&demo);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("cli_files");
+    tcase_set_timeout(cases, 300);
+    tcase_add_test(cases, logits_files);
+    tcase_add_test(cases, logits_of_drafts);
+    tcase_add_test(cases, files_appear_whole_or_not_at_all);
+    tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
+    tcase_add_test(cases, inspect_describes);
+    tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
+    tcase_add_test(cases, verify_is_the_same_everywhere);
+    Suite *suite = suite_create("cli_files");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,281 @@
+/* tools/: what the command accepts and refuses, with which exit status and line, before any model is opened. */
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/command.h"
+
+typedef struct misuse {
+    const char *line;
+    const char *says; /* a part of the one line on standard error */
+} misuse;
+
+/* One line on standard error that says so, nothing on standard output. */
+static void check_refused(const misuse *m, int status) {
+    fr_command c = fr_command_run(m->line, NULL);
+    ck_assert_msg(c.status == status, "%s: exit %d, not %d: %s", m->line, c.status, status, c.err);
+    ck_assert_msg(c.out_length == 0, "%s: standard output has: %s", m->line, c.out);
+    ck_assert_msg(strncmp(c.err, "forerun: ", 9) == 0, "%s: %s", m->line, c.err);
+    ck_assert_msg(strchr(c.err, '\n') == c.err + c.err_length - 1, "%s: not one line: %s", m->line, c.err);
+    ck_assert_msg(strstr(c.err, m->says) != NULL, "%s: no \"%s\" in: %s", m->line, m->says, c.err);
+    fr_command_free(&c);
+}
+
+static const misuse wrong_usage[] = {
+    {"genrate -m x -p y", "did you mean generate?"},
+    {"xyzzy", "unknown verb xyzzy"},
+    {"--verson", "unknown verb --verson"},
+    {"generate -p y", "needs -m"},
+    {"generate " MODEL, "needs a prompt"},
+    {"generate " MODEL "-p x -f y", "exclude each other"},
+    {"generate " MODEL "-p x --ids 2", "exclude each other"},
+    {"generate " MODEL "-p x -p", "-p needs a value"},
+    {"generate " MODEL "-p x y", "y: what is this word for?"},
+    {"generate " MODEL "-p x --drat-max 3", "did you mean --draft-max?"},
+    {"generate " MODEL "-p x --frobnicate", "unknown option --frobnicate"},
+    {"generate " MODEL "-p x -", "unknown option -"},
+    {"generate " MODEL "-p x --ignore-eos=1", "takes no value"},
+    {"generate " MODEL "-p x --draft-steps 2", "generate takes no --draft-steps"},
+    {"generate " MODEL "-p x -n 0", "-n takes 1 or more"},
+    {"generate " MODEL "-p x -n -2", "out of range"},
+    {"generate " MODEL "-p x -n 5x", "not a whole number"},
+    {"generate " MODEL "-p x -n ''", "not a whole number"},
+    {"generate " MODEL "-p x -n 99999999999999999999", "not a whole number"},
+    {"generate " MODEL "-p x -c -1", "out of range"},
+    {"generate " MODEL "-p x -t 0", "out of range"},
+    {"generate " MODEL "-p x -t 1025", "out of range"},
+    {"generate " MODEL "-p x --chunk 0", "out of range"},
+    {"generate " MODEL "-p x --chunk 4097", "out of range"},
+    {"generate " MODEL "-p x --seed -1", "out of range"},
+    {"generate " MODEL "-p x --temp -1", "out of range"},
+    {"generate " MODEL "-p x --temp nan", "out of range"},
+    {"generate " MODEL "-p x --temp warm", "not a number"},
+    {"generate " MODEL "-p x --numa on", "known: auto off"},
+    {"generate " MODEL "-p x --isa avx1024", "known: scalar"},
+    {"generate " MODEL "-p x --output xml", "known: text ids json"},
+    {"generate " MODEL "-p x --accept always", "known: gumbel"},
+    {"generate " MODEL "-p x -ctk q9_9", "q9_9 is unknown"},
+    {"generate " MODEL "-p x -ctv F32", "F32 is unknown"},
+    {"generate " MODEL "-p x --stop ''", "not empty"},
+    {"generate " MODEL "-p x --system y", "goes with --chat"},
+    {"generate " MODEL "--ids 2,3 --chat", "--chat needs a text"},
+    {"generate " MODEL "--ids ''", "not a list of ids"},
+    {"generate " MODEL "--ids 2,,3", "not a list of ids"},
+    {"generate " MODEL "--ids 2,3,", "not a list of ids"},
+    {"generate " MODEL "--ids 2;3", "not a list of ids"},
+    {"generate " MODEL "--ids '2, 3'", "not a list of ids"},
+    {"generate " MODEL "--ids 0x2", "not a list of ids"},
+    {"generate " MODEL DRAFTER "-p x --draft-max 16", "1 to 15"},
+    {"generate " MODEL DRAFTER "-p x --draft-max 0", "1 to 15"},
+    {"generate " MODEL DRAFTER "-p x --spec-draft-n-max 16", "1 to 15"},
+    {"generate " MODEL DRAFTER "-p x --spec-type fast", "known: none mtp draft-mtp"},
+    {"generate " MODEL DRAFTER "-p x --spec-type mtp,fast", "fast is unknown"},
+    {"generate " MODEL DRAFTER "-p x --spec-type mtp,", "is unknown"},
+    {"generate " MODEL "-p x --spec-type mtp", "-md DRAFTER"},
+    {"generate " MODEL "-p x --spec-type none,draft-mtp", "-md DRAFTER"},
+    {"chat " MODEL "-p x", "chat takes no -p"},
+    {"logits " MODEL "--ids 2,3", "needs -o"},
+    {"logits " MODEL "-o x", "needs a prompt"},
+    {"logits " MODEL "--ids 2,3 -o x --rows first", "known: all last"},
+    {"logits " MODEL "--ids 2,3 -o x --draft-steps 2", "-md DRAFTER"},
+    {"logits " MODEL DRAFTER "--ids 2 -o x --draft-steps 2", "two ids or more"},
+    {"logits " MODEL DRAFTER "-p '' -o - --draft-steps 2", "two ids"},
+    {"logits " MODEL DRAFTER "--ids 2,3 -o x --draft-steps 16", "1 to 15"},
+    {"logits " MODEL DRAFTER "--ids 2,3 -o x --draft-steps 0", "1 to 15"},
+    {"logits " MODEL DRAFTER "--ids 2,3 -o x --draft-steps 2 --rows last", "--rows"},
+    {"logits " MODEL DRAFTER "--ids 2,3 -o x --draft-steps 2 --spec-type none", "exclude each other"},
+    {"tokenize " MODEL, "needs a prompt"},
+    {"tokenize " MODEL "--decode -p x", "--decode needs --ids"},
+    {"tokenize " MODEL "--ids 2", "--ids goes with --decode"},
+    {"inspect", "needs -m"},
+    {"inspect " MODEL "-p x", "inspect takes no -p"},
+    {"verify --spec-type mtp " MODEL, "-md DRAFTER"},
+};
+
+START_TEST(wrong_usage_is_exit_2) {
+    check_refused(&wrong_usage[_i], 2);
+}
+END_TEST
+
+static const char *const unbuilt[] = {
+    "perplexity -m x -f y", "quantize", "pack", "synth --shape gemma4-e2b", "bench machine", "report", "serve -m x",
+    "generate " MODEL "-p x --temp 0.7", "chat " MODEL "--temperature 1", "generate " MODEL "-p x --temp 1e-30",
+    "generate " MODEL "-p x --top-k 40", "generate " MODEL "-p x --top-p 0.9", "generate " MODEL "-p x --min-p 0.1",
+    "generate " MODEL "-p x --repeat-penalty 1.1", "generate " MODEL "-p x --presence-penalty 1",
+    "generate " MODEL "-p x --frequency-penalty 1", "generate " MODEL "-p x --logit-bias 5+1",
+    "generate " MODEL "-p x -l 5+1", "generate " MODEL "-p x --logprobs 3", "generate " MODEL "-p x --accept rejection",
+    "generate " MODEL "-p x --preset balanced", "generate " MODEL "-p x --trace t.ndjson",
+    "generate " MODEL "-p x --prompt-cache c", "generate " MODEL "-p x --image i.png",
+    "logits " MODEL "--ids 2,3 -o x --image i.png", "generate " MODEL DRAFTER "-p x --draft-max auto",
+    "generate " MODEL "-p x -ctk f16", "generate " MODEL "-p x -ctv q8_0", "verify " MODEL "--cache-type-k bf16",
+    "generate " MODEL "-p x --spec-type ngram", "generate " MODEL "-p x --spec-type eagle",
+    "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
+};
+
+START_TEST(unbuilt_is_exit_2) {
+    check_refused(&(misuse){unbuilt[_i], "not built yet"}, 2);
+}
+END_TEST
+
+static const misuse bad_input[] = {
+    {"generate -m no/such/model -p x", "no/such/model"},
+    {"generate " MODEL "-md no/such/drafter -p x", "no/such/drafter"},
+    {"generate " MODEL "-f no/such/file", "no/such/file"},
+    {"generate " MODEL "-f tests", "tests"},
+    {"generate " MODEL "--ids 2,512", "512"},
+    {"generate " MODEL "--ids 2,99999999999999999999", "99999999999999999999"},
+    {"generate " MODEL "--ids 2,-1", "-1"},
+    {"generate " MODEL "--ids 2,3,4,5,6 -c 4", "5 tokens and the context holds 4"},
+    {"logits " MODEL "--ids 2,512 -o /dev/null", "512"},
+    {"logits " MODEL "--ids 2 -o no/such/folder/x", "no/such/folder"},
+    {"logits " MODEL "--ids 2 -o tests", "tests"},
+    {"tokenize -m no/such/model -p x", "no/such/model"},
+    {"tokenize " MODEL "--decode --ids 2,512", "512"},
+    {"inspect -m no/such/model", "no/such/model"},
+    {"inspect -m tests", "tests"},
+    {"verify -m no/such/model", "no/such/model"},
+    {"chat -m no/such/model", "no/such/model"},
+};
+
+START_TEST(bad_input_is_exit_1) {
+    check_refused(&bad_input[_i], 1);
+}
+END_TEST
+
+/* A level that no machine has together with the other architecture's. */
+START_TEST(a_level_the_machine_lacks_is_exit_1) {
+    fr_command version = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa neon", NULL);
+    fr_command other = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa avx2", NULL);
+    ck_assert_msg(version.status == 1 || other.status == 1, "neon and avx2 on one machine");
+    ck_assert_int_ne(version.status, 2);
+    ck_assert_int_ne(other.status, 2);
+    fr_command_free(&version);
+    fr_command_free(&other);
+}
+END_TEST
+
+START_TEST(stop_can_be_given_16_times) {
+    char line[1024] = "generate " MODEL "-p x -n 1 --quiet";
+    for (int i = 0; i < 16; i++) snprintf(line + strlen(line), sizeof line - strlen(line), " --stop %d", i);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_msg(c.status == 0, "%s", c.err);
+    fr_command_free(&c);
+    snprintf(line + strlen(line), sizeof line - strlen(line), " --stop more");
+    check_refused(&(misuse){line, "16 times"}, 2);
+}
+END_TEST
+
+/* Names that users bring from llama.cpp, "--name=value", and options that greedy decoding has no use for. */
+static const char *const accepted[] = {
+    "generate --model tests/data/models/gemma4-e --prompt x --predict 1",
+    "generate --model=tests/data/models/gemma4-e --prompt=x --n-predict=1",
+    "generate " MODEL "--model-draft tests/data/models/gemma4-e/assistant -p x -n 1 --draft 2",
+    "generate " MODEL "--spec-draft-model tests/data/models/gemma4-e/assistant -p x -n 1 --draft-n 2",
+    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none,mtp --draft-max 15 --accept gumbel",
+    "generate " MODEL DRAFTER "-p x -n 1 --spec-type draft-mtp --spec-draft-n-max 1",
+    "generate " MODEL "-md no/such/drafter --spec-type none -p x -n 1", /* not opened */
+    "generate " MODEL "-p x -n 1 --temp 0 --temperature 0.0 --seed 42 -s 7",
+    "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",
+    "generate " MODEL "-p x -n 1 -c 0 --cache-type-k f32 --cache-type-v f32 --isa scalar",
+    "generate " MODEL "-p x -n 1 -n 2", /* the last one counts */
+    "generate " MODEL "-p -n -n 1",     /* a value may begin with a dash */
+    "generate " MODEL "-p '' -n 1",     /* <bos> alone */
+    "generate " MODEL "-p Hi -sys Brief. --chat -n 1",
+    "logits " MODEL DRAFTER "-p x -o - --rows last --draft-max 3 --spec-type mtp",
+    "tokenize " MODEL "-p x -t 1 --quiet",
+    "inspect " MODEL DRAFTER "--tensors",
+};
+
+START_TEST(users_names_are_accepted) {
+    fr_command c = fr_command_run(accepted[_i], NULL);
+    ck_assert_msg(c.status == 0, "%s: exit %d: %s", accepted[_i], c.status, c.err);
+    ck_assert_msg(c.err_length == 0, "%s: %s", accepted[_i], c.err);
+    ck_assert_uint_gt(c.out_length, 0);
+    fr_command_free(&c);
+}
+END_TEST
+
+static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
+                                    "quantize", "pack",     "synth",  "bench",      "report",   "serve"};
+
+static fr_command help(const char *verb) {
+    char line[64];
+    snprintf(line, sizeof line, "%s --help", verb);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_msg(c.status == 0 && c.err_length == 0, "%s: exit %d: %s", line, c.status, c.err);
+    return c;
+}
+
+START_TEST(every_verb_has_help_with_examples) {
+    char usage[64], example[64];
+    fr_command c = help(verbs[_i]);
+    snprintf(usage, sizeof usage, "usage: forerun %s", verbs[_i]);
+    snprintf(example, sizeof example, "examples:\n  forerun %s", verbs[_i]);
+    ck_assert_msg(strncmp(c.out, usage, strlen(usage)) == 0, "%s", c.out);
+    ck_assert_msg(strstr(c.out, example) != NULL, "%s", c.out);
+    bool built = strstr(c.out, "--model MODEL") != NULL;
+    ck_assert_msg(built || strstr(c.out, "not built yet") != NULL, "%s", c.out);
+    fr_command_free(&c);
+
+    c = fr_command_run("--help", NULL);
+    ck_assert_int_eq(c.status, 0);
+    ck_assert_msg(strstr(c.out, verbs[_i]) != NULL, "%s is not in forerun --help", verbs[_i]);
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(help_has_the_verbs_own_options) {
+    fr_command logits = help("logits"), generate = help("generate");
+    ck_assert_ptr_nonnull(strstr(logits.out, "--draft-steps K"));
+    ck_assert_ptr_null(strstr(logits.out, "--stop"));
+    ck_assert_ptr_nonnull(strstr(generate.out, "--stop TEXT"));
+    ck_assert_ptr_null(strstr(generate.out, "--draft-steps"));
+    ck_assert_ptr_nonnull(strstr(strstr(generate.out, "not built yet (exit"), "--top-k"));
+    for (char *line = generate.out, *end; (end = strchr(line, '\n')); line = end + 1) {
+        ck_assert_msg(end - line <= 130, "a long line: %.*s", (int)(end - line), line);
+    }
+    fr_command_free(&logits);
+    fr_command_free(&generate);
+}
+END_TEST
+
+START_TEST(version_and_nothing_at_all) {
+    fr_command c = fr_command_run("--version", NULL);
+    ck_assert_int_eq(c.status, 0);
+    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    fr_command_free(&c);
+    c = fr_command_run("generate --version", NULL);
+    ck_assert_int_eq(c.status, 0);
+    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    fr_command_free(&c);
+    c = fr_command_run("", NULL);
+    ck_assert_int_eq(c.status, 2);
+    ck_assert_uint_eq(c.out_length, 0);
+    ck_assert_ptr_nonnull(strstr(c.err, "usage: forerun VERB"));
+    fr_command_free(&c);
+}
+END_TEST
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
+
+int main(void) {
+    TCase *cases = tcase_create("usage");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, wrong_usage_is_exit_2, 0, COUNT(wrong_usage));
+    tcase_add_loop_test(cases, unbuilt_is_exit_2, 0, COUNT(unbuilt));
+    tcase_add_loop_test(cases, bad_input_is_exit_1, 0, COUNT(bad_input));
+    tcase_add_test(cases, a_level_the_machine_lacks_is_exit_1);
+    tcase_add_test(cases, stop_can_be_given_16_times);
+    tcase_add_loop_test(cases, users_names_are_accepted, 0, COUNT(accepted));
+    tcase_add_loop_test(cases, every_verb_has_help_with_examples, 0, COUNT(verbs));
+    tcase_add_test(cases, help_has_the_verbs_own_options);
+    tcase_add_test(cases, version_and_nothing_at_all);
+    Suite *suite = suite_create("cli_usage");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

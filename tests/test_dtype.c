@@ -1,0 +1,163 @@
+/* Number types: names, sizes, and every 16-bit value against arithmetic done another way.
+ *
+ * The references use ldexp and double comparisons, no bit tricks: float16 and bfloat16 values and their midpoints are
+ * exact in double. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quant/dtype.h"
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The value that sign, exponent and fraction stand for in a 16-bit format; NAN for the format's NaNs. */
+static double value_of(uint32_t bits, int fraction_bits, int bias) {
+    int top = (1 << (15 - fraction_bits)) - 1, exponent = (int)(bits >> fraction_bits) & top;
+    double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = ldexp(1, fraction_bits);
+    double size = exponent == top ? (fraction > 0 ? NAN : INFINITY)
+                : exponent > 0    ? ldexp(one + fraction, exponent - bias - fraction_bits)
+                                  : ldexp(fraction, 1 - bias - fraction_bits);
+    return bits >> 15 ? -size : size;
+}
+
+static void check_same(uint32_t code, float got, double expected) {
+    bool same = isnan(expected) ? isnan(got) : bits_of(got) == bits_of((float)expected);
+    if (!same) ck_abort_msg("%04x: %a, not %a", code, (double)got, expected);
+}
+
+START_TEST(every_f16) {
+    ck_assert(value_of(0x3C00, 10, 15) == 1 && value_of(0xFBFF, 10, 15) == -65504); /* the reference itself */
+    for (uint32_t code = 0; code < 0x10000; code++)
+        check_same(code, fr_f32_from_f16((uint16_t)code), value_of(code, 10, 15));
+}
+END_TEST
+
+START_TEST(every_bf16) {
+    ck_assert(value_of(0x3F80, 7, 127) == 1 && value_of(0x0001, 7, 127) == 0x1p-133);
+    for (uint32_t code = 0; code < 0x10000; code++) {
+        float value = fr_f32_from_bf16((uint16_t)code);
+        check_same(code, value, value_of(code, 7, 127));
+        if (!isnan(value) && fr_bf16_from_f32(value) != code) ck_abort_msg("%04x does not come back", code);
+    }
+}
+END_TEST
+
+/* What rounding to nearest even must give, from the distances to the two bfloat16 neighbours. Past the largest finite
+ * value the neighbour is 2^128, which is infinity's code. */
+static uint16_t nearest_bf16(float value) {
+    uint32_t toward_zero = bits_of(value) >> 16, away = toward_zero + 1;
+    double low = fabs(value_of(toward_zero, 7, 127)), high = fabs(value_of(away, 7, 127));
+    if (isinf(low)) return (uint16_t)toward_zero;
+    double to_low = fabs((double)value) - low, to_high = (isinf(high) ? 0x1p128 : high) - fabs((double)value);
+    if (to_low == to_high) return (uint16_t)(toward_zero & 1 ? away : toward_zero);
+    return (uint16_t)(to_low < to_high ? toward_zero : away);
+}
+
+START_TEST(bf16_rounding) {
+    static const uint32_t lows[] = {0, 1, 0x1234, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
+    for (uint32_t high = 0; high < 0x10000; high++) {
+        for (size_t i = 0; i < sizeof lows / sizeof *lows; i++) {
+            uint32_t bits = high << 16 | lows[i];
+            float value = float_of(bits);
+            uint16_t got = fr_bf16_from_f32(value);
+            bool right = isnan(value) ? isnan(value_of(got, 7, 127)) && got >> 15 == bits >> 31
+                                      : got == nearest_bf16(value);
+            if (!right) ck_abort_msg("%08x became %04x", bits, got);
+        }
+    }
+}
+END_TEST
+
+START_TEST(bf16_landmarks) {
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-8f), 0x3F80);              /* tie, down to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-7f + 0x1p-8f), 0x3F82);    /* tie, up to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(0x1.fffffep127f), 0x7F80);          /* overflows to infinity */
+    ck_assert_uint_eq(fr_bf16_from_f32(-0x1.fffffep127f), 0xFF80);
+    ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001);                /* the smallest denormal */
+    ck_assert_uint_eq(fr_bf16_from_f32(0x1p-149f), 0x0000);
+    ck_assert_uint_eq(fr_bf16_from_f32(-0.0f), 0x8000);
+    ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001))))); /* its fraction is in the low half */
+}
+END_TEST
+
+START_TEST(names_and_sizes) {
+    static const struct {
+        fr_dtype type;
+        const char *name;
+        size_t bytes;
+    } rows[] = {{FR_F32, "F32", 4}, {FR_F16, "F16", 2}, {FR_BF16, "BF16", 2},
+                {FR_I32, "I32", 4}, {FR_I64, "I64", 8}, {FR_U8, "U8", 1}};
+    ck_assert_uint_eq(sizeof rows / sizeof *rows, FR_DTYPE_COUNT);
+    for (size_t i = 0; i < FR_DTYPE_COUNT; i++) {
+        ck_assert_str_eq(fr_dtype_name(rows[i].type), rows[i].name);
+        ck_assert_int_eq(fr_dtype_from_name(rows[i].name), rows[i].type);
+        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, 3), 3 * rows[i].bytes);
+        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, (size_t)1 << 48), rows[i].bytes << 48);
+    }
+    static const char *const others[] = {"", "f32", "F3", "F322", "F64", "F8_E4M3", "BOOL"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_int_eq(fr_dtype_from_name(others[i]), FR_DTYPE_COUNT);
+    ck_assert_ptr_nonnull(fr_dtype_name(FR_DTYPE_COUNT));
+}
+END_TEST
+
+/* Rows at every alignment, with bytes after the target that must stay. */
+START_TEST(decoding) {
+    static const float expected[] = {1, -2.5f, 0, 0x1p-24f, 65504, -INFINITY, 0.333251953125f};
+    static const uint16_t f16[] = {0x3C00, 0xC100, 0x0000, 0x0001, 0x7BFF, 0xFC00, 0x3555};
+    enum { COUNT = sizeof expected / sizeof *expected };
+    for (size_t shift = 0; shift < 8; shift++) {
+        for (size_t cols = 0; cols <= COUNT; cols++) {
+            uint8_t source[COUNT * 4 + 8];
+            float target[COUNT + 1];
+            for (int pass = 0; pass < 3; pass++) {
+                fr_dtype type = (fr_dtype[]){FR_F32, FR_F16, FR_BF16}[pass];
+                for (size_t i = 0; i <= COUNT; i++) target[i] = 77;
+                for (size_t i = 0; i < cols; i++) {
+                    uint16_t bf16 = (uint16_t)(bits_of(expected[i]) >> 16);
+                    const void *value = pass == 0 ? (const void *)&expected[i] : pass == 1 ? &f16[i] : &bf16;
+                    size_t bytes = fr_dtype_row_bytes(type, 1);
+                    memcpy(source + shift + i * bytes, value, bytes);
+                }
+                fr_dtype_decode(type, source + shift, target, cols);
+                for (size_t i = 0; i < cols; i++) {
+                    uint32_t kept = pass == 2 ? 0xFFFF0000 : 0xFFFFFFFF;
+                    ck_assert_uint_eq(bits_of(target[i]), bits_of(expected[i]) & kept);
+                }
+                ck_assert(target[cols] == 77);
+            }
+        }
+    }
+    fr_dtype_decode(FR_F32, NULL, NULL, 0);
+    fr_dtype_decode(FR_BF16, NULL, NULL, 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("dtype");
+    TCase *cases = tcase_create("dtype");
+    suite_add_tcase(suite, cases);
+    tcase_add_test(cases, every_f16);
+    tcase_add_test(cases, every_bf16);
+    tcase_add_test(cases, bf16_rounding);
+    tcase_add_test(cases, bf16_landmarks);
+    tcase_add_test(cases, names_and_sizes);
+    tcase_add_test(cases, decoding);
+    tcase_set_timeout(cases, 60);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

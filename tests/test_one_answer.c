@@ -1,0 +1,207 @@
+/* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed.
+ *
+ * Factors: instruction set, threads, prompt chunk, draft method, draft depth. Over 400 ids a base run is compared with a
+ * run for every value of each factor, and with a pairwise cover: at most 64 runs in which every two values of two
+ * factors meet (8 of the 15 depths). FULL=1 in the environment takes the full product instead of the cover. The negative control breaks one rounding in
+ * one kernel and must be told apart. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "tests/answer.h"
+
+#define COUNT 400
+#define FACTORS 5
+#define MAX_VALUES 16
+#define MAX_COVER 64
+
+static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+typedef struct subject {
+    const char *target, *assistant;
+    bool covered; /* a tiny model: also the pairwise cover */
+} subject;
+
+static const subject subjects[] = {
+    {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true},
+    {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", true},
+    {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true},
+    {"tools/demo/target", "tools/demo/assistant", false},
+};
+
+/* The instruction-set words that this machine runs. */
+static size_t words_here(const char **words) {
+    size_t count = 0;
+    for (size_t i = 0; fr_lab_isa_word(i); i++)
+        if (fr_lab_isa_here(fr_lab_isa_word(i))) words[count++] = fr_lab_isa_word(i);
+    return count;
+}
+
+typedef struct space {
+    const char *words[MAX_VALUES];
+    size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth */
+} space;
+
+static space make_space(void) {
+    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 15}};
+    s.values[0] = words_here(s.words);
+    return s;
+}
+
+static fr_manner manner_of(const space *s, const size_t *at) {
+    return (fr_manner){s->words[at[0]], threads[at[1]], chunks[at[2]], depths[at[4]], (fr_test_method)at[3]};
+}
+
+typedef struct comparison {
+    const subject *who;
+    fr_answer base;
+    int32_t text[COUNT];
+} comparison;
+
+static void compare(const comparison *c, const fr_manner *manner) {
+    fr_answer got = fr_answer_of(c->who->target, c->who->assistant, manner, COUNT, c->text, NULL, false);
+    ck_assert_msg(got.ids == c->base.ids && got.logits == c->base.logits,
+                  "%s: isa %s, %d threads, chunk %d, method %d, depth %d gives other %s", c->who->target, manner->isa,
+                  manner->threads, manner->chunk, manner->method, manner->depth,
+                  got.ids == c->base.ids ? "logits" : "ids");
+}
+
+/* The base: plain decoding, one thread, the best instruction set. */
+static comparison base_of(const space *s, const subject *who) {
+    comparison c = {.who = who};
+    fr_manner manner = {s->words[s->values[0] - 1], 1, 64, 1, FR_TEST_NONE};
+    c.base = fr_answer_of(who->target, who->assistant, &manner, COUNT, NULL, c.text, false);
+    return c;
+}
+
+START_TEST(every_value_of_every_factor) {
+    space s = make_space();
+    comparison c = base_of(&s, &subjects[_i]);
+    const size_t usual[FACTORS] = {s.values[0] - 1, 1, 2, FR_TEST_MTP, 2};
+    for (size_t factor = 0; factor < FACTORS; factor++)
+        for (size_t value = 0; value < s.values[factor]; value++) {
+            size_t at[FACTORS];
+            memcpy(at, usual, sizeof at);
+            at[factor] = value;
+            fr_manner manner = manner_of(&s, at);
+            compare(&c, &manner);
+        }
+}
+END_TEST
+
+START_TEST(rejection_at_every_depth) {
+    space s = make_space();
+    comparison c = base_of(&s, &subjects[_i]);
+    for (size_t depth = 0; depth < s.values[4]; depth++) {
+        fr_manner manner = {s.words[s.values[0] - 1], 2, 64, depths[depth], FR_TEST_SCRIPTED};
+        compare(&c, &manner);
+    }
+}
+END_TEST
+
+/* met[f][a][g][b]: value a of factor f has run together with value b of factor g. */
+typedef bool met_table[FACTORS][MAX_VALUES][FACTORS][MAX_VALUES];
+
+static size_t new_pairs(met_table met, const size_t *at, bool mark) {
+    size_t count = 0;
+    for (size_t f = 0; f < FACTORS; f++)
+        for (size_t g = f + 1; g < FACTORS; g++) {
+            count += !met[f][at[f]][g][at[g]];
+            if (mark) met[f][at[f]][g][at[g]] = true;
+        }
+    return count;
+}
+
+static uint32_t next_random(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Runs chosen greedily, each the best of many random ones, until every pair has met. */
+static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
+    static met_table met;
+    static const size_t depth_values[] = {0, 1, 2, 3, 6, 7, 11, 14};
+    uint32_t state = 1;
+    size_t count = 0;
+    memset(met, 0, sizeof met);
+    for (size_t stale = 0; stale < 2000;) {
+        size_t best[FACTORS] = {0}, best_pairs = 0;
+        for (size_t trial = 0; trial < 200; trial++) {
+            size_t at[FACTORS];
+            for (size_t f = 0; f < FACTORS; f++) at[f] = next_random(&state) % s->values[f];
+            at[FACTORS - 1] = depth_values[next_random(&state) % 8];
+            size_t pairs = new_pairs(met, at, false);
+            if (pairs > best_pairs) {
+                best_pairs = pairs;
+                memcpy(best, at, sizeof at);
+            }
+        }
+        if (best_pairs == 0) {
+            stale += 200;
+            continue;
+        }
+        ck_assert_uint_lt(count, MAX_COVER);
+        new_pairs(met, best, true);
+        memcpy(runs[count++], best, sizeof best);
+    }
+    return count;
+}
+
+static void full_product(const space *s, const comparison *c) {
+    size_t total = 1;
+    for (size_t f = 0; f < FACTORS; f++) total *= s->values[f];
+    for (size_t run = 0; run < total; run++) {
+        size_t at[FACTORS], rest = run;
+        for (size_t f = 0; f < FACTORS; f++) {
+            at[f] = rest % s->values[f];
+            rest /= s->values[f];
+        }
+        fr_manner manner = manner_of(s, at);
+        compare(c, &manner);
+    }
+}
+
+START_TEST(every_two_values_together) {
+    const subject *who = &subjects[_i];
+    space s = make_space();
+    comparison c = base_of(&s, who);
+    if (getenv("FULL")) {
+        full_product(&s, &c);
+        return;
+    }
+    size_t runs[MAX_COVER][FACTORS], count = cover(&s, runs);
+    for (size_t i = 0; i < count; i++) {
+        fr_manner manner = manner_of(&s, runs[i]);
+        compare(&c, &manner);
+    }
+}
+END_TEST
+
+START_TEST(one_rounding_more_is_told_apart) {
+    space s = make_space();
+    comparison c = base_of(&s, &subjects[_i]);
+    fr_manner manner = {s.words[s.values[0] - 1], 1, 64, 1, FR_TEST_NONE};
+    fr_answer got = fr_answer_of(c.who->target, c.who->assistant, &manner, COUNT, NULL, NULL, true);
+    ck_assert_msg(got.logits != c.base.logits, "%s: a wrong rounding in a kernel went unnoticed", c.who->target);
+}
+END_TEST
+
+int main(void) {
+    int count = sizeof subjects / sizeof *subjects, covered = 0;
+    while (covered < count && subjects[covered].covered) covered++;
+    TCase *matrix = tcase_create("matrix");
+    tcase_set_timeout(matrix, 0);
+    tcase_add_loop_test(matrix, every_value_of_every_factor, 0, count);
+    tcase_add_loop_test(matrix, rejection_at_every_depth, 0, count);
+    tcase_add_loop_test(matrix, every_two_values_together, 0, covered);
+    tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, 0, count);
+    Suite *suite = suite_create("one answer");
+    suite_add_tcase(suite, matrix);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,357 @@
+/* src/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings survive. */
+#include "src/pool.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define DEFAULT_CONTROL 0x1F80u
+#define ODD_CONTROL (0x1F80u | 0x8000u | 0x2000u | 0x0040u) /* flush to zero, round down, denormals are zero */
+static uint64_t control(void) {
+    return _mm_getcsr() & ~0x3Fu; /* without the exception flags */
+}
+static void set_control(uint64_t word) {
+    _mm_setcsr((unsigned)word);
+}
+#elif defined(__aarch64__)
+#define DEFAULT_CONTROL 0u
+#define ODD_CONTROL (1u << 24 | 2u << 22) /* flush to zero, round down */
+static uint64_t control(void) {
+    uint64_t word;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+    return word;
+}
+static void set_control(uint64_t word) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(word));
+}
+#endif
+
+/* ------------------------------------------------------------------------------------------------------------- plans */
+
+static fr_machine here;
+
+static void read_machine(void) {
+    ck_assert_uint_eq(fr_machine_read(&here), FR_OK);
+}
+
+static fr_pool *open_pool(size_t threads, bool pin) {
+    fr_plan plan;
+    fr_pool *pool;
+    fr_plan_make(&here, threads, pin, true, &plan);
+    ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
+    ck_assert_ptr_nonnull(pool);
+    return pool;
+}
+
+static size_t living_threads(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    size_t count = 0;
+    while (readdir(tasks)) count++;
+    closedir(tasks);
+    return count;
+}
+
+static void nap(long microseconds) {
+    nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
+}
+
+/* A thread that was joined may still be in the system's list for a moment. */
+static void check_threads_left(size_t most) {
+    for (int tries = 0; tries < 1000 && living_threads() > most; tries++) nap(5000);
+    ck_assert_uint_le(living_threads(), most);
+}
+
+/* Counted after a first thread: with that, a sanitizer may start one of its own. */
+static size_t threads_before(void) {
+    fr_pool_close(open_pool(2, false));
+    return living_threads();
+}
+
+static const size_t team_sizes[] = {1, 2, 3, 4, 5, 8, 17, 64};
+
+/* ----------------------------------------------------------------------------------------------------------- one run */
+
+typedef struct roll {
+    int runs[FR_MAX_THREADS];
+    size_t count[FR_MAX_THREADS];
+    bool alone[FR_MAX_THREADS];
+    pthread_t first;
+} roll;
+
+static void answer(void *context, const fr_team *team) {
+    roll *call = context;
+    call->runs[team->index]++;
+    call->count[team->index] = team->count;
+    call->alone[team->index] = team->pool == NULL;
+    if (team->index == 0) call->first = pthread_self();
+}
+
+START_TEST(everyone_runs_once) {
+    size_t threads = team_sizes[_i / 2];
+    fr_pool *pool = open_pool(threads, _i % 2);
+    roll call = {0};
+    for (int run = 1; run <= 50; run++) {
+        fr_pool_run(pool, answer, &call);
+        for (size_t t = 0; t < FR_MAX_THREADS; t++) ck_assert_int_eq(call.runs[t], t < threads ? run : 0);
+    }
+    for (size_t t = 0; t < threads; t++) {
+        ck_assert_uint_eq(call.count[t], threads);
+        ck_assert(call.alone[t] == (threads == 1));
+    }
+    ck_assert(pthread_equal(call.first, pthread_self()));
+    fr_pool_close(pool);
+}
+END_TEST
+
+static void sync_alone(void *context, const fr_team *team) {
+    for (int i = 0; i < 3; i++) fr_team_sync(team);
+    ++*(int *)context;
+}
+
+START_TEST(one_thread_starts_none) {
+    size_t before = living_threads();
+    int runs = 0;
+    fr_pool *pool = open_pool(1, true);
+    fr_pool_run(pool, sync_alone, &runs);
+    ck_assert_uint_eq(living_threads(), before);
+    ck_assert_int_eq(runs, 1);
+    fr_pool_close(pool);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------------- barriers */
+
+#define BARRIER_TEAM 8
+
+typedef struct relay {
+    int rounds;
+    int nap_every; /* in these rounds one thread naps, a different one each time; 0: never */
+    int slots[2][BARRIER_TEAM][16]; /* plain memory: only the barrier orders it */
+    int early[BARRIER_TEAM];
+} relay;
+
+/* Writes, syncs, reads everybody's. Two sets of slots: the next round's writes don't meet this round's reads. */
+static void run_relay(void *context, const fr_team *team) {
+    relay *race = context;
+    for (int round = 1; round <= race->rounds; round++) {
+        if (race->nap_every && (size_t)(round / race->nap_every) % team->count == team->index) {
+            nap(300);
+        }
+        race->slots[round % 2][team->index][0] = round;
+        fr_team_sync(team);
+        for (size_t t = 0; t < team->count; t++) race->early[team->index] += race->slots[round % 2][t][0] != round;
+    }
+}
+
+static void check_relay(size_t threads, bool pin, int rounds, int nap_every) {
+    static relay race;
+    race = (relay){.rounds = rounds, .nap_every = nap_every};
+    fr_pool *pool = open_pool(threads, pin);
+    fr_pool_run(pool, run_relay, &race);
+    fr_pool_close(pool);
+    for (size_t t = 0; t < threads; t++) ck_assert_int_eq(race.early[t], 0);
+    for (size_t t = 0; t < threads; t++) ck_assert_int_eq(race.slots[rounds % 2][t][0], rounds);
+}
+
+static const size_t relay_sizes[] = {1, 2, 3, 4, 8};
+
+START_TEST(nobody_is_early) {
+    check_relay(relay_sizes[_i], true, 100000, 0);
+}
+END_TEST
+
+START_TEST(nobody_is_early_unpinned) {
+    check_relay(relay_sizes[_i], false, 10000, 0);
+}
+END_TEST
+
+/* The others wait longer than they spin: each nap puts them to sleep. */
+START_TEST(sleepers_wake) {
+    check_relay(relay_sizes[_i], true, 400, 1);
+}
+END_TEST
+
+/* Sleeps and short waits in turn, between runs too. */
+START_TEST(workers_wake_for_a_run) {
+    fr_pool *pool = open_pool(relay_sizes[_i], true);
+    roll call = {0};
+    for (int run = 1; run <= 300; run++) {
+        if (run % 3 == 0) nap(run);
+        fr_pool_run(pool, answer, &call);
+        for (size_t t = 0; t < relay_sizes[_i]; t++) ck_assert_int_eq(call.runs[t], run);
+    }
+    fr_pool_close(pool);
+}
+END_TEST
+
+static void sync_thrice(void *context, const fr_team *team) {
+    int *sums = context;
+    for (int i = 0; i < 3; i++) fr_team_sync(team);
+    sums[team->index]++;
+}
+
+START_TEST(largest_team) {
+    static int sums[FR_MAX_THREADS];
+    fr_pool *pool = open_pool(FR_MAX_THREADS, true);
+    for (int run = 0; run < 2; run++) fr_pool_run(pool, sync_thrice, sums);
+    fr_pool_close(pool);
+    for (size_t t = 0; t < FR_MAX_THREADS; t++) ck_assert_int_eq(sums[t], 2);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- opening, closing */
+
+START_TEST(open_and_close) {
+    size_t before = threads_before();
+    for (int i = 0; i < 1000; i++) {
+        roll call = {0};
+        fr_pool *pool = open_pool(2 + (size_t)i % 4, i % 2);
+        if (i % 3) fr_pool_run(pool, answer, &call);
+        if (i % 3) ck_assert_int_eq(call.runs[1], 1);
+        fr_pool_close(pool);
+    }
+    fr_pool_close(NULL);
+    check_threads_left(before);
+}
+END_TEST
+
+/* The last of the threads, or the first, shall run on a CPU that no machine has: the others are taken back. */
+START_TEST(failed_open_leaves_nothing) {
+    size_t before = threads_before();
+    for (size_t threads = 2; threads < 40; threads += 3) {
+        for (size_t bad = 1; bad < threads; bad += threads - 1 > 1 ? threads - 2 : 1) {
+            fr_plan plan;
+            fr_pool *pool = (fr_pool *)&plan;
+            fr_plan_make(&here, threads, false, true, &plan);
+            plan.cpu[bad] = FR_MAX_CPUS - 1;
+            ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_MACHINE);
+            ck_assert_ptr_null(pool);
+            ck_assert_ptr_nonnull(strstr(fr_last_error(), "CPU 8191"));
+        }
+    }
+    check_threads_left(before);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- callers */
+
+typedef struct caller {
+    fr_pool *pool;
+    roll call;
+    bool was_first;
+} caller;
+
+static void *call_once(void *argument) {
+    caller *self = argument;
+    fr_pool_run(self->pool, answer, &self->call);
+    self->was_first = pthread_equal(self->call.first, pthread_self());
+    return NULL;
+}
+
+START_TEST(callers_take_turns) {
+    caller self = {.pool = open_pool(3, true)};
+    for (int turn = 1; turn <= 30; turn++) {
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, call_once, &self), 0);
+        pthread_join(thread, NULL);
+        ck_assert(self.was_first);
+        for (size_t t = 0; t < 3; t++) ck_assert_int_eq(self.call.runs[t], turn);
+    }
+    fr_pool_close(self.pool);
+}
+END_TEST
+
+static void note_control(void *context, const fr_team *team) {
+    uint64_t *words = context;
+    words[team->index] = control();
+}
+
+/* Threads inherit the control word of who starts them: the pool is opened under the odd one, too. */
+START_TEST(floating_point_environment) {
+    size_t threads = team_sizes[_i];
+    uint64_t words[FR_MAX_THREADS] = {0};
+    set_control(ODD_CONTROL);
+    fr_pool *pool = open_pool(threads, true);
+    ck_assert_uint_eq(control(), ODD_CONTROL);
+    for (int run = 0; run < 3; run++) {
+        memset(words, 0xFF, sizeof words);
+        fr_pool_run(pool, note_control, words);
+        ck_assert_uint_eq(control(), ODD_CONTROL);
+        for (size_t t = 0; t < threads; t++) ck_assert_uint_eq(words[t], DEFAULT_CONTROL);
+    }
+    fr_pool_close(pool);
+    ck_assert_uint_eq(control(), ODD_CONTROL);
+    set_control(DEFAULT_CONTROL);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------ places */
+
+static void note_cpu(void *context, const fr_team *team) {
+    int *cpus = context;
+    cpus[team->index] = sched_getcpu();
+}
+
+/* The caller comes from the last CPU of the machine, to which it is bound, and is there again after each run. */
+START_TEST(threads_are_where_the_plan_says) {
+    size_t threads = _i ? here.count : 1;
+    int cpus[FR_MAX_THREADS], last = here.places[here.count - 1].cpu;
+    fr_plan plan;
+    fr_pool *pool;
+    fr_plan_make(&here, threads, true, true, &plan);
+    ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
+
+    cpu_set_t bound, after;
+    CPU_ZERO(&bound);
+    CPU_SET((size_t)last, &bound);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof bound, &bound), 0);
+    for (int run = 0; run < 20; run++) {
+        fr_pool_run(pool, note_cpu, cpus);
+        for (size_t t = 0; t < threads; t++) ck_assert_int_eq(cpus[t], plan.cpu[t]);
+        ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
+        ck_assert(CPU_EQUAL(&bound, &after));
+        ck_assert_int_eq(sched_getcpu(), last);
+    }
+    fr_pool_close(pool);
+}
+END_TEST
+
+static TCase *add_case(Suite *suite, const char *name, double timeout) {
+    TCase *cases = tcase_create(name);
+    tcase_set_timeout(cases, timeout);
+    tcase_add_checked_fixture(cases, read_machine, NULL);
+    suite_add_tcase(suite, cases);
+    return cases;
+}
+
+int main(void) {
+    enum { TEAMS = sizeof team_sizes / sizeof *team_sizes, RELAYS = sizeof relay_sizes / sizeof *relay_sizes };
+    Suite *suite = suite_create("pool");
+    TCase *runs = add_case(suite, "runs", 60), *barriers = add_case(suite, "barriers", 300);
+    TCase *life = add_case(suite, "life", 120), *callers = add_case(suite, "callers", 60);
+    tcase_add_loop_test(runs, everyone_runs_once, 0, 2 * TEAMS);
+    tcase_add_test(runs, one_thread_starts_none);
+    tcase_add_loop_test(runs, workers_wake_for_a_run, 0, RELAYS);
+    tcase_add_loop_test(barriers, nobody_is_early, 0, RELAYS);
+    tcase_add_loop_test(barriers, nobody_is_early_unpinned, 0, RELAYS);
+    tcase_add_loop_test(barriers, sleepers_wake, 0, RELAYS);
+    tcase_add_test(barriers, largest_team);
+    tcase_add_test(life, open_and_close);
+    tcase_add_test(life, failed_open_leaves_nothing);
+    tcase_add_test(callers, callers_take_turns);
+    tcase_add_loop_test(callers, floating_point_environment, 0, TEAMS);
+    tcase_add_loop_test(callers, threads_are_where_the_plan_says, 0, 2);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,390 @@
+/* src/topology: the partition, the plan on made-up machines, the CPU quota on made-up cgroup trees, and this machine. */
+#include "src/topology.h"
+
+#include <check.h>
+#include <ftw.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --------------------------------------------------------------------------------------------------------- partition */
+
+/* Every item has one owner, owners come in order, parts start at whole units and differ by at most one. */
+static void check_partition(size_t count, size_t unit, size_t parts) {
+    size_t next = 0, least = SIZE_MAX, most = 0;
+    for (size_t index = 0; index < parts; index++) {
+        size_t begin, end;
+        fr_partition(count, unit, index, parts, &begin, &end);
+        bool whole = begin % unit == 0 || begin == count;
+        ck_assert_msg(begin == next && begin <= end && end <= count && whole, "%zu by %zu, part %zu of %zu: %zu to %zu",
+                      count, unit, index, parts, begin, end);
+        size_t units = (end - begin) / unit + ((end - begin) % unit != 0);
+        if (units < least) least = units;
+        if (units > most) most = units;
+        next = end;
+    }
+    ck_assert_uint_eq(next, count);
+    ck_assert_uint_le(most - least, 1);
+}
+
+START_TEST(partition) {
+    static const size_t counts[] = {0,      1,        2,            15,           16,               17,      255, 1000,
+                                    262144, SIZE_MAX, SIZE_MAX - 1, SIZE_MAX / 2, SIZE_MAX / 2 + 1, 1ul << 31};
+    static const size_t units[] = {1, 2, 16, 48, 1000, SIZE_MAX / 2, SIZE_MAX};
+    static const size_t parts[] = {1, 2, 3, 7, 16, 64, 1000, FR_MAX_THREADS};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) check_partition(counts[c], units[u], parts[p]);
+        }
+    }
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------------------- plan */
+
+/* A machine whose node n has cores[n] cores of `width` units each. CPU numbers as Linux gives them: the first units of
+ * all cores, then their siblings. */
+static void build(fr_machine *machine, int nodes, const int *cores, int width, int quota) {
+    *machine = (fr_machine){.nodes = nodes, .quota = quota};
+    for (int sibling = 0; sibling < width; sibling++) {
+        for (int node = 0, core = 0; node < nodes; node++) {
+            for (int k = 0; k < cores[node]; k++, core++) {
+                int cpu = (int)machine->count;
+                machine->places[machine->count++] = (fr_cpu_place){.cpu = cpu, .core = core, .node = node};
+            }
+        }
+    }
+}
+
+static size_t threads_on(const fr_plan *plan, int node) {
+    size_t count = 0;
+    for (size_t t = 0; t < plan->threads; t++) count += plan->node[t] == node;
+    return count;
+}
+
+static const fr_cpu_place *place_of(const fr_machine *machine, int cpu) {
+    for (size_t i = 0; i < machine->count; i++) {
+        if (machine->places[i].cpu == cpu) return &machine->places[i];
+    }
+    return NULL;
+}
+
+static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
+    bool taken[FR_MAX_THREADS] = {false};
+    size_t count = 0;
+    for (size_t t = 0; t < plan->threads; t++) {
+        int core = place_of(machine, plan->cpu[t])->core;
+        count += !taken[core];
+        taken[core] = true;
+    }
+    return count;
+}
+
+/* Nodes ascend, CPUs are their nodes' and dealt evenly: none is taken twice while one is free. */
+static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
+    size_t taken[FR_MAX_THREADS] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
+    for (size_t t = 0; t < plan->threads; t++) {
+        ck_assert_int_eq(place_of(machine, plan->cpu[t])->node, plan->node[t]);
+        ck_assert(t == 0 || plan->node[t - 1] <= plan->node[t]);
+        ck_assert_uint_le(++taken[plan->cpu[t]], rounds);
+    }
+}
+
+static const struct {
+    int nodes, cores[4], width;
+} machines[] = {
+    {1, {1}, 1},          {1, {6}, 2},          {2, {4, 4}, 2},       {2, {8, 3}, 1},
+    {2, {5, 1}, 2},       {4, {2, 2, 2, 2}, 1}, {4, {8, 4, 2, 2}, 2}, {4, {64, 64, 64, 63}, 2},
+};
+
+/* All small numbers of threads and some larger: distinct units, whole cores first, each node's share within one of the
+ * exact proportion. */
+START_TEST(plan_is_proportional) {
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, machines[_i].nodes, machines[_i].cores, machines[_i].width, 0);
+    size_t cores = machine.count / (size_t)machines[_i].width;
+    for (size_t threads = 1; threads <= 2 * machine.count && threads <= FR_MAX_THREADS;
+         threads += 1 + threads / 16) {
+        fr_plan_make(&machine, threads, true, true, &plan);
+        ck_assert_uint_eq(plan.threads, threads);
+        ck_assert_int_eq(plan.nodes, machine.nodes);
+        ck_assert(plan.oversubscribed == (threads > machine.count));
+        check_ordered(&machine, &plan);
+        ck_assert_uint_eq(cores_of(&machine, &plan), threads < cores ? threads : cores);
+        for (int node = 0; node < machine.nodes; node++) {
+            double share = (double)threads * machines[_i].cores[node] / (double)cores;
+            ck_assert_double_lt((double)threads_on(&plan, node), share + 1);
+            ck_assert_double_gt((double)threads_on(&plan, node), share - 1);
+        }
+    }
+}
+END_TEST
+
+START_TEST(plan_of_two_uneven_nodes) {
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, 2, (int[]){6, 3}, 2, 0); /* CPUs 0-5, 6-8; siblings 9-14, 15-17 */
+    fr_plan_make(&machine, 3, true, true, &plan);
+    ck_assert_int_eq(memcmp(plan.cpu, (int[]){0, 1, 6}, 3 * sizeof(int)), 0);
+    ck_assert_int_eq(memcmp(plan.node, (int[]){0, 0, 1}, 3 * sizeof(int)), 0);
+    fr_plan_make(&machine, 12, true, true, &plan);
+    static const int cpus[] = {0, 1, 2, 3, 4, 5, 9, 10, 6, 7, 8, 15};
+    ck_assert_int_eq(memcmp(plan.cpu, cpus, sizeof cpus), 0);
+    ck_assert_int_eq(plan.node[7], 0);
+    ck_assert_int_eq(plan.node[8], 1);
+}
+END_TEST
+
+START_TEST(plan_defaults) {
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, 2, (int[]){4, 4}, 2, 0);
+    fr_plan_make(&machine, 0, true, true, &plan);
+    ck_assert_uint_eq(plan.threads, 8); /* one a core */
+    ck_assert(!plan.oversubscribed);
+
+    machine.quota = 3;
+    fr_plan_make(&machine, 0, true, true, &plan);
+    ck_assert_uint_eq(plan.threads, 3);
+    ck_assert(!plan.oversubscribed);
+    fr_plan_make(&machine, 4, true, true, &plan);
+    ck_assert_uint_eq(plan.threads, 4); /* asked for */
+    ck_assert(plan.oversubscribed);
+
+    machine.quota = 100;
+    fr_plan_make(&machine, 0, true, true, &plan);
+    ck_assert_uint_eq(plan.threads, 8);
+    fr_plan_make(&machine, SIZE_MAX, true, true, &plan);
+    ck_assert_uint_eq(plan.threads, FR_MAX_THREADS);
+    ck_assert(plan.oversubscribed);
+    ck_assert_uint_eq(threads_on(&plan, 0), FR_MAX_THREADS / 2);
+}
+END_TEST
+
+START_TEST(plan_without_pins_or_nodes) {
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, 2, (int[]){2, 2}, 2, 0);
+    fr_plan_make(&machine, 9, false, true, &plan);
+    for (size_t t = 0; t < 9; t++) ck_assert_int_eq(plan.cpu[t], -1);
+    ck_assert_uint_eq(threads_on(&plan, 0), 5);
+
+    fr_plan_make(&machine, 5, true, false, &plan);
+    ck_assert_int_eq(plan.nodes, 1);
+    ck_assert_uint_eq(threads_on(&plan, 0), 5);
+    ck_assert_int_eq(memcmp(plan.cpu, (int[]){0, 1, 2, 3, 4}, 5 * sizeof(int)), 0);
+}
+END_TEST
+
+/* First touch: the rows that the threads of one node write, hence whose pages it holds, are one range, and as many as
+ * its threads. */
+START_TEST(rows_of_a_node_are_one_range) {
+    static const size_t row_counts[] = {262144, 1536, 1537, 16, 3};
+    const size_t unit = 16;
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, machines[_i].nodes, machines[_i].cores, machines[_i].width, 0);
+    fr_plan_make(&machine, 0, true, true, &plan);
+    for (size_t r = 0; r < sizeof row_counts / sizeof *row_counts; r++) {
+        size_t rows = row_counts[r], t = 0, next = 0;
+        for (int node = 0; node < plan.nodes; node++) {
+            size_t first = next, threads = threads_on(&plan, node);
+            for (; t < plan.threads && plan.node[t] == node; t++) {
+                size_t begin;
+                fr_partition(rows, unit, t, plan.threads, &begin, &next);
+                ck_assert_uint_ge(begin, first);
+            }
+            double share = (double)rows * (double)threads / (double)plan.threads;
+            ck_assert_double_le((double)(next - first), share + (double)(unit * threads));
+            ck_assert_double_ge((double)(next - first), share - (double)(unit * threads));
+        }
+        ck_assert_uint_eq(t, plan.threads);
+        ck_assert_uint_eq(next, rows);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- quota */
+
+#define LONG_NAME "/a1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+#define LONGER LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME
+#define V2 "sys/fs/cgroup/"
+#define V1 "sys/fs/cgroup/cpu/"
+
+static const struct {
+    int quota;
+    const char *cgroup; /* /proc/self/cgroup */
+    struct {
+        const char *path, *text;
+    } files[4];
+} quotas[] = {
+    /* version 2 */
+    {0, "0::/\n", {{0}}},
+    {0, "0::/\n", {{V2 "cpu.max", "max 100000\n"}}},
+    {2, "0::/\n", {{V2 "cpu.max", "200000 100000\n"}}},
+    {3, "0::/\n", {{V2 "cpu.max", "200001 100000\n"}}},
+    {1, "0::/\n", {{V2 "cpu.max", "1000 100000\n"}}},
+    {4, "0::/a/b\n", {{V2 "a/b/cpu.max", "400000 100000\n"}, {V2 "a/cpu.max", "max 100000\n"}}},
+    {2, "0::/a/b\n", {{V2 "a/b/cpu.max", "400000 100000\n"}, {V2 "a/cpu.max", "150000 100000\n"}}},
+    {3, "0::/a/b", {{V2 "a/b/cpu.max", "max 100000\n"}, {V2 "cpu.max", "300000 100000"}}},
+    {5, "0::/gone/from/here\n", {{V2 "cpu.max", "500000 100000\n"}}},
+    {0, "0::/a\n", {{V2 "b/cpu.max", "100000 100000\n"}}},
+    {6, "0::/../../x\n", {{V2 "cpu.max", "600000 100000\n"}, {"x/cpu.max", "100000 100000\n"}}},
+    {0, "0::" LONGER LONGER LONGER LONGER "\n", {{V2 "cpu.max", "100000 100000\n"}}},
+    /* what is no quota */
+    {0, "0::/\n", {{V2 "cpu.max", ""}}},
+    {0, "0::/\n", {{V2 "cpu.max", "200000"}}},
+    {0, "0::/\n", {{V2 "cpu.max", "200000 "}}},
+    {0, "0::/\n", {{V2 "cpu.max", "200000 0\n"}}},
+    {0, "0::/\n", {{V2 "cpu.max", "0 100000\n"}}},
+    {0, "0::/\n", {{V2 "cpu.max", "-200000 100000\n"}}},
+    {0, "0::/\n", {{V2 "cpu.max", "200000 -100000\n"}}},
+    {0, "0::/\n", {{V2 "cpu.max", "two 100000\n"}}},
+    {0, "0::/\n", {{V2 "cpu.max", LONG_NAME}}},
+    {INT_MAX, "0::/\n", {{V2 "cpu.max", "99999999999999999999999999 1\n"}}},
+    {1, "0::/\n", {{V2 "cpu.max", "1 99999999999999999999999999\n"}}},
+    {0, "", {{V2 "cpu.max", "100000 100000\n"}}},
+    {0, "nonsense\n0:\n:\n::\n\n0::relative\n", {{V2 "cpu.max", "100000 100000\n"}}},
+    {0, NULL, {{V2 "cpu.max", "100000 100000\n"}}},
+    /* version 1 */
+    {3, "4:cpu,cpuacct:/a\n", {{V1 "a/cpu.cfs_quota_us", "250000\n"}, {V1 "a/cpu.cfs_period_us", "100000\n"}}},
+    {3, "4:cpuacct,cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "30000\n"}, {V1 "a/cpu.cfs_period_us", "10000\n"}}},
+    {7, "4:cpu:/docker/1\n", {{V1 "cpu.cfs_quota_us", "70\n"}, {V1 "cpu.cfs_period_us", "10\n"}}},
+    {0, "4:cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "-1\n"}, {V1 "a/cpu.cfs_period_us", "100000\n"}}},
+    {0, "4:cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "200000\n"}}},
+    {0, "4:cpuset:/a\n", {{V1 "a/cpu.cfs_quota_us", "30000\n"}, {V1 "a/cpu.cfs_period_us", "10000\n"}}},
+    {0, "4:memory:/a,cpu,\n", {{V1 "a,cpu,/cpu.cfs_quota_us", "30000\n"}, {V1 "a,cpu,/cpu.cfs_period_us", "10000\n"}}},
+    /* both: the tighter */
+    {2,
+     "12:pids:/x\n4:cpu,cpuacct:/a\n0::/b\n",
+     {{V1 "a/cpu.cfs_quota_us", "20\n"}, {V1 "a/cpu.cfs_period_us", "10\n"}, {V2 "b/cpu.max", "50 10\n"}}},
+};
+
+static char root[64];
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
+    (void)status, (void)type, (void)walk;
+    return remove(path);
+}
+
+static void make_root(void) {
+    strcpy(root, "/tmp/forerun-quota-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static void remove_root(void) {
+    nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* root/path, its folders made. */
+static void put_file(const char *path, const char *text) {
+    char full[512];
+    int length = snprintf(full, sizeof full, "%s/%s", root, path);
+    ck_assert_int_lt(length, (int)sizeof full);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+START_TEST(quota) {
+    if (quotas[_i].cgroup) put_file("proc/self/cgroup", quotas[_i].cgroup);
+    for (size_t f = 0; f < 4 && quotas[_i].files[f].path; f++) {
+        put_file(quotas[_i].files[f].path, quotas[_i].files[f].text);
+    }
+    ck_assert_int_eq(fr_cpu_quota(root), quotas[_i].quota);
+}
+END_TEST
+
+/* A folder, a pipe that nobody writes to, a link to itself in the place of a file. */
+START_TEST(quota_in_odd_files) {
+    char path[128];
+    put_file("proc/self/cgroup", "0::/a/b\n");
+    put_file(V2 "a/b/none", "");
+    put_file(V2 "cpu.max", "20 10");
+    snprintf(path, sizeof path, "%s/%s", root, V2 "a/cpu.max");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    snprintf(path, sizeof path, "%s/%s", root, V2 "a/b/cpu.max");
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(fr_cpu_quota(root), 2);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(symlink("cpu.max", path), 0);
+    ck_assert_int_eq(fr_cpu_quota(root), 2);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ this machine */
+
+START_TEST(this_machine) {
+    fr_machine machine;
+    fr_plan plan;
+    ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
+    ck_assert_uint_ge(machine.count, 1);
+    ck_assert_int_ge(machine.nodes, 1);
+    ck_assert_int_ge(machine.quota, 0);
+    cpu_set_t usable[FR_MAX_CPUS / CPU_SETSIZE];
+    ck_assert_int_eq(sched_getaffinity(0, sizeof usable, usable), 0);
+    ck_assert_uint_eq(machine.count, (size_t)CPU_COUNT_S(sizeof usable, usable));
+    for (size_t i = 0; i < machine.count; i++) {
+        ck_assert(CPU_ISSET_S((size_t)machine.places[i].cpu, sizeof usable, usable));
+        ck_assert_int_lt(machine.places[i].node, machine.nodes);
+    }
+    fr_plan_make(&machine, 0, true, true, &plan);
+    ck_assert_uint_ge(plan.threads, 1);
+    ck_assert(!plan.oversubscribed);
+}
+END_TEST
+
+/* Each CPU alone in the affinity mask is all that the machine then has. */
+START_TEST(affinity_is_the_machine) {
+    fr_machine all, one;
+    ck_assert_uint_eq(fr_machine_read(&all), FR_OK);
+    for (size_t i = 0; i < all.count && i < 4; i++) {
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        CPU_SET((size_t)all.places[i].cpu, &mask);
+        if (all.places[i].cpu >= CPU_SETSIZE) break;
+        ck_assert_int_eq(sched_setaffinity(0, sizeof mask, &mask), 0);
+        ck_assert_uint_eq(fr_machine_read(&one), FR_OK);
+        ck_assert_uint_eq(one.count, 1);
+        ck_assert_int_eq(one.places[0].cpu, all.places[i].cpu);
+        ck_assert_int_eq(one.places[0].node, 0);
+        ck_assert_int_eq(one.nodes, 1);
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("topology");
+    TCase *pure = tcase_create("pure"), *files = tcase_create("files"), *here = tcase_create("here");
+    tcase_add_test(pure, partition);
+    tcase_add_loop_test(pure, plan_is_proportional, 0, sizeof machines / sizeof *machines);
+    tcase_add_test(pure, plan_of_two_uneven_nodes);
+    tcase_add_test(pure, plan_defaults);
+    tcase_add_test(pure, plan_without_pins_or_nodes);
+    tcase_add_loop_test(pure, rows_of_a_node_are_one_range, 0, sizeof machines / sizeof *machines);
+    tcase_set_timeout(pure, 60);
+    tcase_add_checked_fixture(files, make_root, remove_root);
+    tcase_add_loop_test(files, quota, 0, sizeof quotas / sizeof *quotas);
+    tcase_add_test(files, quota_in_odd_files);
+    tcase_add_test(here, this_machine);
+    tcase_add_test(here, affinity_is_the_machine);
+    suite_add_tcase(suite, pure);
+    suite_add_tcase(suite, files);
+    suite_add_tcase(suite, here);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,136 @@
+/* forerun chat: lines of standard input are user turns, replies are streamed to standard output.
+ *
+ * Every turn renders and tokenizes the whole history. Where the session's timeline is the beginning of that, only the
+ * rest is run; otherwise (a template may write a past turn in another way than it opened it) the timeline starts
+ * over. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conversation.h"
+#include "figures.h"
+#include "reply.h"
+#include "verbs.h"
+
+typedef struct fr_chat {
+    fr_engine engine;
+    const fr_arguments *args;
+    const fr_tokenizer *tokenizer;
+    json_t *messages;
+    int32_t *timeline; /* what the session holds */
+    size_t length;
+    fr_figures before; /* statistics at the start of the turn */
+} fr_chat;
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* Gives the session the conversation's ids, as few of them as it lacks. */
+static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
+    size_t context = fr_session_context(chat->engine.session);
+    if (count > context) {
+        return fr_bad_input("the conversation has %zu tokens and the context holds %zu (-c N)", count, context);
+    }
+    bool continues = chat->length < count && memcmp(ids, chat->timeline, chat->length * sizeof(*ids)) == 0;
+    if (!continues) {
+        fr_session_reset(chat->engine.session);
+        chat->length = 0;
+    }
+    chat->before = fr_figures_take(chat->engine.session);
+    fr_status status = fr_session_prompt(chat->engine.session, ids + chat->length, count - chat->length);
+    memcpy(chat->timeline, ids, count * sizeof(*ids));
+    chat->length = count;
+    return fr_exit_status(status);
+}
+
+static int prompt_session(fr_chat *chat) {
+    char *text;
+    size_t length, count;
+    int32_t *ids;
+    int code = fr_conversation_render(chat->messages, chat->tokenizer, &text, &length);
+    if (code) return code;
+    code = fr_exit_status(fr_tokenize(chat->tokenizer, text, length, false, &ids, &count));
+    fr_free(text);
+    if (code) return code;
+    code = bring_up_to_date(chat, ids, count);
+    fr_free(ids);
+    return code;
+}
+
+/* The model's turn: streamed, then kept in the history. */
+static int answer(fr_chat *chat) {
+    const fr_arguments *args = chat->args;
+    fr_stream text = {.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
+                    .stop_count = args->stop_count};
+    fr_reply reply;
+    int code = fr_reply_run(&reply, &chat->engine, args, &text, &interrupted);
+    if (!code) {
+        putchar('\n');
+        fflush(stdout);
+        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length);
+        for (size_t i = 0; i < reply.count; i++) chat->timeline[chat->length++] = reply.ids[i];
+    }
+    fr_reply_free(&reply);
+    fr_stream_free(&text);
+    return code;
+}
+
+static int take_turn(fr_chat *chat, const char *line, size_t length) {
+    interrupted = 0;
+    fr_conversation_add(chat->messages, "user", line, length);
+    int code = prompt_session(chat);
+    if (!code) code = answer(chat);
+    if (!code && chat->args->given[FR_ARG_STATS]) {
+        fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
+        fr_figures_print(&figures, stderr);
+    }
+    return code;
+}
+
+/* The next line without its end; false at the end of input and at Ctrl-C. */
+static bool read_line(char **line, size_t *capacity, size_t *length) {
+    if (isatty(STDIN_FILENO)) fputs("> ", stderr);
+    ssize_t got = getline(line, capacity, stdin);
+    if (got < 0) return false;
+    while (got > 0 && strchr("\r\n", (*line)[got - 1])) got--;
+    *length = (size_t)got;
+    return true;
+}
+
+static int converse(fr_chat *chat) {
+    char *line = NULL;
+    size_t capacity = 0, length = 0;
+    int code = 0;
+    while (!code && read_line(&line, &capacity, &length)) {
+        if (length == strlen("/exit") && memcmp(line, "/exit", length) == 0) break;
+        if (length > 0) code = take_turn(chat, line, length);
+    }
+    if (!code && ferror(stdin) && errno != EINTR) code = fr_bad_input("standard input: %s", strerror(errno));
+    if (isatty(STDIN_FILENO)) fputc('\n', stderr);
+    free(line);
+    return code;
+}
+
+int fr_verb_chat(const fr_arguments *args) {
+    fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM])};
+    int code = fr_engine_open(&chat.engine, args);
+    if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);
+    if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
+    if (!code) {
+        /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
+        struct sigaction action = {.sa_handler = on_interrupt};
+        sigaction(SIGINT, &action, NULL);
+        chat.timeline = fr_resize(NULL, fr_session_context(chat.engine.session) + FR_STEP_MAX, sizeof(*chat.timeline));
+        code = converse(&chat);
+    }
+    free(chat.timeline);
+    json_decref(chat.messages);
+    fr_engine_close(&chat.engine);
+    return code;
+}

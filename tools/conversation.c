@@ -1,0 +1,28 @@
+/* Messages as JSON, and from there through the model's template (conversation.h). */
+#include "conversation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+
+json_t *fr_conversation_new(const char *system) {
+    json_t *messages = json_array();
+    if (system) fr_conversation_add(messages, "system", system, strlen(system));
+    return messages;
+}
+
+void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length) {
+    json_t *message = json_object();
+    fr_json_put(message, "role", json_string(role));
+    fr_json_put(message, "content", fr_json_bytes(bytes, length));
+    json_array_append_new(messages, message);
+}
+
+int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, char **text, size_t *length) {
+    char *json = json_dumps(messages, JSON_COMPACT);
+    if (!json) return fr_bad_input("out of memory: a conversation");
+    fr_status status = fr_chat_render(tokenizer, json, NULL, text, length);
+    free(json);
+    return fr_exit_status(status);
+}

@@ -1,0 +1,67 @@
+"""How many tokens a target call yields: target, assistant and prompts in, one figure a draft length out.
+
+Verification loses nothing, so the target's greedy text is known beforehand: one forward over it gives every hidden row
+and every key and value that any draft will start from, and networks.drafts() makes all drafts at once. The rounds of
+an engine are then a walk over that table.
+"""
+import torch
+
+import networks
+from corpus import EOS, PAD
+
+BATCH = 8
+
+
+def clusters(assistant):
+    """[vocab]: the cluster of every id."""
+    head = assistant.masked_embedding
+    cluster = torch.empty_like(head.token_ordering)
+    cluster[head.token_ordering] = torch.arange(len(cluster)) // head.vocab_size_per_centroid
+    return cluster
+
+
+def centroid_guess(assistant, hidden):
+    """The most likely id among the chosen clusters' ids, and whether the whole head would have said the same."""
+    head, scores = assistant.masked_embedding, assistant.lm_head(hidden)
+    chosen = head.centroids(hidden).topk(head.centroid_intermediate_top_k, -1).indices
+    allowed = torch.zeros(*hidden.shape[:2], head.num_centroids, dtype=torch.bool).scatter_(-1, chosen, True)
+    guess = scores.masked_fill(~allowed[..., clusters(assistant)], -torch.inf).argmax(-1)
+    return guess, guess == scores.argmax(-1)
+
+
+@torch.no_grad()
+def right_guesses(target, assistant, ids, depth):
+    """[B, n - 1]: how many leading draft steps of every row foretell the text; and the centroid head's recall."""
+    rows = torch.arange(ids.shape[1] - 1)
+    padded = torch.nn.functional.pad(ids, (0, depth), value=PAD)    # so that the last rows have steps to be wrong in
+    hidden, kv, _ = networks.read(target, padded)
+    count, alive, recall = torch.zeros(len(ids), len(rows), dtype=torch.long), True, []
+    for out, answer in networks.drafts(assistant, target.get_input_embeddings(), padded, rows, hidden, kv, depth):
+        guess, same = centroid_guess(assistant, out)
+        alive = (guess == answer) & alive
+        count += alive
+        recall.append(same.float().mean())
+    return count, float(torch.stack(recall).mean())
+
+
+def calls(right, prompt, length, draft):
+    """Target calls after the prompt's own token, for one text of `length` ids: a call drafts and emits one id more."""
+    last, made = prompt, 0
+    while last < length - 1:
+        last += 1 + min(int(right[last - 1]), draft, length - 2 - last)
+        made += 1
+    return made
+
+
+def tokens_per_call(target, assistant, ids, prompt, drafts=(1, 2, 3, 4)):
+    """ids [B, prompt + generated]: a line of figures, one a draft length, over all texts together."""
+    new, made, recalls = 0, {k: 0 for k in drafts}, []
+    for part in ids.split(BATCH):
+        right, recall = right_guesses(target, assistant, part, max(drafts))
+        recalls.append(recall)
+        for row, text in zip(right, part.tolist()):
+            end = text.index(EOS, prompt) + 1 if EOS in text[prompt:] else len(text)
+            new += end - prompt - 1
+            for k in drafts:
+                made[k] += calls(row, prompt, end, k)
+    return {k: new / made[k] for k in drafts}, sum(recalls) / len(recalls)

@@ -1,0 +1,176 @@
+/* From a command line to an opened session and the ids to give it (engine.h). */
+#include "engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+
+#define DEFAULT_CONTEXT 4096
+#define PROMPT_LIMIT ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
+
+/* ---------------------------------------------------------------------------------------------------------- options */
+
+static fr_status set_options(fr_options *options, const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        fr_option option;
+        int64_t flag; /* what the flag stands for, -1: the option's own number */
+    } map[] = {
+        {FR_ARG_THREADS, FR_OPT_THREADS, -1},
+        {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
+        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},
+        {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
+        {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},
+        {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
+        {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
+    };
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
+        if (!args->given[map[i].arg]) continue;
+        status = fr_options_set(options, map[i].option, map[i].flag < 0 ? args->number[map[i].arg] : map[i].flag);
+    }
+    if (status == FR_OK && args->given[FR_ARG_NUMA]) {
+        status = fr_options_set(options, FR_OPT_NUMA, strcmp(args->text[FR_ARG_NUMA], "auto") == 0);
+    }
+    if (status == FR_OK && args->given[FR_ARG_ISA]) {
+        status = fr_options_set_text(options, FR_OPT_ISA, args->text[FR_ARG_ISA]);
+    }
+    return status;
+}
+
+int fr_engine_options(fr_options **options, const fr_arguments *args) {
+    *options = fr_options_new();
+    if (!*options) return fr_bad_input("out of memory: options");
+    return fr_exit_status(set_options(*options, args));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- engine */
+
+int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
+    *engine = (fr_engine){.progress = fr_progress_begin(args->given[FR_ARG_QUIET])};
+    int code = fr_engine_options(&engine->options, args);
+    if (code) return code;
+    fr_options_set_progress(engine->options, fr_progress_show, &engine->progress);
+    fr_status status = fr_model_open(args->text[FR_ARG_MODEL], engine->options, &engine->model);
+    fr_progress_end(&engine->progress);
+    return fr_exit_status(status);
+}
+
+int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer) {
+    *tokenizer = fr_model_tokenizer(engine->model);
+    if (*tokenizer) return 0;
+    return fr_bad_input("%s has no tokenizer.json: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
+}
+
+/* Without -c: the default, more where prompt and limit together are more, and where there is no limit, doubled until
+ * the prompt leaves room. */
+static int64_t choose_context(const fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
+    int64_t limit = fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
+    if (args->given[FR_ARG_CONTEXT]) {
+        wanted = args->number[FR_ARG_CONTEXT] ? args->number[FR_ARG_CONTEXT] : limit;
+        if (wanted > limit && !args->given[FR_ARG_QUIET]) {
+            fr_note("-c %lld: this model was made for %lld positions, which are used", (long long)wanted,
+                    (long long)limit);
+        }
+    } else if (more >= 0) {
+        if (wanted < (int64_t)prompt + more) wanted = (int64_t)prompt + more;
+    } else {
+        while (wanted <= (int64_t)prompt) wanted *= 2;
+    }
+    return wanted < limit ? wanted : limit;
+}
+
+int fr_thread_count(void) {
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return 1;
+    for (struct dirent *entry; (entry = readdir(tasks));) count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+static void describe(const fr_engine *engine, const fr_arguments *args) {
+    fr_note("model %s, %.2f GB of weights", args->text[FR_ARG_MODEL],
+            (double)fr_model_fact(engine->model, FR_FACT_WEIGHT_BYTES) / 1e9);
+    if (engine->drafter) fr_note("drafter %s", args->text[FR_ARG_DRAFTER]);
+    fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), fr_thread_count(),
+            fr_session_context(engine->session));
+}
+
+int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
+    int64_t context = choose_context(engine, args, prompt, more);
+    if ((int64_t)prompt > context) {
+        return fr_bad_input("the prompt has %zu tokens and the context holds %lld (the model's own limit is %lld)",
+                            prompt, (long long)context,
+                            (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
+    }
+    fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
+    if (status == FR_OK && args->drafting) {
+        status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
+        fr_progress_end(&engine->progress);
+    }
+    if (status == FR_OK) {
+        status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
+    }
+    if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
+    return fr_exit_status(status);
+}
+
+void fr_engine_close(fr_engine *engine) {
+    fr_session_close(engine->session);
+    fr_drafter_close(engine->drafter);
+    fr_model_close(engine->model);
+    fr_options_free(engine->options);
+    *engine = (fr_engine){0};
+}
+
+/* ----------------------------------------------------------------------------------------------------------- prompt */
+
+static int read_file(const char *path, fr_prompt *prompt) {
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    if (!file) return fr_bad_input("%s: %s", path, strerror(errno));
+    size_t capacity = 0, got;
+    do {
+        if (prompt->length == capacity) prompt->bytes = fr_resize(prompt->bytes, capacity = 2 * capacity + 4096, 1);
+        got = fread(prompt->bytes + prompt->length, 1, capacity - prompt->length, file);
+        prompt->length += got;
+    } while (got && prompt->length <= PROMPT_LIMIT);
+    int code = 0;
+    if (ferror(file)) code = fr_bad_input("%s: %s", path, strerror(errno));
+    else if (prompt->length > PROMPT_LIMIT) code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_LIMIT);
+    if (!standard) fclose(file);
+    return code;
+}
+
+int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
+    *prompt = (fr_prompt){.ids = args->ids, .count = args->id_count};
+    if (args->given[FR_ARG_IDS]) return 0;
+    if (args->given[FR_ARG_FILE]) return read_file(args->text[FR_ARG_FILE], prompt);
+    prompt->length = strlen(args->text[FR_ARG_PROMPT]);
+    prompt->bytes = fr_resize(NULL, prompt->length, 1);
+    memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
+    return 0;
+}
+
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special) {
+    if (prompt->bytes) {
+        const fr_tokenizer *tokenizer;
+        int code = fr_engine_tokenizer(engine, args, &tokenizer);
+        if (code) return code;
+        fr_status status = fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &prompt->tokens,
+                                       &prompt->count);
+        if (status != FR_OK) return fr_exit_status(status);
+        prompt->ids = prompt->tokens;
+    }
+    return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
+}
+
+void fr_prompt_free(fr_prompt *prompt) {
+    free(prompt->bytes);
+    fr_free(prompt->tokens);
+    *prompt = (fr_prompt){0};
+}

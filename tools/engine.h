@@ -1,0 +1,50 @@
+/* What a command line names, opened: the prompt's ids, the model, its drafter, a session over them.
+ *
+ * Every function gives an exit status: 0, or 1 or 2 after its line on standard error. */
+#ifndef FR_TOOLS_ENGINE_H
+#define FR_TOOLS_ENGINE_H
+
+#include "forerun.h"
+#include "options.h"
+#include "progress.h"
+
+typedef struct fr_engine {
+    fr_options *options;
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    fr_progress progress;
+} fr_engine;
+
+/* The library's options, as the command line has them. */
+int fr_engine_options(fr_options **options, const fr_arguments *args);
+
+/* The model alone: its tokenizer and facts decide how large the session will be. */
+int fr_engine_open(fr_engine *engine, const fr_arguments *args);
+
+/* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). */
+int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more);
+void fr_engine_close(fr_engine *engine);
+
+/* The model's tokenizer; a folder without one is an error. */
+int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer);
+
+/* The prompt as it was given: bytes, or ids. Read before a model is opened. */
+typedef struct fr_prompt {
+    char *bytes;
+    size_t length;
+    int32_t *tokens; /* made from bytes */
+    const int32_t *ids;
+    size_t count;
+} fr_prompt;
+
+int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
+
+/* Bytes to ids; nothing to do for a prompt of ids. A prompt without any id is an error. */
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special);
+void fr_prompt_free(fr_prompt *prompt);
+
+/* Threads that this process has. */
+int fr_thread_count(void);
+
+#endif

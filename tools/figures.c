@@ -1,0 +1,101 @@
+/* Statistics for programs and for people (figures.h). */
+#include "figures.h"
+
+#include "output.h"
+
+fr_figures fr_figures_take(const fr_session *session) {
+    fr_figures figures;
+    for (int stat = 0; stat < FR_STAT_COUNT; stat++) figures.of[stat] = fr_session_stat(session, (fr_stat)stat);
+    return figures;
+}
+
+fr_figures fr_figures_since(fr_figures now, const fr_figures *before) {
+    for (int stat = 0; stat < FR_STAT_TARGET_WEIGHT_BYTES; stat++) now.of[stat] -= before->of[stat];
+    return now;
+}
+
+static double ratio(double part, double whole) {
+    return whole > 0 ? part / whole : 0;
+}
+
+static double acceptance(const fr_figures *f) {
+    return ratio(f->of[FR_STAT_ACCEPTED], f->of[FR_STAT_DRAFTED]);
+}
+
+/* The prompt's own forward gives the first token, so that one is not a target call's. */
+static double tokens_per_call(const fr_figures *f) {
+    return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
+}
+
+typedef struct fr_named {
+    const char *name;
+    fr_stat stat;
+} fr_named;
+
+static void put_counts(json_t *object, const fr_figures *figures, const fr_named *named, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        fr_json_put(object, named[i].name, json_integer((json_int_t)figures->of[named[i].stat]));
+    }
+}
+
+static json_t *memory_json(const fr_figures *figures) {
+    static const fr_named bytes[] = {
+        {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
+        {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
+        {"scratch", FR_STAT_SCRATCH_BYTES},              {"peak", FR_STAT_PEAK_BYTES},
+    };
+    json_t *memory = json_object();
+    put_counts(memory, figures, bytes, sizeof(bytes) / sizeof(*bytes));
+    return memory;
+}
+
+static json_t *accepted_lengths_json(const fr_session *session) {
+    const uint8_t *lengths;
+    size_t count = fr_session_accepted_lengths(session, &lengths);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(list, json_integer(lengths[i]));
+    return list;
+}
+
+json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
+    static const fr_named counts[] = {
+        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"generated_tokens", FR_STAT_GENERATED_TOKENS},
+        {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
+        {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
+        {"rejected", FR_STAT_REJECTED},
+    };
+    json_t *stats = json_object();
+    put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
+    fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
+    fr_json_put(stats, "tokens_per_target_call", json_real(tokens_per_call(figures)));
+    fr_json_put(stats, "accepted_lengths", accepted_lengths_json(session));
+    fr_json_put(stats, "prefill_seconds", json_real(figures->of[FR_STAT_PREFILL_SECONDS]));
+    fr_json_put(stats, "decode_seconds", json_real(figures->of[FR_STAT_DECODE_SECONDS]));
+    fr_json_put(stats, "draft_seconds", json_real(figures->of[FR_STAT_DRAFT_SECONDS]));
+    fr_json_put(stats, "memory", memory_json(figures));
+    return stats;
+}
+
+static double megabytes(const fr_figures *f, fr_stat stat) {
+    return f->of[stat] / 1e6;
+}
+
+void fr_figures_print(const fr_figures *f, FILE *out) {
+    const double *of = f->of;
+    double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
+    double after_first = of[FR_STAT_GENERATED_TOKENS] - 1;
+    fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
+            ratio(of[FR_STAT_PROMPT_TOKENS], prefill));
+    fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
+            ratio(after_first, decode));
+    fprintf(out, "target      %8.0f calls   %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS], tokens_per_call(f));
+    if (of[FR_STAT_DRAFT_CALLS] > 0) {
+        fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
+                of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],
+                acceptance(f));
+    }
+    fprintf(out, "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f, scratch %.1f, peak %.1f (target + drafter)\n",
+            megabytes(f, FR_STAT_TARGET_WEIGHT_BYTES), megabytes(f, FR_STAT_DRAFT_WEIGHT_BYTES),
+            megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
+            megabytes(f, FR_STAT_SCRATCH_BYTES), megabytes(f, FR_STAT_PEAK_BYTES));
+}

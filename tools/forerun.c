@@ -1,0 +1,147 @@
+/* The forerun command: finds the verb, reads its options, runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "forerun.h"
+#include "output.h"
+#include "verbs.h"
+
+static const fr_verb verbs[] = {
+    {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,
+     "generate -m MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
+     "Standard output gets the text alone and a newline after it; with --output ids one line id,id,...; with\n"
+     "--output json one object: ids, text, stop (eos, length or stop) and stats.\n",
+     "  forerun generate -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --chat -p \"Why is the sky blue?\" --stats\n"
+     "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100 --stop \"The end\"\n"
+     "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n",
+     fr_verb_generate},
+    {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat -m MODEL [-md DRAFTER] [options]",
+     "Each line of standard input is a turn. Ctrl-C ends a reply and keeps the session; at an empty prompt it ends\n"
+     "the conversation, as /exit and the end of input do.\n",
+     "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
+     "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n",
+     fr_verb_chat},
+    {"logits", "raw logits of a prompt, for comparing with other engines", FR_VERB_LOGITS,
+     "logits -m MODEL (--ids LIST | -p TEXT | -f FILE) -o FILE [--rows last] [-md DRAFTER --draft-steps K]",
+     "Float32, little-endian, [rows, vocab], after soft capping, before any sampling. With --draft-steps the target\n"
+     "runs the ids without the last; row 0 predicts the id after them; ids that the drafter left out are -inf.\n",
+     "  forerun logits -m gemma-4-E2B-it --ids 2,9259,1902 -o logits.f32\n"
+     "  forerun logits -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --ids 2,9259,1902 --draft-steps 4 -o draft.f32\n",
+     fr_verb_logits},
+    {"perplexity", "perplexity of a text, and against a base's logits", 0, "perplexity -m MODEL -f FILE", NULL,
+     "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw\n", NULL},
+    {"tokenize", "text to ids and back", FR_VERB_TOKENIZE,
+     "tokenize -m MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos]",
+     "MODEL may be a folder with just tokenizer.json. Special tokens in the text become their ids; --decode prints\n"
+     "them too, and adds no newline.\n",
+     "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\"\n"
+     "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
+     fr_verb_tokenize},
+    {"inspect", "reads a model or drafter, checks it, says what it is", FR_VERB_INSPECT,
+     "inspect -m MODEL [-md DRAFTER] [--tensors]",
+     "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too.\n",
+     "  forerun inspect -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
+     "  forerun inspect -m gemma-4-E2B-it-assistant --tensors\n",
+     fr_verb_inspect},
+    {"verify", "hashes of logits for a fixed prompt, for comparing machines", FR_VERB_VERIFY,
+     "verify -m MODEL [-md DRAFTER] [options]",
+     "Standard output is the same on every machine, with any number of threads, --isa and --chunk.\n",
+     "  forerun verify -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
+     "  forerun verify -m gemma-4-E2B-it --isa scalar -t 1\n",
+     fr_verb_verify},
+    {"quantize", "a model to a GGUF of another type", 0, "quantize -m MODEL --type TYPE OUT", NULL,
+     "  forerun quantize -m gemma-4-E2B-it --type q4_0 gemma-4-E2B-it-q4_0.gguf\n", NULL},
+    {"pack", "a model to a packed GGUF that is used as it lies", 0, "pack -m MODEL OUT", NULL,
+     "  forerun pack -m gemma-4-E2B-it-q4_0.gguf gemma-4-E2B-it-packed.gguf\n", NULL},
+    {"synth", "random weights of a published shape, as GGUF", 0, "synth --shape SHAPE --type TYPE OUT", NULL,
+     "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", NULL},
+    {"bench", "speed against the machine's limits", 0, "bench machine|kernels|model", NULL,
+     "  forerun bench model -m gemma-4-E2B-it\n", NULL},
+    {"report", "a trace to one HTML page with plots", 0, "report TRACE OUT", NULL,
+     "  forerun report trace.ndjson report.html\n", NULL},
+    {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
+};
+
+enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
+
+static void print_overview(FILE *out) {
+    fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"
+                 "usage: forerun VERB [options]\n\n", fr_version());
+    for (int i = 0; i < VERBS; i++) {
+        fprintf(out, "  %-12s%s%s\n", verbs[i].name, verbs[i].does, verbs[i].run ? "" : " (not built yet)");
+    }
+    fprintf(out, "\nforerun VERB --help has the options and examples; forerun --version the version.\n"
+                 "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet.\n"
+                 "\nexamples:\n"
+                 "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
+                 "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100\n");
+}
+
+static const fr_verb *find_verb(const char *name) {
+    for (int i = 0; i < VERBS; i++) {
+        if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+    }
+    return NULL;
+}
+
+static int unknown_verb(const char *name) {
+    const fr_verb *nearest = NULL;
+    size_t distance = SIZE_MAX;
+    for (int i = 0; i < VERBS; i++) {
+        size_t d = fr_word_distance(name, verbs[i].name);
+        if (d < distance) {
+            distance = d;
+            nearest = &verbs[i];
+        }
+    }
+    if (nearest && fr_word_near(name, distance)) {
+        return fr_wrong_usage("unknown verb %s; did you mean %s?", name, nearest->name);
+    }
+    return fr_wrong_usage("unknown verb %s (forerun --help lists them)", name);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static void print_version(void) {
+    printf("forerun %s\n", fr_version());
+}
+
+/* A verb that waits for its part has help, and nothing else. */
+static int run_unbuilt(const fr_verb *verb, int count, char **words) {
+    if (count == 0 || !is_one_of(words[0], "--help", "-h")) return fr_wrong_usage("%s is not built yet", verb->name);
+    fr_help_print(verb, stdout);
+    return 0;
+}
+
+static int run_verb(const fr_verb *verb, int count, char **words) {
+    fr_arguments args;
+    int code = fr_arguments_parse(&args, verb, count, words);
+    if (!code) {
+        if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
+        else if (args.given[FR_ARG_VERSION]) print_version();
+        else code = verb->run(&args);
+    }
+    fr_arguments_free(&args);
+    return code;
+}
+
+static int dispatch(int count, char **words) {
+    if (count == 0) {
+        print_overview(stderr);
+        return 2;
+    }
+    const fr_verb *verb = find_verb(words[0]);
+    if (verb) return verb->run ? run_verb(verb, count - 1, words + 1) : run_unbuilt(verb, count - 1, words + 1);
+    if (is_one_of(words[0], "--help", "-h")) print_overview(stdout);
+    else if (strcmp(words[0], "--version") == 0) print_version();
+    else return unknown_verb(words[0]);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int code = dispatch(argc - 1, argv + (argc > 0));
+    int written = fr_flush_output();
+    return code ? code : written;
+}

@@ -1,0 +1,87 @@
+/* forerun generate: a prompt in; its continuation out as text, ids or one JSON object. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conversation.h"
+#include "figures.h"
+#include "reply.h"
+#include "verbs.h"
+
+typedef enum fr_form { FORM_TEXT, FORM_IDS, FORM_JSON } fr_form;
+
+static fr_form output_form(const fr_arguments *args) {
+    const char *word = args->text[FR_ARG_OUTPUT];
+    if (word && strcmp(word, "ids") == 0) return FORM_IDS;
+    return word && strcmp(word, "json") == 0 ? FORM_JSON : FORM_TEXT;
+}
+
+/* --chat: the prompt's bytes become the user turn of a rendered conversation. */
+static int render_chat(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
+    const fr_tokenizer *tokenizer;
+    int code = fr_engine_tokenizer(engine, args, &tokenizer);
+    if (code) return code;
+    json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
+    fr_conversation_add(messages, "user", prompt->bytes, prompt->length);
+    char *rendered = NULL;
+    code = fr_conversation_render(messages, tokenizer, &rendered, &prompt->length);
+    json_decref(messages);
+    if (code) return code;
+    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
+    memcpy(prompt->bytes, rendered, prompt->length);
+    fr_free(rendered);
+    return 0;
+}
+
+static int print_json(const fr_reply *reply, const fr_stream *text, const fr_figures *figures,
+                      const fr_session *session) {
+    json_t *ids = json_array(), *object = json_object();
+    for (size_t i = 0; i < reply->kept; i++) json_array_append_new(ids, json_integer(reply->ids[i]));
+    fr_json_put(object, "ids", ids);
+    fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
+    fr_json_put(object, "stop", json_string(fr_end_name(reply->end)));
+    fr_json_put(object, "stats", fr_figures_json(figures, session));
+    int failed = json_dumpf(object, stdout, 0);
+    putchar('\n');
+    json_decref(object);
+    return failed ? fr_bad_input("standard output: the JSON object could not be written") : 0;
+}
+
+static int run(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt) {
+    fr_form form = output_form(args);
+    fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
+                    .stops = args->stops, .stop_count = args->stop_count};
+    bool needs_text = form != FORM_IDS || args->stop_count > 0;
+    fr_reply reply = {0};
+    int code = fr_exit_status(fr_session_prompt(engine->session, prompt->ids, prompt->count));
+    if (!code) code = fr_reply_run(&reply, engine, args, needs_text ? &text : NULL, NULL);
+    if (!code) {
+        fr_figures figures = fr_figures_take(engine->session);
+        figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
+        if (form == FORM_TEXT) putchar('\n');
+        if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
+        if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
+        fflush(stdout);
+        if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
+    }
+    fr_reply_free(&reply);
+    fr_stream_free(&text);
+    return code;
+}
+
+int fr_verb_generate(const fr_arguments *args) {
+    bool chat = args->given[FR_ARG_CHAT];
+    if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
+    if (args->given[FR_ARG_SYSTEM] && !chat) return fr_wrong_usage("--system goes with --chat");
+
+    fr_engine engine = {0};
+    fr_prompt prompt;
+    int code = fr_prompt_read(&prompt, args);
+    if (!code) code = fr_engine_open(&engine, args);
+    if (!code && chat) code = render_chat(&prompt, &engine, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !chat);
+    if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
+    if (!code) code = run(&engine, args, &prompt);
+    fr_engine_close(&engine);
+    fr_prompt_free(&prompt);
+    return code;
+}

@@ -1,0 +1,66 @@
+/* forerun logits: a prompt in, its raw logits out as float32, or those of the drafter's chained steps. */
+#include <string.h>
+
+#include "engine.h"
+#include "output.h"
+#include "verbs.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
+
+static fr_status write_rows(void *context, const float *logits, size_t rows, size_t vocab) {
+    const fr_writer *writer = context;
+    /* Rows that could not be written show when the file is closed; there is no sense in computing more of them. */
+    return fwrite(logits, sizeof(*logits) * vocab, rows, writer->file) == rows ? FR_OK : FR_MACHINE;
+}
+
+static fr_status run(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt, fr_writer *writer) {
+    bool last = args->given[FR_ARG_ROWS] && strcmp(args->text[FR_ARG_ROWS], "last") == 0;
+    size_t first = last ? prompt->count - 1 : 0;
+    if (args->given[FR_ARG_DRAFT_STEPS]) {
+        return fr_session_draft_logits(engine->session, prompt->ids, prompt->count,
+                                       (size_t)args->number[FR_ARG_DRAFT_STEPS], write_rows, writer);
+    }
+    return fr_session_logits(engine->session, prompt->ids, prompt->count, first, write_rows, writer);
+}
+
+/* A failure to write is the file's, any other the library's. */
+static int run_and_close(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt,
+                         fr_writer *writer) {
+    fr_status status = run(engine, args, prompt, writer);
+    if (status == FR_OK || ferror(writer->file)) return fr_writer_close(writer);
+    fr_writer_abandon(writer);
+    return fr_exit_status(status);
+}
+
+static int check(const fr_arguments *args) {
+    if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("logits needs -o FILE");
+    if (!args->given[FR_ARG_DRAFT_STEPS]) return 0;
+    if (!args->given[FR_ARG_DRAFTER]) {
+        return fr_wrong_usage("--draft-steps needs a drafter: -md DRAFTER, the folder of the model's assistant");
+    }
+    if (!args->drafting) return fr_wrong_usage("--draft-steps and --spec-type none exclude each other");
+    if (args->given[FR_ARG_ROWS]) return fr_wrong_usage("--rows is for the model's logits, not with --draft-steps");
+    if (args->given[FR_ARG_IDS] && args->id_count < 2) {
+        return fr_wrong_usage("--draft-steps needs two ids or more: the target runs all but the last");
+    }
+    return 0;
+}
+
+int fr_verb_logits(const fr_arguments *args) {
+    int code = check(args);
+    if (code) return code;
+    fr_engine engine = {0};
+    fr_prompt prompt = {0};
+    fr_writer writer;
+    code = fr_writer_open(&writer, args->text[FR_ARG_OUT_FILE]);
+    if (code) return code;
+    code = fr_prompt_read(&prompt, args);
+    if (!code) code = fr_engine_open(&engine, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, true);
+    if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
+    if (!code) code = run_and_close(&engine, args, &prompt, &writer);
+    else fr_writer_abandon(&writer);
+    fr_engine_close(&engine);
+    fr_prompt_free(&prompt);
+    return code;
+}

@@ -1,0 +1,423 @@
+/* The option table, the parser that reads argv by it, and the help text that is printed from it. */
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "output.h"
+
+enum {
+    G = FR_VERB_GENERATE,
+    C = FR_VERB_CHAT,
+    L = FR_VERB_LOGITS,
+    T = FR_VERB_TOKENIZE,
+    I = FR_VERB_INSPECT,
+    V = FR_VERB_VERIFY,
+};
+
+typedef enum fr_kind {
+    TEXT,    /* anything; a flag when the row names no value */
+    NUMBER,  /* a whole number in [low, high] */
+    REAL,    /* a number in [low, high] */
+    WORD,    /* one of words */
+    LIST,    /* comma list of words */
+    ISA,     /* one of the library's instruction-set words */
+    IDS,     /* comma list of token ids */
+    UNBUILT, /* the whole option waits for its part */
+} fr_kind;
+
+typedef struct fr_row {
+    const char *names;   /* the ones that help shows first, and the plainest of all in front */
+    const char *value;   /* what help calls the value, NULL for a flag */
+    fr_kind kind;
+    unsigned verbs;      /* who takes it; 0: all */
+    int64_t low, high;
+    const char *words;   /* words that are built */
+    const char *unbuilt; /* words that are known, for any kind, but not built yet */
+    const char *help;
+} fr_row;
+
+#define KV_TYPES .kind = WORD, .words = "f32", .unbuilt = "f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1"
+
+static const fr_row table[FR_ARG_COUNT] = {
+    [FR_ARG_MODEL] = {.names = "-m --model", .value = "MODEL",
+                      .help = "folder with config.json, *.safetensors and tokenizer.json, as published"},
+    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
+                        .help = "folder of the model's MTP assistant"},
+
+    [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
+    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T,
+                     .help = "the prompt is this file, its bytes as they are; - for standard input"},
+    [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = IDS, .verbs = G | L | T,
+                    .help = "the prompt is these token ids, as they are: 2,415,443"},
+    [FR_ARG_CHAT] = {.names = "--chat", .verbs = G,
+                     .help = "the prompt is a user turn: apply the model's chat template"},
+    [FR_ARG_SYSTEM] = {.names = "-sys --system --system-prompt", .value = "TEXT", .verbs = G | C,
+                       .help = "the system turn of a chat"},
+    [FR_ARG_DECODE] = {.names = "--decode", .verbs = T, .help = "from ids to text"},
+    [FR_ARG_NO_BOS] = {.names = "--no-bos", .verbs = T, .help = "leave out what the post-processor adds"},
+    [FR_ARG_PREDICT] = {.names = "-n --predict --n-predict", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1,
+                        .high = INT32_MAX,
+                        .help = "new tokens at most (default -1: until end of sequence, or the context is full)"},
+    [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = G | C,
+                     .help = "end before this text; may be given 16 times"},
+    [FR_ARG_IGNORE_EOS] = {.names = "--ignore-eos", .verbs = G | C, .help = "go on past an end of sequence"},
+    [FR_ARG_OUTPUT] = {.names = "--output", .value = "FORM", .kind = WORD, .verbs = G, .words = "text ids json",
+                       .help = "text (default), ids or json"},
+    [FR_ARG_COLOR] = {.names = "--color -co", .verbs = G | C, .help = "accepted drafts in green (text output)"},
+    [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
+
+    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L,
+                         .help = "where to: float32, little-endian, [rows, vocab]; - for standard output"},
+    [FR_ARG_ROWS] = {.names = "--rows", .value = "WHICH", .kind = WORD, .verbs = L, .words = "all last",
+                     .help = "all (default), or last: the last row alone"},
+    [FR_ARG_DRAFT_STEPS] = {.names = "--draft-steps", .value = "K", .kind = NUMBER, .verbs = L, .low = 1, .high = 15,
+                            .help = "the drafter's logits instead, [K, vocab], at K chained steps"},
+    [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = I, .help = "list every tensor"},
+
+    [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = REAL, .verbs = G | C, .low = 0, .high = 100,
+                     .help = "0 (default): greedy; above 0 is not built yet"},
+    [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT64_MAX,
+                     .help = "of the random numbers (default 0); greedy draws none"},
+    [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
+                          .words = "none mtp draft-mtp", .unbuilt = "ngram eagle eagle3 draft-eagle3",
+                          .help = "none or mtp (default: mtp with -md); of a comma list the first that proposes"},
+    [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
+                          .verbs = G | C | L | V, .low = 1, .high = 15, .unbuilt = "auto",
+                          .help = "drafts a step, 1 to 15 (default 3)"},
+    [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel",
+                       .unbuilt = "rejection", .help = "gumbel (default): accept what the target would say itself"},
+
+    [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .low = 0, .high = INT32_MAX,
+                        .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)"},
+    [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = NUMBER, .low = 1, .high = 1024,
+                        .help = "threads (default: the cores that this process may use)"},
+    [FR_ARG_NO_PIN] = {.names = "--no-pin", .help = "leave threads unpinned"},
+    [FR_ARG_NUMA] = {.names = "--numa", .value = "WORD", .kind = WORD, .words = "auto off",
+                     .help = "auto (default): spread threads and weights over NUMA nodes; off"},
+    [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = ISA,
+                    .help = "instruction set at most (default: the best here); the answer is the same"},
+    [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .value = "N", .kind = NUMBER, .low = 1, .high = 4096,
+                      .help = "prompt rows a forward (default 64)"},
+    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .value = "TYPE", KV_TYPES, .help = "type of cached keys: f32"},
+    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values: f32"},
+    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
+    [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
+    [FR_ARG_QUIET] = {.names = "--quiet", .help = "no progress and no notes on standard error"},
+    [FR_ARG_VERBOSE] = {.names = "-v --verbose", .help = "say what runs: files, instruction set, threads, context"},
+    [FR_ARG_VERSION] = {.names = "--version", .help = "print the version"},
+    [FR_ARG_HELP] = {.names = "-h --help", .help = "print this"},
+
+    [FR_ARG_TOP_K] = {.names = "--top-k", .value = "N", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_TOP_P] = {.names = "--top-p", .value = "P", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_MIN_P] = {.names = "--min-p", .value = "P", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_REPEAT_PENALTY] = {.names = "--repeat-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_PRESENCE_PENALTY] = {.names = "--presence-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "ID+X", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
+};
+
+static bool takes(const fr_verb *verb, const fr_row *row) {
+    return row->verbs == 0 || (row->verbs & verb->bit) != 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ words */
+
+/* Walks a list of words between separators: gives the next one and its length, or NULL at the end. */
+static const char *next_word(const char **list, char separator, size_t *length) {
+    const char *word = *list;
+    if (!word) return NULL;
+    const char *end = strchr(word, separator);
+    *length = end ? (size_t)(end - word) : strlen(word);
+    *list = end ? end + 1 : NULL;
+    return word;
+}
+
+static bool has_word(const char *list, const char *wanted, size_t wanted_length) {
+    size_t length;
+    for (const char *word; (word = next_word(&list, ' ', &length));) {
+        if (length == wanted_length && memcmp(word, wanted, length) == 0) return true;
+    }
+    return false;
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance, one row of the table at a time. */
+size_t fr_word_distance(const char *a, const char *b) {
+    enum { LONGEST = 64 };
+    size_t row[LONGEST + 1], n = strlen(a), m = strlen(b);
+    if (n > LONGEST || m > LONGEST) return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t above = row[j];
+            row[j] = least(least(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+bool fr_word_near(const char *word, size_t distance) {
+    return distance <= 1 + strlen(word) / 4;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- lookup */
+
+/* The row with this name, FR_ARG_COUNT if there is none. */
+static fr_arg find_row(const char *name, size_t length) {
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        if (has_word(table[arg].names, name, length)) return (fr_arg)arg;
+    }
+    return FR_ARG_COUNT;
+}
+
+static int unknown_option(const fr_verb *verb, const char *name) {
+    char nearest[32] = "";
+    size_t distance = SIZE_MAX;
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        const char *names = table[arg].names;
+        size_t length;
+        for (const char *word; takes(verb, &table[arg]) && (word = next_word(&names, ' ', &length));) {
+            char candidate[sizeof(nearest)];
+            snprintf(candidate, sizeof(candidate), "%.*s", (int)length, word);
+            size_t d = fr_word_distance(name, candidate);
+            if (d >= distance) continue;
+            distance = d;
+            memcpy(nearest, candidate, sizeof(nearest));
+        }
+    }
+    if (fr_word_near(name, distance)) return fr_wrong_usage("unknown option %s; did you mean %s?", name, nearest);
+    return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- values */
+
+static bool whole_number(const char *text, int64_t *value) {
+    const char *digits = text + (*text == '-');
+    if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
+    errno = 0;
+    *value = strtoll(text, NULL, 10);
+    return errno == 0;
+}
+
+static int take_number(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    const fr_row *row = &table[arg];
+    if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
+    if (args->number[arg] >= row->low && args->number[arg] <= row->high) return 0;
+    return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
+}
+
+static int take_real(fr_arg arg, const char *name, const char *text) {
+    const fr_row *row = &table[arg];
+    char *end;
+    double value = strtod(text, &end);
+    if (isspace((unsigned char)*text) || end == text || *end) return fr_wrong_usage("%s %s: not a number", name, text);
+    if (value >= (double)row->low && value <= (double)row->high) return 0;
+    return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
+}
+
+/* One word of a WORD or LIST option. */
+static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
+    const fr_row *row = &table[arg];
+    if (has_word(row->words, word, length)) return 0;
+    int shown = (int)least(length, 40);
+    if (has_word(row->unbuilt, word, length)) return fr_wrong_usage("%s %.*s is not built yet", name, shown, word);
+    return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, row->words,
+                          row->unbuilt ? "; not built yet: " : "", row->unbuilt ? row->unbuilt : "");
+}
+
+static int take_list(fr_arg arg, const char *name, const char *text) {
+    size_t length;
+    for (const char *word; (word = next_word(&text, ',', &length));) {
+        int code = take_word(arg, name, word, length);
+        if (code) return code;
+    }
+    return 0;
+}
+
+static int take_isa(const char *name, const char *text) {
+    char known[256] = "";
+    const char *word;
+    for (size_t i = 0; (word = fr_lab_isa_word(i)); i++) {
+        if (strcmp(word, text) == 0) return 0;
+        snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", word);
+    }
+    return fr_wrong_usage("%s %s is unknown; known:%s", name, text, known);
+}
+
+/* A number that no vocabulary can have is bad input, as an id beyond this model's would be; anything else that is not
+ * digits between commas is wrong usage. */
+static int take_ids(fr_arguments *args, const char *name, const char *text) {
+    const char *list = text;
+    size_t length, capacity = strlen(text) / 2 + 1;
+    free(args->ids);
+    args->ids = fr_resize(NULL, capacity, sizeof(*args->ids));
+    args->id_count = 0;
+    for (const char *item; (item = next_word(&list, ',', &length));) {
+        size_t sign = length > 1 && *item == '-';
+        if (length == 0 || strspn(item + sign, "0123456789") != length - sign) {
+            return fr_wrong_usage("%s %.40s: not a list of ids such as 1,2,3", name, text);
+        }
+        errno = 0;
+        long long id = strtoll(item, NULL, 10);
+        if (errno || id < 0 || id > INT32_MAX) {
+            return fr_bad_input("%s: id %.*s is outside every vocabulary", name, (int)least(length, 40), item);
+        }
+        args->ids[args->id_count++] = (int32_t)id;
+    }
+    return 0;
+}
+
+static int take_text(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    if (arg != FR_ARG_STOP) return 0;
+    if (!*text) return fr_wrong_usage("%s needs a text that is not empty", name);
+    if (args->stop_count == FR_STOPS_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_STOPS_MAX);
+    args->stops[args->stop_count++] = text;
+    return 0;
+}
+
+static int take_value(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    const fr_row *row = &table[arg];
+    args->text[arg] = text;
+    if (row->kind != LIST && has_word(row->unbuilt, text, strlen(text))) {
+        return fr_wrong_usage("%s %s is not built yet", name, text);
+    }
+    switch (row->kind) {
+    case NUMBER: return take_number(args, arg, name, text);
+    case REAL: return take_real(arg, name, text);
+    case WORD: return take_word(arg, name, text, strlen(text));
+    case LIST: return take_list(arg, name, text);
+    case ISA: return take_isa(name, text);
+    case IDS: return take_ids(args, name, text);
+    case TEXT:
+    case UNBUILT: break;
+    }
+    return take_text(args, arg, name, text);
+}
+
+/* One option at words[*at], as "--name value", "--name=value" or a flag. */
+static int take_option(fr_arguments *args, int count, char **words, int *at) {
+    const char *word = words[(*at)++];
+    const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
+
+    if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
+    fr_arg arg = find_row(name, strlen(name));
+    if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
+    const fr_row *row = &table[arg];
+    if (!takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
+    if (row->kind == UNBUILT) return fr_wrong_usage("%s is not built yet", name);
+    args->given[arg] = true;
+    if (!row->value) return equals ? fr_wrong_usage("%s takes no value", name) : 0;
+    if (equals) return take_value(args, arg, name, equals + 1);
+    if (*at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
+    return take_value(args, arg, name, words[(*at)++]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ rules */
+
+/* Where a verb takes a prompt, it takes one. */
+static int check_prompt(const fr_arguments *args) {
+    if (!takes(args->verb, &table[FR_ARG_PROMPT])) return 0;
+    int sources = args->given[FR_ARG_PROMPT] + args->given[FR_ARG_FILE] + args->given[FR_ARG_IDS];
+    if (sources == 0) return fr_wrong_usage("%s needs a prompt: -p TEXT, -f FILE or --ids LIST", args->verb->name);
+    if (sources > 1) return fr_wrong_usage("-p, -f and --ids exclude each other");
+    return 0;
+}
+
+static int check_drafting(fr_arguments *args) {
+    const char *words = args->text[FR_ARG_SPEC_TYPE];
+    /* Every word that is built is none, or mtp under one of its names. */
+    args->drafting = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
+    if (!args->drafting || args->given[FR_ARG_DRAFTER]) return 0;
+    return fr_wrong_usage("--spec-type %s needs a drafter: -md DRAFTER, the folder of the model's assistant", words);
+}
+
+/* What ties options together. */
+static int check_rules(fr_arguments *args) {
+    if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
+    if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
+    if (args->number[FR_ARG_PREDICT] == 0) return fr_wrong_usage("-n takes 1 or more, or -1 for no limit");
+    if (args->given[FR_ARG_TEMP] && strtod(args->text[FR_ARG_TEMP], NULL) > 0) {
+        return fr_wrong_usage("--temp above 0 is not built yet");
+    }
+    int code = check_prompt(args);
+    return code ? code : check_drafting(args);
+}
+
+int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {
+    *args = (fr_arguments){.verb = verb};
+    for (int at = 0; at < count;) {
+        int code = take_option(args, count, words, &at);
+        if (code || args->given[FR_ARG_HELP] || args->given[FR_ARG_VERSION]) return code;
+    }
+    return check_rules(args);
+}
+
+void fr_arguments_free(fr_arguments *args) {
+    free(args->ids);
+    args->ids = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- help */
+
+static void print_row(const fr_row *row, FILE *out) {
+    enum { COLUMN = 36 };
+    int width = fprintf(out, "  ");
+    const char *names = row->names;
+    size_t length;
+    for (const char *name; (name = next_word(&names, ' ', &length));) {
+        width += fprintf(out, "%.*s%s", (int)length, name, names ? ", " : "");
+    }
+    if (row->value) width += fprintf(out, " %s", row->value);
+    if (width >= COLUMN) width = fprintf(out, "\n") - 1;
+    fprintf(out, "%*s%s\n", COLUMN - width, "", row->help);
+}
+
+static void print_unbuilt(const fr_verb *verb, FILE *out) {
+    enum { WIDTH = 100 };
+    int column = 0;
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        const fr_row *row = &table[arg];
+        if (row->kind != UNBUILT || !takes(verb, row)) continue;
+        if (column == 0) fprintf(out, "\nnot built yet (exit status 2):");
+        if (column == 0 || column > WIDTH) column = fprintf(out, "\n ");
+        column += fprintf(out, " %s", strstr(row->names, "--"));
+    }
+    if (column) fprintf(out, "\n");
+}
+
+static void print_options(const fr_verb *verb, FILE *out) {
+    fprintf(out, "\noptions:\n");
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        if (table[arg].kind != UNBUILT && takes(verb, &table[arg])) print_row(&table[arg], out);
+    }
+    print_unbuilt(verb, out);
+}
+
+void fr_help_print(const fr_verb *verb, FILE *out) {
+    fprintf(out, "usage: forerun %s\n\n%s: %s\n", verb->usage, verb->name, verb->does);
+    if (!verb->bit) {
+        fprintf(out, "not built yet\n");
+    } else {
+        if (verb->notes) fprintf(out, "%s", verb->notes);
+        print_options(verb, out);
+    }
+    fprintf(out, "\nexamples:\n%s", verb->examples);
+}

@@ -1,0 +1,116 @@
+/* The command line: one table of options for all verbs.
+ *
+ * In: a verb and argv after it. Out: for every option whether it was given and what it holds, checked for kind, range
+ * and word, so that a verb only reads. What is known but not built is refused here by name, never ignored. */
+#ifndef FR_TOOLS_OPTIONS_H
+#define FR_TOOLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    FR_VERB_GENERATE = 1,
+    FR_VERB_CHAT = 2,
+    FR_VERB_LOGITS = 4,
+    FR_VERB_TOKENIZE = 8,
+    FR_VERB_INSPECT = 16,
+    FR_VERB_VERIFY = 32,
+};
+
+typedef struct fr_arguments fr_arguments;
+
+typedef struct fr_verb {
+    const char *name;
+    const char *does;
+    unsigned bit; /* one of FR_VERB_*, 0: not built yet */
+    const char *usage;
+    const char *notes; /* further lines for help, may be NULL */
+    const char *examples;
+    int (*run)(const fr_arguments *args); /* gives the exit status */
+} fr_verb;
+
+/* The order is that of the help text. */
+typedef enum fr_arg {
+    FR_ARG_MODEL,
+    FR_ARG_DRAFTER,
+    FR_ARG_PROMPT,
+    FR_ARG_FILE,
+    FR_ARG_IDS,
+    FR_ARG_CHAT,
+    FR_ARG_SYSTEM,
+    FR_ARG_DECODE,
+    FR_ARG_NO_BOS,
+    FR_ARG_PREDICT,
+    FR_ARG_STOP,
+    FR_ARG_IGNORE_EOS,
+    FR_ARG_OUTPUT,
+    FR_ARG_COLOR,
+    FR_ARG_STATS,
+    FR_ARG_OUT_FILE,
+    FR_ARG_ROWS,
+    FR_ARG_DRAFT_STEPS,
+    FR_ARG_TENSORS,
+    FR_ARG_TEMP,
+    FR_ARG_SEED,
+    FR_ARG_SPEC_TYPE,
+    FR_ARG_DRAFT_MAX,
+    FR_ARG_ACCEPT,
+    FR_ARG_CONTEXT,
+    FR_ARG_THREADS,
+    FR_ARG_NO_PIN,
+    FR_ARG_NUMA,
+    FR_ARG_ISA,
+    FR_ARG_CHUNK,
+    FR_ARG_KV_K,
+    FR_ARG_KV_V,
+    FR_ARG_NO_MMAP,
+    FR_ARG_MLOCK,
+    FR_ARG_QUIET,
+    FR_ARG_VERBOSE,
+    FR_ARG_VERSION,
+    FR_ARG_HELP,
+    FR_ARG_TOP_K,
+    FR_ARG_TOP_P,
+    FR_ARG_MIN_P,
+    FR_ARG_REPEAT_PENALTY,
+    FR_ARG_PRESENCE_PENALTY,
+    FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_LOGIT_BIAS,
+    FR_ARG_LOGPROBS,
+    FR_ARG_PRESET,
+    FR_ARG_TRACE,
+    FR_ARG_PROMPT_CACHE,
+    FR_ARG_IMAGE,
+    FR_ARG_COUNT
+} fr_arg;
+
+#define FR_STOPS_MAX 16
+
+struct fr_arguments {
+    const fr_verb *verb;
+    bool given[FR_ARG_COUNT];
+    const char *text[FR_ARG_COUNT];
+    int64_t number[FR_ARG_COUNT];
+    const char *stops[FR_STOPS_MAX]; /* every --stop */
+    size_t stop_count;
+    int32_t *ids; /* --ids */
+    size_t id_count;
+    bool drafting; /* what --spec-type and -md come to */
+};
+
+/* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
+int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
+void fr_arguments_free(fr_arguments *args);
+
+/* The help text of a verb, from its own lines and the option table. */
+void fr_help_print(const fr_verb *verb, FILE *out);
+
+/* How many single-character edits make one word of the other; large for words that are no names. */
+size_t fr_word_distance(const char *a, const char *b);
+
+/* Whether a distance is close enough to suggest the other word. */
+bool fr_word_near(const char *word, size_t distance);
+
+#endif

@@ -1,0 +1,280 @@
+/* Diagnostics, streamed text, JSON strings and whole files (output.h). */
+#include "output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------------------------------ diagnostics */
+
+/* One line whatever the text holds: file names and words of the command line may have control characters in them. */
+static void write_line(const char *format, va_list values) {
+    char line[1024];
+    vsnprintf(line, sizeof(line), format, values);
+    for (char *c = line; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    }
+    fprintf(stderr, "forerun: %s\n", line);
+}
+
+int fr_wrong_usage(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    write_line(format, values);
+    va_end(values);
+    return 2;
+}
+
+int fr_bad_input(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    write_line(format, values);
+    va_end(values);
+    return 1;
+}
+
+void fr_note(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    write_line(format, values);
+    va_end(values);
+}
+
+int fr_exit_status(fr_status status) {
+    if (status == FR_OK) return 0;
+    fr_note("%s", fr_last_error());
+    return status == FR_USAGE || status == FR_UNBUILT ? 2 : 1;
+}
+
+void *fr_resize(void *memory, size_t count, size_t size) {
+    void *resized = reallocarray(memory, count ? count : 1, size);
+    if (resized) return resized;
+    fr_note("out of memory: %zu times %zu bytes", count, size);
+    exit(1);
+}
+
+int fr_flush_output(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    return fr_bad_input("standard output: %s", strerror(errno));
+}
+
+/* ------------------------------------------------------------------------------------------------------------- text */
+
+static void append(fr_stream *text, const char *bytes, size_t length, bool accepted) {
+    if (text->capacity - text->length < length) {
+        text->capacity = 2 * text->capacity + length + 256;
+        text->bytes = fr_resize(text->bytes, text->capacity, 1);
+        text->accepted = fr_resize(text->accepted, text->capacity, sizeof(*text->accepted));
+    }
+    if (length == 0) return;
+    memcpy(text->bytes + text->length, bytes, length);
+    memset(text->accepted + text->length, accepted, length);
+    text->length += length;
+}
+
+/* Whether a stop string begins at a place: all of it, or (partly) as much of it as there is text. */
+static bool stop_begins(const fr_stream *text, size_t at, bool partly) {
+    size_t rest = text->length - at;
+    for (size_t i = 0; i < text->stop_count; i++) {
+        size_t length = strlen(text->stops[i]);
+        size_t compared = partly && rest < length ? rest : length;
+        if (compared <= rest && memcmp(text->bytes + at, text->stops[i], compared) == 0) return true;
+    }
+    return false;
+}
+
+static void set_green(fr_stream *text, bool green) {
+    if (green != text->green) fputs(green ? "\033[32m" : "\033[0m", text->out);
+    text->green = green;
+}
+
+/* Writes [written, end), each byte in its colour. */
+static void write_until(fr_stream *text, size_t end) {
+    for (; text->out && text->written < end; text->written++) {
+        if (text->color) set_green(text, text->accepted[text->written]);
+        putc(text->bytes[text->written], text->out);
+    }
+    text->written = end;
+}
+
+bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted) {
+    append(text, bytes, length, accepted);
+    size_t held = text->length;
+    for (size_t at = text->written; at < text->length; at++) {
+        if (stop_begins(text, at, false)) {
+            text->length = at;
+            return true;
+        }
+        if (at < held && stop_begins(text, at, true)) held = at;
+    }
+    write_until(text, held);
+    return false;
+}
+
+void fr_stream_flush(fr_stream *text) {
+    if (!text->out) return;
+    set_green(text, false); /* others write to the terminal too */
+    fflush(text->out);
+}
+
+void fr_stream_end(fr_stream *text) {
+    write_until(text, text->length);
+    fr_stream_flush(text);
+}
+
+void fr_stream_free(fr_stream *text) {
+    free(text->bytes);
+    free(text->accepted);
+    *text = (fr_stream){0};
+}
+
+void fr_ids_print(const int32_t *ids, size_t count, FILE *out) {
+    for (size_t i = 0; i < count; i++) fprintf(out, i ? ",%d" : "%d", ids[i]);
+    putc('\n', out);
+}
+
+/* The length of the UTF-8 character at bytes, of length bytes left; if there is none, 0, and *bad is how many bytes one
+ * U+FFFD stands for. The second byte's range keeps out overlong forms, surrogates and what is above U+10FFFF. */
+static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad) {
+    unsigned char first = bytes[0], low = 0x80, high = 0xbf;
+    *bad = 1;
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;
+    size_t need = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (first == 0xe0) low = 0xa0;
+    if (first == 0xed) high = 0x9f;
+    if (first == 0xf0) low = 0x90;
+    if (first == 0xf4) high = 0x8f;
+    for (size_t i = 1; i < need; i++) {
+        if (i == length || bytes[i] < low || bytes[i] > high) return 0;
+        *bad = i + 1;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return need;
+}
+
+json_t *fr_json_bytes(const char *bytes, size_t length) {
+    fr_stream valid = {0};
+    for (size_t at = 0; at < length;) {
+        size_t bad, good = utf8_length((const unsigned char *)bytes + at, length - at, &bad);
+        append(&valid, good ? bytes + at : "\xef\xbf\xbd", good ? good : 3, false);
+        at += good ? good : bad;
+    }
+    json_t *value = json_stringn(valid.bytes ? valid.bytes : "", valid.length);
+    fr_stream_free(&valid);
+    return value;
+}
+
+void fr_json_put(json_t *object, const char *key, json_t *value) {
+    if (json_object_set_new(object, key, value) == 0) return;
+    fr_note("out of memory: a JSON object");
+    exit(1);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ files */
+
+static char temporary_path[PATH_MAX]; /* "" when there is none */
+
+static void remove_temporary(void) {
+    if (*temporary_path) unlink(temporary_path);
+}
+
+static void end_by_signal(int signal_number) {
+    remove_temporary();
+    raise(signal_number); /* its default action again, by SA_RESETHAND */
+}
+
+/* Signals that someone has asked to be ignored (nohup) stay ignored. */
+static void watch_for_end(void) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
+        struct sigaction old, action = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND};
+        sigaction(signals[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);
+    }
+    atexit(remove_temporary);
+}
+
+/* mkstemp in the folder of path. Signals wait, so that the handler finds either no name or that of our own file. */
+static int make_temporary(const char *path, mode_t mode) {
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash + 1 - path) : 0;
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int length = snprintf(temporary_path, sizeof(temporary_path), "%.*s.forerun-XXXXXX", folder, path);
+    int fd = -1;
+    errno = ENAMETOOLONG;
+    if (length < (int)sizeof(temporary_path)) fd = mkstemp(temporary_path);
+    if (fd < 0) *temporary_path = '\0';
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (fd >= 0) fchmod(fd, mode);
+    return fd;
+}
+
+/* What a new file's mode would be. */
+static mode_t new_mode(void) {
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* A link stays a link: the file that it names is replaced. */
+static FILE *open_temporary(fr_writer *writer, const struct stat *existing) {
+    if (existing) {
+        char *named = realpath(writer->path, NULL);
+        if (!named) return NULL;
+        free(writer->path);
+        writer->path = named;
+    }
+    watch_for_end();
+    writer->temporary = true;
+    int fd = make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
+    return fd < 0 ? NULL : fdopen(fd, "wb");
+}
+
+/* /dev/stdout and /dev/fd/N are not names of files, whatever they lead to. */
+static bool in_place(const char *path, const struct stat *info) {
+    return strncmp(path, "/dev/", 5) == 0 || (info && !S_ISREG(info->st_mode));
+}
+
+int fr_writer_open(fr_writer *writer, const char *path) {
+    *writer = (fr_writer){.path = fr_resize(NULL, strlen(path) + 1, 1)};
+    memcpy(writer->path, path, strlen(path) + 1);
+    struct stat info;
+    const struct stat *existing = stat(path, &info) == 0 ? &info : NULL;
+    if (strcmp(path, "-") == 0) writer->file = stdout;
+    else if (in_place(path, existing)) writer->file = fopen(path, "wb");
+    else writer->file = open_temporary(writer, existing);
+    if (writer->file) return 0;
+    int code = fr_bad_input("%s: %s", path, strerror(errno));
+    fr_writer_abandon(writer);
+    return code;
+}
+
+int fr_writer_close(fr_writer *writer) {
+    bool good = fflush(writer->file) == 0 && !ferror(writer->file);
+    if (good && writer->temporary) good = fsync(fileno(writer->file)) == 0;
+    if (writer->file != stdout && fclose(writer->file) != 0) good = false;
+    writer->file = NULL;
+    if (good && writer->temporary) good = rename(temporary_path, writer->path) == 0;
+    int code = good ? 0 : fr_bad_input("%s: %s", writer->path, strerror(errno));
+    if (good) *temporary_path = '\0';
+    fr_writer_abandon(writer);
+    return code;
+}
+
+void fr_writer_abandon(fr_writer *writer) {
+    if (writer->file && writer->file != stdout) fclose(writer->file);
+    remove_temporary();
+    *temporary_path = '\0';
+    free(writer->path);
+    *writer = (fr_writer){0};
+}

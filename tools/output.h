@@ -1,0 +1,83 @@
+/* What the command writes: one-line diagnostics, text as it is generated, files that appear whole or not at all. */
+#ifndef FR_TOOLS_OUTPUT_H
+#define FR_TOOLS_OUTPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "forerun.h"
+
+/* ------------------------------------------------------------------------------------------------------ diagnostics */
+
+/* Each writes one line "forerun: ..." to standard error. The first gives exit status 2, the second 1; the third only
+ * remarks. */
+int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit status of a library call; a failure's line is written. */
+int fr_exit_status(fr_status status);
+
+/* realloc of count elements; a system without memory ends the command with exit status 1. */
+void *fr_resize(void *memory, size_t count, size_t size);
+
+/* Flushes standard output: 0, or 1 after a line when it could not take everything (a full disk). */
+int fr_flush_output(void);
+
+/* ------------------------------------------------------------------------------------------------------------- text */
+
+/* A text as it is generated: streamed, watched for stop strings, kept. What could be the beginning of a stop string is
+ * held back until it is known. */
+typedef struct fr_stream {
+    FILE *out;  /* NULL: nothing is streamed */
+    bool color; /* accepted drafts in green */
+    const char *const *stops;
+    size_t stop_count;
+    char *bytes; /* the text so far, without the stop string that ended it */
+    bool *accepted;
+    size_t length, written, capacity;
+    bool green; /* the colour that out is in */
+} fr_stream;
+
+/* Takes bytes of one token; true when they complete a stop string, which ends the text before it. */
+bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted);
+
+/* Writes what is no longer held back, so that a reader sees it now. */
+void fr_stream_flush(fr_stream *text);
+
+/* The end of the text: writes what is still held back. */
+void fr_stream_end(fr_stream *text);
+void fr_stream_free(fr_stream *text);
+
+/* "1,2,3\n" */
+void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
+
+/* A JSON string of any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal part of a character (the Unicode
+ * Standard, 3.9). */
+json_t *fr_json_bytes(const char *bytes, size_t length);
+
+/* Hands a new value over to an object. */
+void fr_json_put(json_t *object, const char *key, json_t *value);
+
+/* ------------------------------------------------------------------------------------------------------------ files */
+
+/* A file that gets its name only when it is complete: written under a temporary name in the same folder, synced,
+ * renamed. "-" is standard output; what exists and is no regular file (a pipe, a device) is written in place. The
+ * temporary file is removed when the command ends in any other way, by SIGINT, SIGTERM or SIGHUP too. One at a time. */
+typedef struct fr_writer {
+    FILE *file;
+    char *path; /* what the complete file will be called */
+    bool temporary;
+} fr_writer;
+
+int fr_writer_open(fr_writer *writer, const char *path);
+
+/* Completes the file. Gives the exit status. */
+int fr_writer_close(fr_writer *writer);
+
+/* Without completing it. */
+void fr_writer_abandon(fr_writer *writer);
+
+#endif

@@ -1,0 +1,23 @@
+/* The loading line (progress.h). */
+#include "progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+fr_progress fr_progress_begin(bool quiet) {
+    return (fr_progress){.on = !quiet && isatty(STDERR_FILENO), .percent = -1};
+}
+
+void fr_progress_show(void *context, uint64_t done, uint64_t total) {
+    fr_progress *progress = context;
+    int percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
+    if (!progress->on || percent == progress->percent) return;
+    progress->percent = percent;
+    fprintf(stderr, "\rloading %3d%% of %.2f GB", percent, (double)total / 1e9);
+    fflush(stderr);
+}
+
+void fr_progress_end(fr_progress *progress) {
+    if (progress->percent >= 0) fputs("\r\033[K", stderr);
+    progress->percent = -1;
+}

@@ -1,0 +1,112 @@
+/* The loop around fr_session_step (reply.h). */
+#include "reply.h"
+
+#include <stdlib.h>
+
+typedef struct fr_replying {
+    fr_reply *reply;
+    const fr_engine *engine;
+    const fr_arguments *args;
+    fr_stream *text;
+    fr_decoder *decoder; /* NULL without text */
+} fr_replying;
+
+static bool ends_sequence(const fr_replying *r, int32_t id) {
+    const int32_t *eos;
+    size_t count = r->args->given[FR_ARG_IGNORE_EOS] ? 0 : fr_model_eos(r->engine->model, &eos);
+    for (size_t i = 0; i < count; i++) {
+        if (eos[i] == id) return true;
+    }
+    return false;
+}
+
+/* An end of sequence is an id of the reply, but no text. */
+static fr_status take_id(fr_replying *r, int32_t id, bool accepted) {
+    r->reply->kept++;
+    if (ends_sequence(r, id)) {
+        r->reply->end = FR_END_EOS;
+        return FR_OK;
+    }
+    if (!r->text) return FR_OK;
+    const char *bytes;
+    size_t length;
+    fr_status status = fr_decoder_feed(r->decoder, id, &bytes, &length);
+    if (status == FR_OK && fr_stream_feed(r->text, bytes, length, accepted)) r->reply->end = FR_END_STOP;
+    return status;
+}
+
+/* The ids of one step: the first that ends the reply decides, whichever step it came in. */
+static fr_status take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
+    fr_reply *reply = r->reply;
+    if (reply->capacity - reply->count < count) {
+        reply->capacity = 2 * reply->capacity + FR_STEP_MAX;
+        reply->ids = fr_resize(reply->ids, reply->capacity, sizeof(*reply->ids));
+    }
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < count && status == FR_OK; i++) {
+        reply->ids[reply->count++] = ids[i];
+        if (reply->end == FR_END_NONE) status = take_id(r, ids[i], i < accepted);
+    }
+    return status;
+}
+
+static fr_status run_steps(fr_replying *r, const volatile sig_atomic_t *interrupt) {
+    fr_reply *reply = r->reply;
+    int64_t most = r->args->number[FR_ARG_PREDICT];
+    while (reply->end == FR_END_NONE) {
+        int32_t ids[FR_STEP_MAX];
+        size_t limit = FR_STEP_MAX, count, accepted;
+        if (most > 0 && (size_t)most - reply->count < limit) limit = (size_t)most - reply->count;
+        fr_status status = fr_session_step(r->engine->session, ids, limit, &count, &accepted);
+        if (status == FR_OK) status = take_step(r, ids, count, accepted);
+        if (status != FR_OK) return status;
+        if (r->text) fr_stream_flush(r->text);
+        if (reply->end != FR_END_NONE) break;
+        if (count == 0 || (most > 0 && reply->count == (size_t)most)) reply->end = FR_END_LENGTH;
+        else if (interrupt && *interrupt) reply->end = FR_END_INTERRUPT;
+    }
+    return FR_OK;
+}
+
+/* What the decoder still holds of a character that was never completed. */
+static fr_status finish_text(fr_replying *r) {
+    if (r->reply->end != FR_END_STOP) {
+        const char *bytes;
+        size_t length;
+        fr_status status = fr_decoder_finish(r->decoder, &bytes, &length);
+        if (status != FR_OK) return status;
+        if (fr_stream_feed(r->text, bytes, length, false)) r->reply->end = FR_END_STOP;
+    }
+    fr_stream_end(r->text);
+    return FR_OK;
+}
+
+int fr_reply_run(fr_reply *reply, const fr_engine *engine, const fr_arguments *args, fr_stream *text,
+                 const volatile sig_atomic_t *interrupt) {
+    *reply = (fr_reply){0};
+    fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text};
+    fr_status status = FR_OK;
+    if (text) {
+        const fr_tokenizer *tokenizer;
+        int code = fr_engine_tokenizer(engine, args, &tokenizer);
+        if (code) return code;
+        status = fr_decoder_new(tokenizer, false, &r.decoder);
+    }
+    if (status == FR_OK) status = run_steps(&r, interrupt);
+    if (status == FR_OK && text) status = finish_text(&r);
+    fr_decoder_free(r.decoder);
+    return fr_exit_status(status);
+}
+
+void fr_reply_free(fr_reply *reply) {
+    free(reply->ids);
+    *reply = (fr_reply){0};
+}
+
+const char *fr_end_name(fr_end end) {
+    switch (end) {
+    case FR_END_EOS: return "eos";
+    case FR_END_STOP: return "stop";
+    default: return "length";
+    }
+}

@@ -1,0 +1,35 @@
+/* One continuation: a session's steps in, ids and text out, and why it ended. */
+#ifndef FR_TOOLS_REPLY_H
+#define FR_TOOLS_REPLY_H
+
+#include <signal.h>
+
+#include "engine.h"
+#include "output.h"
+
+typedef enum fr_end {
+    FR_END_NONE,
+    FR_END_EOS,
+    FR_END_LENGTH, /* -n tokens, or the context is full */
+    FR_END_STOP,   /* a stop string */
+    FR_END_INTERRUPT,
+} fr_end;
+
+typedef struct fr_reply {
+    int32_t *ids;
+    size_t count;    /* on the session's timeline */
+    size_t kept;     /* up to the token that completed a stop string */
+    size_t capacity;
+    fr_end end;
+} fr_reply;
+
+/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted.
+ * interrupt: ends it between two steps once it is not 0; may be NULL. Gives the exit status. */
+int fr_reply_run(fr_reply *reply, const fr_engine *engine, const fr_arguments *args, fr_stream *text,
+                 const volatile sig_atomic_t *interrupt);
+void fr_reply_free(fr_reply *reply);
+
+/* "eos", "length", "stop". */
+const char *fr_end_name(fr_end end);
+
+#endif

@@ -1,0 +1,14 @@
+/* One function a verb, one file a verb. Each takes the checked command line and gives the exit status. */
+#ifndef FR_TOOLS_VERBS_H
+#define FR_TOOLS_VERBS_H
+
+#include "options.h"
+
+int fr_verb_generate(const fr_arguments *args);
+int fr_verb_chat(const fr_arguments *args);
+int fr_verb_logits(const fr_arguments *args);
+int fr_verb_tokenize(const fr_arguments *args);
+int fr_verb_inspect(const fr_arguments *args);
+int fr_verb_verify(const fr_arguments *args);
+
+#endif
