@@ -83,13 +83,14 @@ TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
+BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_%,$(wildcard bench/*.c)))
 FUZZ_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: all
 all: $(COMMAND) $(LIBRARY) ## build/forerun and build/libforerun.a
 
 .PHONY: programs
-programs: all $(TEST_PROGRAMS) $(BENCH_PROGRAMS)
+programs: all $(TEST_PROGRAMS)
 
 # One short line a step; V=1 shows the commands.
 QUIET := $(if $(V),,@)
@@ -128,7 +129,7 @@ $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(CHECK_LIBS) $(LIBS) -o $@
 
-$(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(LIBRARY)
+$(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(if $(shell grep -l cblas.h $*.c),-lopenblas) $(LIBS) -o $@
 
@@ -136,7 +137,7 @@ $(FUZZ_PROGRAMS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
--include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) \
+-include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_HELPERS) \
   $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(FUZZ_PROGRAMS)))
 .SECONDARY:
 
@@ -176,7 +177,7 @@ endif
 .PHONY: check
 check: ## set-up, then everything that must hold: source rules, every test, NEON under an emulator
 	@tools/setup check
-	@$(MAKE) programs tidy $(NEON)
+	@$(MAKE) programs bench-programs tidy $(NEON)
 	@$(RUN_TESTS) $(NEON_SUITES) $(RUN_TIMED)
 
 .PHONY: check-all
@@ -207,7 +208,8 @@ asan ubsan tsan: ## every test under that sanitizer
 valgrind: programs ## every test program under valgrind
 	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= TIMED= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
 
-.PHONY: bench
+.PHONY: bench bench-programs
+bench-programs: $(BENCH_PROGRAMS)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
 

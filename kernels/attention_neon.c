@@ -47,7 +47,7 @@ FR_INLINE uint32x4_t seen_lanes(span seen, int64_t i) {
 /* m_b, e and l_b from the scores. A NaN score is no maximum, but its e is NaN. A sum of e is never -0: adding 0 for a
  * position that is not seen leaves it as it is. */
 static void weigh(progress *state, span seen, float *m, float *l) {
-    float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
+    float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (int64_t i = 0; i < BLOCK; i += 4) {
         float32x4_t s = vld1q_f32(state->weights + i);
         highest = vbslq_f32(vandq_u32(vcgtq_f32(s, highest), seen_lanes(seen, i)), s, highest);
@@ -81,8 +81,7 @@ static void merge(progress *state, bool first_block, float m_b, float l_b) {
 /* o_b of `count` registers of columns, a constant, and its merging into o; `left` columns are left. */
 FR_INLINE void columns(const progress *state, bool first_block, span seen, const float *v, size_t stride, float *o,
                        size_t count, size_t left) {
-    float32x4_t sum[COLUMNS];
-    FR_UNROLLED for (size_t c = 0; c < count; c++) sum[c] = vdupq_n_f32(0);
+    float32x4_t sum[COLUMNS] = {{0}};
     for (int64_t i = seen.from; i <= seen.last; i++) {
         float32x4_t e = vdupq_n_f32(state->weights[i]);
         const float *row = v + (size_t)i * stride;

@@ -8,7 +8,8 @@ static inline size_t slot_offset(const fr_attn *attn, int64_t position) {
 }
 
 /* e = exp(s - m), by position in the block, of positions from..last; gives m, and l by the tree of dot. */
-static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *e, float *m, float *l) {
+static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *e, float *m,
+                          float *l) {
     float p[16] = {0};
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {

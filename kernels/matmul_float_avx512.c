@@ -28,7 +28,6 @@ FR_INLINE __m512 load_bf16(const char *w, size_t i, __mmask16 mask) {
 FR_INLINE void step(load_fn *load, __m512 p[ROWS][OUTS], const char *const *w, const float *x, size_t x_stride,
                     size_t rows, size_t i, __mmask16 mask) {
     __m512 weights[OUTS];
-    if (i % 32 == 0) for (size_t o = 0; o < OUTS; o++) _mm_prefetch(w[o] + 4 * (w[1] - w[0]) + 2 * i, _MM_HINT_T0);
 #pragma GCC unroll 4
     for (size_t o = 0; o < OUTS; o++) weights[o] = load(w[o], i, mask);
 #pragma GCC unroll 6

@@ -37,8 +37,8 @@ FR_INLINE void matmul(load_fn *load, size_t width, float *y, size_t y_stride, co
 }
 
 /* Outputs past the end repeat the last weight row and are not stored. */
-FR_INLINE void gather(load_fn *load, size_t width, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
-                      const int32_t *ids, size_t count) {
+FR_INLINE void gather(load_fn *load, size_t width, float *y, const float *x, const char *w, size_t w_stride,
+                      size_t cols, const int32_t *ids, size_t count) {
     for (size_t j = 0; j < count; j += GATHERED) {
         size_t kept = count - j < GATHERED ? count - j : GATHERED;
         const char *w_rows[GATHERED];

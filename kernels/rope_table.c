@@ -53,7 +53,7 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
         double wanted = partial_rotary_factor * (double)head_dim / 2;
         turning = wanted < (double)pairs ? (size_t)wanted : pairs;
     }
-    double log_theta = natural_log(theta);
+    double log_theta = natural_log((float)theta);
     for (size_t i = 0; i < pairs; i++) {
         float exponent = (float)(2 * i) / (float)head_dim;
         float power = (float)exponential(exponent * log_theta);

@@ -93,12 +93,10 @@ enum { MOST_DOTS = 6 };
 /* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept, w_o = w[o] with `width` bytes a weight, x_r = x + r * x_stride.
  * rows, outs and width are constants; rows x outs <= 6, so that 24 registers hold the sums. w has `outs` rows, of which
  * the last may stand for rows that there aren't: kept <= outs. */
-FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
-                    const char *const *w, size_t outs, size_t kept, size_t cols) {
-    float32x4_t p[MOST_DOTS][4];
+FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,
+                    size_t rows, const char *const *w, size_t outs, size_t kept, size_t cols) {
+    float32x4_t p[MOST_DOTS][4] = {{{0}}};
     const char *at[4];
-    FR_UNROLLED for (size_t j = 0; j < rows * outs; j++)
-        FR_UNROLLED for (size_t c = 0; c < 4; c++) p[j][c] = vdupq_n_f32(0);
     size_t left = cols % 16, whole = cols - left;
     for (size_t i = 0; i < whole; i += 16) {
         FR_UNROLLED for (size_t o = 0; o < outs; o++) at[o] = w[o] + i * width;
@@ -111,9 +109,11 @@ FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, cons
         for (size_t r = 0; r < rows; r++) memcpy(x_end[r], x + r * x_stride + whole, left * sizeof *x);
         dots_step(load, width, p, x_end[0], 16, rows, at, outs, left);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < outs; o++)
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) {
             if (o < kept) y[r * y_stride + o] = sum16(p[r * outs + o]);
+        }
+    }
 }
 
 /* e^r - 1 for |r| <= ln(2) / 2. */

@@ -17,7 +17,7 @@ static void *refuse(fr_arena *arena) {
 
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item) {
     size_t bytes, end;
-    if (arena->overflow || __builtin_mul_overflow(count, item, &bytes)) return refuse(arena);
+    if (__builtin_mul_overflow(count, item, &bytes)) return refuse(arena);
     if (__builtin_add_overflow(bytes, -bytes % ALIGNMENT, &bytes)) return refuse(arena);
     if (__builtin_add_overflow(arena->used, bytes, &end)) return refuse(arena);
     if (arena->base && end > arena->size) return refuse(arena);

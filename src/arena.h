@@ -15,8 +15,8 @@ typedef struct fr_arena {
     bool overflow; /* a size did not fit size_t, or a piece not the block; then `used` is as large as can be */
 } fr_arena;
 
-/* count * item bytes (overflow-checked), 64-byte aligned; NULL while measuring and, `overflow` set, when they don't fit.
- * A measuring arena that overflowed measures SIZE_MAX, which fr_arena_open refuses: nobody needs to look at the flag. */
+/* count * item bytes (overflow-checked), 64-byte aligned. NULL while measuring and, `overflow` set, if they don't fit.
+ * A measuring arena that overflows measures SIZE_MAX, which fr_arena_open refuses: nobody has to look at the flag. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
 /* Takes `size` bytes of pages from the system; what: for the error line. */

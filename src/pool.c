@@ -1,16 +1,16 @@
 /* The pool of pool.h.
  *
- * Every thread counts its own steps in a word that all may read. A barrier is a dissemination: in its first step a thread
- * moves its own count on and waits until three neighbours' counts are as far; in the next step the same with three threads
- * four times as far away, who speak for their neighbours; and so on until everyone has heard of everyone.
+ * Every thread counts its own steps in a word that all may read. A barrier is a dissemination: in its first step a
+ * thread moves its own count on and waits until three neighbours' counts are as far; in the next step the same with
+ * three threads four times as far away, who speak for their neighbours; until everyone has heard of everyone.
  *
  *      thread t waits for    t-1  t-2  t-3        step 1: all of t-3  .. t  have arrived
  *                            t-4  t-8  t-12       step 2: all of t-15 .. t
  *                            t-16 t-32 t-48       step 3: all of t-63 .. t       (modulo the number of threads)
  *
- * A word has one writer and few readers, so none is contended, and all threads do the same at the same time: a barrier of
- * two to four threads takes the time of one cache-line transfer, where one that gathers and releases takes two. Fork and
- * join are barriers too: workers wait in one between two runs.
+ * A word has one writer and few readers, so none is contended, and all threads do the same at the same time: a barrier
+ * of two to four threads takes the time of one cache-line transfer, where one that gathers and releases takes two. Fork
+ * and join are barriers too: workers wait in one between two runs.
  *
  * The low bit of a word says that somebody sleeps on it (futex); the rest counts. Bit and count change in one atomic
  * operation, so no wake-up is lost and none is asked for in vain. Counts wrap around: threads are never more than one
@@ -64,7 +64,7 @@ struct fr_pool {
     seat seats[];
 };
 
-/* -------------------------------------------------------------------------------------------------------- one waiter */
+/* ------------------------------------------------------------------------------------------------------- one waiter */
 
 static long futex(word *at, int operation, uint32_t value) {
     return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
@@ -132,7 +132,7 @@ static void wait_until(const fr_pool *pool, word *steps, uint32_t step) {
     sleep_until(steps, step);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the team */
+/* --------------------------------------------------------------------------------------------------------- the team */
 
 static void barrier(fr_pool *pool, size_t index) {
     for (size_t near = 1; near < pool->count; near *= FAN) {
@@ -158,7 +158,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the caller */
+/* ------------------------------------------------------------------------------------------------------- the caller */
 
 typedef struct cpu_mask {
     cpu_set_t sets[FR_MAX_CPUS / CPU_SETSIZE];

@@ -25,10 +25,10 @@ typedef void fr_team_fn(void *context, const fr_team *team);
 fr_status fr_pool_open(const fr_plan *plan, fr_pool **pool);
 void fr_pool_close(fr_pool *pool);
 
-/* Runs fn(context, seat) on every thread and returns when all are done. One caller at a time. Allocates nothing. If the
- * plan pins, the caller is pinned to thread 0's place while it runs, and as it was after; a caller that is there already
- * is left alone: the system calls would cost a short run a tenth of its time, and with its team on the other CPUs
- * nothing drives it away. */
+/* Runs fn(context, seat) on every thread and returns when all are done. One caller at a time. Allocates nothing. If
+ * the plan pins, the caller is pinned to thread 0's place while it runs, and as it was after; a caller that is there
+ * already is left alone: the system calls would cost a short run a tenth of its time, and with its team on the other
+ * CPUs nothing drives it away. */
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
 
 /* All threads of the team arrive, then all go on; writes before are seen after. */

@@ -61,7 +61,7 @@ void fr_text_pattern_close(fr_text_pattern *pattern) {
 }
 
 uint64_t fr_text_pattern_allowance(size_t length) {
-    return 1024 * ((uint64_t)length + 64);
+    return 256 * ((uint64_t)length + 64);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ walking */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------------------------------------------------- quota */
+/* ------------------------------------------------------------------------------------------------------------ quota */
 
 /* All of a small file as text. False when it can't be read or does not fit. Never waits, whatever the path names. */
 static bool read_text(const char *path, char *text, size_t size) {
@@ -97,7 +97,7 @@ int fr_cpu_quota(const char *root) {
     return quota;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- plan */
+/* ------------------------------------------------------------------------------------------------------------- plan */
 
 /* A processing unit and its turn in the deal. */
 typedef struct candidate {
@@ -155,7 +155,7 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- partition */
+/* -------------------------------------------------------------------------------------------------------- partition */
 
 /* The item at which unit number `at` begins. The last unit's end may be no size_t: it is the end of the items. */
 static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {

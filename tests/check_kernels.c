@@ -74,16 +74,23 @@ static uint32_t below(uint32_t limit) {
     return (uint32_t)((random_bits() >> 32) * limit >> 32);
 }
 
-typedef enum fill_mode { ORDINARY, CANCELLING, TINY, WIDE, NONFINITE, MODES } fill_mode;
+typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE, MODES } fill_mode;
 
-static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "wide", "nonfinite"};
+static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "vanishing", "wide", "nonfinite"};
+
+/* The sign of an array of vanishing numbers: where all products are negative and too small, a sum is -0. */
+static uint32_t array_sign;
 
 /* The bits of a number with that many exponent and mantissa bits. */
 static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
     uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
     uint32_t sign = below(2), exponent = bias - 6 + below(8);
     uint32_t mantissa = (uint32_t)random_bits() & ((1u << mantissa_bits) - 1);
-    if (below(16) == 0) exponent = mantissa = 0;
+    if (mode == VANISHING) {
+        exponent = 0;
+        mantissa |= 1;
+        sign = array_sign;
+    } else if (below(16) == 0) exponent = mantissa = 0;
     else if (mode == CANCELLING) {
         exponent = bias + 9 * below(2);
         mantissa &= 3u << (mantissa_bits - 2);
@@ -97,6 +104,7 @@ static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned m
 }
 
 static void fill_floats(float *x, size_t n, fill_mode mode) {
+    array_sign = below(2);
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = random_number(mode, 8, 23);
         memcpy(&x[i], &bits, sizeof bits);
@@ -104,6 +112,7 @@ static void fill_floats(float *x, size_t n, fill_mode mode) {
 }
 
 static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
+    array_sign = below(2);
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = type == FR_F32    ? random_number(mode, 8, 23)
                         : type == FR_BF16 ? random_number(mode, 8, 7)
@@ -146,7 +155,7 @@ static float *place_floats(size_t index, size_t n, bool at_end) {
     return place(index, n * sizeof(float), at_end);
 }
 
-/* ------------------------------------------------------------------------------------------------ running, comparing */
+/* ----------------------------------------------------------------------------------------------- running, comparing */
 
 static const char *running = "no kernel"; /* what the signal handler names */
 static char shape[256];
@@ -416,7 +425,8 @@ static void check_argmax(operation *op) {
     for (size_t n = 1; n <= 300; n++)
         for (uint32_t repeat = 0; repeat < 24; repeat++)
             check_argmax_case(op, n, repeat % 3 == 0 ? 1 : repeat % 3 == 1 ? 4 : 1000000, repeat < 6);
-    for (uint32_t repeat = 0; repeat < 8; repeat++) check_argmax_case(op, 262144, repeat < 4 ? 3 : 1000000, repeat == 7);
+    for (uint32_t repeat = 0; repeat < 8; repeat++)
+        check_argmax_case(op, 262144, repeat < 4 ? 3 : 1000000, repeat == 7);
 }
 
 static void check_topk_case(operation *op, size_t n, size_t k, uint32_t levels, uint32_t spoiled) {
@@ -450,9 +460,9 @@ static void check_topk(operation *op) {
 
 enum { MOST_QUERIES = 40 };
 
-/* K or V of which only slots low..high may be touched: the others lie in pages without access, where one of the two ends
- * is exact. Slots in between that nobody sees hold what happens to be there. */
-static const float *place_slots(size_t index, const fr_attn *attn, size_t low, size_t high, bool at_end, fill_mode mode) {
+/* K or V of which only slots low..high may be touched: beyond one of the two ends lie pages without access. */
+static const float *place_slots(size_t index, const fr_attn *attn, size_t low, size_t high, bool at_end,
+                                fill_mode mode) {
     size_t count = extent(high - low + 1, attn->stride, attn->head_dim);
     float *seen = place_floats(index, count, at_end);
     fill_floats(seen, count, mode);
@@ -497,8 +507,8 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     attn->v = place_slots(1, attn, low, high, at_end, mode);
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
-    snprintf(shape, sizeof shape, "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, stride %zu, %s", n,
-             attn->count, (long long)queries[0].first, (long long)queries[0].last,
+    snprintf(shape, sizeof shape, "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, stride %zu, %s",
+             n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)queries[attn->count - 1].last, attn->slots, attn->stride, mode_names[mode]);
     point_outputs(queries, attn->count, expected, n);
     ((fr_attn_fn *)op->definition)(attn);

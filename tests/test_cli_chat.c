@@ -2,6 +2,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,21 @@ static fr_command reply_to(const char *rendered, const char *options) {
     return c;
 }
 
+/* Puts more text behind a text of at most 8191 bytes. */
+__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...) {
+    size_t length = strlen(text), room = 8192 - length;
+    va_list values;
+    va_start(values, format);
+    ck_assert_int_lt(vsnprintf(text + length, room, format, values), (int)room);
+    va_end(values);
+}
+
+/* In place: the template takes blanks off both ends of a model's turn. */
+static const char *trim(char *text) {
+    for (size_t length = strlen(text); length > 0 && strchr(" \n", text[length - 1]); length--) text[length - 1] = '\0';
+    return text + strspn(text, " \n");
+}
+
 START_TEST(generate_applies_the_template) {
     fr_command chat = fr_command_ok("generate " DEMO "--chat -p 'Tell me of a cat.' --system Briefly. -n 40"), plain;
     plain = reply_to("<bos>" TURN("system", "Briefly.") TURN("user", "Tell me of a cat.") OPENING, "-n 40");
@@ -32,25 +48,32 @@ START_TEST(generate_applies_the_template) {
 }
 END_TEST
 
+static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
+enum { TURNS = 3 };
+
+/* Each reply is the one to the whole history, written by hand; without the history it would be another. */
 START_TEST(chat_keeps_the_history) {
-    const char *options = _i ? "-n 30 --stop . " DEMO_DRAFTER : "-n 30 --stop .";
-    static const char turns[] = "Tell me of a cat.\n\nAnd of a dog?\r\n/exit\nNever read.\n";
-    fr_command chat = fr_command_feed(turns, "chat " DEMO "%s", options);
-    fr_command first = reply_to("<bos>" TURN("user", "Tell me of a cat.") OPENING, options);
-    char rendered[4096];
-    first.out[first.out_length - 1] = '\0';
-    /* The template trims a model's turn. */
-    const char *trimmed = first.out + strspn(first.out, " \n");
-    snprintf(rendered, sizeof rendered, "<bos>" TURN("user", "Tell me of a cat.") TURN("model", "%s")
-             TURN("user", "And of a dog?") OPENING, trimmed);
-    fr_command second = reply_to(rendered, options);
-    char expected[8192];
-    snprintf(expected, sizeof expected, "%s\n%s", first.out, second.out);
+    const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";
+    char history[8192] = "<bos>", rendered[8192], alone[1024], expected[8192] = "";
+    size_t forgetful = 0;
+    for (size_t i = 0; i < TURNS; i++) {
+        append(history, TURN("user", "%s"), turns[i]);
+        snprintf(rendered, sizeof rendered, "%s" OPENING, history);
+        snprintf(alone, sizeof alone, "<bos>" TURN("user", "%s") OPENING, turns[i]);
+        fr_command reply = reply_to(rendered, options), other = reply_to(alone, options);
+        append(expected, "%s", reply.out);
+        forgetful += strcmp(reply.out, other.out) == 0;
+        append(history, TURN("model", "%s"), trim(reply.out));
+        fr_command_free(&reply);
+        fr_command_free(&other);
+    }
+    ck_assert_uint_lt(forgetful, TURNS);
+    char lines[1024];
+    snprintf(lines, sizeof lines, "%s\n\n%s\r\n%s\n/exit\nNever read.\n", turns[0], turns[1], turns[2]);
+    fr_command chat = fr_command_feed(lines, "chat " DEMO "%s", options);
     ck_assert_str_eq(chat.out, expected);
     ck_assert_str_eq(chat.err, "");
     fr_command_free(&chat);
-    fr_command_free(&first);
-    fr_command_free(&second);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,8 +189,36 @@ START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
 }
 END_TEST
 
+/* FNV-1a, 64 bits, as its authors publish it. */
+static unsigned long long fnv1a64(const void *bytes, size_t length) {
+    unsigned long long hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* What it hashes is what logits and generate give for the same prompt. */
+START_TEST(verify_hashes_the_answer) {
+    char list[512] = "", expected[128];
+    for (int i = 0; i < 64; i++) {
+        size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, i ? ",%d" : "%d", VOCAB / 4 + 7919 * i % (VOCAB / 2 + 1));
+    }
+    fr_command logits = fr_command_ok("logits " MODEL "--ids %s -o -", list), c = fr_command_ok("verify " MODEL);
+    fr_command greedy = fr_command_ok("generate " MODEL "--ids %s -n 64 --ignore-eos --output ids", list);
+    int32_t ids[64];
+    size_t count = 0;
+    for (char *at = greedy.out; count < 64; at++) ids[count++] = (int32_t)strtol(at, &at, 10);
+    snprintf(expected, sizeof expected, "logits       fnv1a64:%016llx\ngreedy-ids   fnv1a64:%016llx\n",
+             fnv1a64(logits.out, logits.out_length), fnv1a64(ids, sizeof ids));
+    ck_assert_str_eq(c.out, expected);
+    fr_command_free(&logits);
+    fr_command_free(&greedy);
+    fr_command_free(&c);
+}
+END_TEST
+
 START_TEST(verify_is_the_same_everywhere) {
-    fr_command base = fr_command_ok("verify " MODEL DRAFTER), other, alone, demo;
+    fr_command base = fr_command_ok("verify " MODEL DRAFTER), other, alone, demo, drafted;
     ck_assert_int_eq(strncmp(base.out, "logits       fnv1a64:", 21), 0);
     ck_assert_ptr_nonnull(strstr(base.out, "\ndraft-logits fnv1a64:"));
     const char *greedy = strstr(base.out, "\ngreedy-ids   fnv1a64:");
@@ -203,10 +232,13 @@ START_TEST(verify_is_the_same_everywhere) {
     ck_assert_str_eq(strstr(alone.out, "\ngreedy"), greedy);
     demo = fr_command_ok("verify " DEMO);
     ck_assert_str_ne(demo.out, alone.out);
+    drafted = fr_command_ok("verify " DEMO DEMO_DRAFTER);
+    ck_assert_str_eq(strstr(drafted.out, "\ngreedy"), strstr(demo.out, "\ngreedy"));
     fr_command_free(&base);
     fr_command_free(&other);
     fr_command_free(&alone);
     fr_command_free(&demo);
+    fr_command_free(&drafted);
 }
 END_TEST
 
@@ -219,6 +251,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
     tcase_add_test(cases, inspect_describes);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
+    tcase_add_test(cases, verify_hashes_the_answer);
     tcase_add_test(cases, verify_is_the_same_everywhere);
     Suite *suite = suite_create("cli_files");
     suite_add_tcase(suite, cases);

@@ -33,7 +33,7 @@ static void set_control(uint64_t word) {
 }
 #endif
 
-/* ------------------------------------------------------------------------------------------------------------- plans */
+/* ------------------------------------------------------------------------------------------------------------ plans */
 
 static fr_machine here;
 
@@ -77,7 +77,7 @@ static size_t threads_before(void) {
 
 static const size_t team_sizes[] = {1, 2, 3, 4, 5, 8, 17, 64};
 
-/* ----------------------------------------------------------------------------------------------------------- one run */
+/* ---------------------------------------------------------------------------------------------------------- one run */
 
 typedef struct roll {
     int runs[FR_MAX_THREADS];
@@ -127,7 +127,7 @@ START_TEST(one_thread_starts_none) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------------- barriers */
+/* --------------------------------------------------------------------------------------------------------- barriers */
 
 #define BARRIER_TEAM 8
 
@@ -241,7 +241,7 @@ START_TEST(failed_open_leaves_nothing) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- callers */
+/* ---------------------------------------------------------------------------------------------------------- callers */
 
 typedef struct caller {
     fr_pool *pool;
@@ -293,7 +293,7 @@ START_TEST(floating_point_environment) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ places */
+/* ----------------------------------------------------------------------------------------------------------- places */
 
 static void note_cpu(void *context, const fr_team *team) {
     int *cpus = context;
@@ -309,7 +309,8 @@ START_TEST(threads_are_where_the_plan_says) {
     fr_plan_make(&here, threads, true, true, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
 
-    cpu_set_t bound, after;
+    cpu_set_t before[FR_MAX_CPUS / CPU_SETSIZE], bound, after;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof before, before), 0);
     CPU_ZERO(&bound);
     CPU_SET((size_t)last, &bound);
     ck_assert_int_eq(sched_setaffinity(0, sizeof bound, &bound), 0);
@@ -321,6 +322,7 @@ START_TEST(threads_are_where_the_plan_says) {
         ck_assert_int_eq(sched_getcpu(), last);
     }
     fr_pool_close(pool);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof before, before), 0);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* src/topology: the partition, the plan on made-up machines, the CPU quota on made-up cgroup trees, and this machine. */
+/* src/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this machine. */
 #include "src/topology.h"
 
 #include <check.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --------------------------------------------------------------------------------------------------------- partition */
+/* -------------------------------------------------------------------------------------------------------- partition */
 
 /* Every item has one owner, owners come in order, parts start at whole units and differ by at most one. */
 static void check_partition(size_t count, size_t unit, size_t parts) {
@@ -44,7 +44,7 @@ START_TEST(partition) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------------- plan */
+/* ------------------------------------------------------------------------------------------------------------- plan */
 
 /* A machine whose node n has cores[n] cores of `width` units each. CPU numbers as Linux gives them: the first units of
  * all cores, then their siblings. */
@@ -209,9 +209,9 @@ START_TEST(rows_of_a_node_are_one_range) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------- quota */
+/* ------------------------------------------------------------------------------------------------------------ quota */
 
-#define LONG_NAME "/a1234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
+#define LONG_NAME "/a12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
 #define LONGER LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME LONG_NAME
 #define V2 "sys/fs/cgroup/"
 #define V1 "sys/fs/cgroup/cpu/"
@@ -234,8 +234,8 @@ static const struct {
     {3, "0::/a/b", {{V2 "a/b/cpu.max", "max 100000\n"}, {V2 "cpu.max", "300000 100000"}}},
     {5, "0::/gone/from/here\n", {{V2 "cpu.max", "500000 100000\n"}}},
     {0, "0::/a\n", {{V2 "b/cpu.max", "100000 100000\n"}}},
-    {6, "0::/../../x\n", {{V2 "cpu.max", "600000 100000\n"}, {"x/cpu.max", "100000 100000\n"}}},
-    {0, "0::" LONGER LONGER LONGER LONGER "\n", {{V2 "cpu.max", "100000 100000\n"}}},
+    {6, "0::/../../x\n", {{V2 "cpu.max", "600000 100000\n"}, {"sys/x/cpu.max", "100000 100000\n"}}},
+    {0, "0::" LONGER LONGER LONGER LONGER LONGER "\n", {{V2 "cpu.max", "100000 100000\n"}}},
     /* what is no quota */
     {0, "0::/\n", {{V2 "cpu.max", ""}}},
     {0, "0::/\n", {{V2 "cpu.max", "200000"}}},
@@ -245,7 +245,7 @@ static const struct {
     {0, "0::/\n", {{V2 "cpu.max", "-200000 100000\n"}}},
     {0, "0::/\n", {{V2 "cpu.max", "200000 -100000\n"}}},
     {0, "0::/\n", {{V2 "cpu.max", "two 100000\n"}}},
-    {0, "0::/\n", {{V2 "cpu.max", LONG_NAME}}},
+    {0, "0::/\n", {{V2 "cpu.max", "200000 100000 " LONG_NAME}}},
     {INT_MAX, "0::/\n", {{V2 "cpu.max", "99999999999999999999999999 1\n"}}},
     {1, "0::/\n", {{V2 "cpu.max", "1 99999999999999999999999999\n"}}},
     {0, "", {{V2 "cpu.max", "100000 100000\n"}}},
@@ -323,7 +323,7 @@ START_TEST(quota_in_odd_files) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------ this machine */
+/* ----------------------------------------------------------------------------------------------------- this machine */
 
 START_TEST(this_machine) {
     fr_machine machine;
@@ -348,6 +348,8 @@ END_TEST
 /* Each CPU alone in the affinity mask is all that the machine then has. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
+    cpu_set_t before[FR_MAX_CPUS / CPU_SETSIZE];
+    ck_assert_int_eq(sched_getaffinity(0, sizeof before, before), 0);
     ck_assert_uint_eq(fr_machine_read(&all), FR_OK);
     for (size_t i = 0; i < all.count && i < 4; i++) {
         cpu_set_t mask;
@@ -361,6 +363,7 @@ START_TEST(affinity_is_the_machine) {
         ck_assert_int_eq(one.places[0].node, 0);
         ck_assert_int_eq(one.nodes, 1);
     }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof before, before), 0);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* src/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask. Not part
- * of builds without hwloc. */
+/* src/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask. Not
+ * part of builds without hwloc. */
 #include "src/topology_hwloc.h"
 
 #include <check.h>
@@ -24,8 +24,11 @@ static const struct {
     size_t units, cores;
     int nodes;
 } whole[] = {
-    {"core:1 pu:1", 1, 1, 1},          {"core:6 pu:2", 12, 6, 1},       {"numa:2 core:4 pu:2", 16, 8, 2},
-    {"numa:4 core:2 pu:1", 8, 8, 4},   {"pack:2 numa:2 l3:2 core:2 pu:2", 32, 16, 4},
+    {"core:1 pu:1", 1, 1, 1},
+    {"core:6 pu:2", 12, 6, 1},
+    {"numa:2 core:4 pu:2", 16, 8, 2},
+    {"numa:4 core:2 pu:1", 8, 8, 4},
+    {"pack:2 numa:2 l3:2 core:2 pu:2", 32, 16, 4},
     {"numa:4 pu:3", 12, 12, 4}, /* without cores each unit is one */
 };
 

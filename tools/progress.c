@@ -13,7 +13,7 @@ void fr_progress_show(void *context, uint64_t done, uint64_t total) {
     int percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
     if (!progress->on || percent == progress->percent) return;
     progress->percent = percent;
-    fprintf(stderr, "\rloading %3d%% of %.2f GB", percent, (double)total / 1e9);
+    fprintf(stderr, "\rloading %3d%% of %.0f MB", percent, (double)total / 1e6);
     fflush(stderr);
 }
 

@@ -14,7 +14,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, tr
 VOCAB = 4096
 PAD, EOS, BOS = 0, 1, 2
 SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>"]
-LEFT_OUT = {"encodings", "pydoc_data", "test", "libregrtest", "support"}    # tables, and a second copy of the documentation
+LEFT_OUT = {"encodings", "pydoc_data", "test", "libregrtest", "support"}    # tables; a copy of the documentation
 SHORTEST = 500                                                              # characters; below that, stubs
 
 
@@ -46,7 +46,8 @@ def make_tokenizer(texts, folder):
         vocab_size=VOCAB, special_tokens=SPECIAL + bytes_, limit_alphabet=160, show_progress=False))
 
     spec = json.loads(tokenizer.to_str())
-    spec["pre_tokenizer"] = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    spec["pre_tokenizer"] = {
+        "type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
     spec["decoder"] = {"type": "Sequence", "decoders": [
         {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]}
     spec["added_tokens"] = [token for token in spec["added_tokens"] if not token["content"].startswith("<0x")]
@@ -57,9 +58,9 @@ def make_tokenizer(texts, folder):
         "single": [first, {"Sequence": {"id": "A", "type_id": 0}}],
         "pair": [first, {"Sequence": {"id": "A", "type_id": 0}}, second, {"Sequence": {"id": "B", "type_id": 1}}],
         "special_tokens": {"<bos>": {"id": "<bos>", "ids": [BOS], "tokens": ["<bos>"]}}}
-    config = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>", "add_bos_token": True,
-              "add_eos_token": False, "clean_up_tokenization_spaces": False, "model_max_length": 4096,
-              "tokenizer_class": "GemmaTokenizer"}
+    config = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>",
+              "add_bos_token": True, "add_eos_token": False, "clean_up_tokenization_spaces": False,
+              "model_max_length": 4096, "tokenizer_class": "GemmaTokenizer"}
     for name, value in (("tokenizer.json", spec), ("tokenizer_config.json", config)):
         Path(folder, name).write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
 

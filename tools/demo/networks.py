@@ -1,9 +1,9 @@
 """The demo's two networks: configurations, loading and saving, greedy text, and drafting over a whole text at once.
 
-Rows of drafting: row q is the draft that starts when ids[0..q+1] are accepted and the target has run ids[0..q]. Its k-th
-step takes ids[q+1+k] and foretells ids[q+2+k], always at position q+1, over the target's keys and values 0..q. No row
-reads another, so all rows of a text are drafted together, with the text itself as every step's input. On a greedy text
-that is exactly what an engine drafts, up to the first wrong guess, where it stops looking.
+Rows of drafting: row q is the draft that starts when ids[0..q+1] are accepted and the target has run ids[0..q]. Its
+k-th step takes ids[q+1+k] and foretells ids[q+2+k], always at position q+1, over the target's keys and values 0..q. No
+row reads another, so all rows of a text are drafted together, with the text itself as every step's input. On a greedy
+text that is exactly what an engine drafts, up to the first wrong guess, where it stops looking.
 """
 from pathlib import Path
 
@@ -45,7 +45,8 @@ def new_assistant():
 
 
 def load_target(folder):
-    return Gemma4ForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa").eval().requires_grad_(False)
+    model = Gemma4ForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="sdpa")
+    return model.eval().requires_grad_(False)
 
 
 def load_assistant(folder):

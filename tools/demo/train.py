@@ -10,9 +10,10 @@ Stages, in the order in which `all` runs them:
     assistant   the text and the greedy text -> OUT/assistant
     evaluate    tokens a target call with OUT/assistant, on prompts of held-out documents
 
-Each stage reads what the earlier ones wrote. A stage that was cut off goes on where it last saved (OUT/STAGE.state); one
-that is done is not run again, unless its result is removed. The learning rate follows the time used, so a stage takes
-as many minutes as it is given. `assistant --begin-from FOLDER` starts from a trained assistant instead of from noise.
+Each stage reads what the earlier ones wrote. A stage that was cut off goes on where it last saved (OUT/STAGE.state);
+one that is done is not run again, unless its result and its state are removed. The learning rate follows the time used,
+so a stage takes as many minutes as it is given. `assistant --begin-from FOLDER` starts from a trained assistant instead
+of from noise.
 """
 import argparse
 import math
@@ -49,11 +50,11 @@ class Stage:
     """One timed training run: the optimizer, the clock and the state file that a later call goes on from."""
 
     def __init__(self, name, model, out, minutes, peak, decay):
-        self.name, self.model, self.file, self.seconds, self.peak = name, model, Path(out, f"{name}.state"), 60 * minutes, peak
-        matrices = [p for p in model.parameters() if p.dim() > 1]
-        vectors = [p for p in model.parameters() if p.dim() <= 1]
-        self.optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}],
-                                           lr=peak, betas=(0.9, 0.98), fused=True)
+        self.name, self.model, self.peak, self.seconds = name, model, peak, 60 * minutes
+        self.file = Path(out, f"{name}.state")
+        matrices = {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": decay}
+        vectors = {"params": [p for p in model.parameters() if p.dim() <= 1], "weight_decay": 0.0}
+        self.optimizer = torch.optim.AdamW([matrices, vectors], lr=peak, betas=(0.9, 0.98), fused=True)
         self.step, self.before, self.shown = 0, 0.0, None
         if self.file.exists():
             state = torch.load(self.file)
@@ -76,7 +77,8 @@ class Stage:
         now = np.array([loss.item(), *figures])
         self.shown = now if self.shown is None else 0.98 * self.shown + 0.02 * now
         if self.step % 50 == 0:
-            print(f"{self.name}: step {self.step}, {self.spent():.1%} of the time, {np.round(self.shown, 4)}", flush=True)
+            figures = " ".join(f"{x:.3f}" for x in self.shown)
+            print(f"{self.name}: step {self.step}, {self.spent():.1%} of the time, {figures}", flush=True)
         if time.monotonic() - self.saved > SAVE_SECONDS:
             self.save()
 
@@ -112,7 +114,9 @@ def write_greedy(target, tokenizer, texts, folder, batches):
         length = int(rng.integers(*GREEDY_PROMPT))
         prompts = corpus.line_starts(tokenizer, texts, GREEDY_BATCH, length, rng)
         ids = networks.greedy(target, torch.from_numpy(prompts), GREEDY_LENGTH - prompts.shape[1])
-        np.save(folder / f"{number:04d}-{prompts.shape[1]}.npy", ids.numpy().astype(np.uint16))
+        whole = folder / f"{number:04d}-{prompts.shape[1]}.npy"
+        np.save(folder / "unfinished.npy", ids.numpy().astype(np.uint16))
+        Path(folder, "unfinished.npy").replace(whole)
         print(f"greedy: {number + 1} of {batches}", flush=True)
 
 
@@ -120,35 +124,37 @@ class Drafting:
     """Training batches of the assistant: greedy text, where every next id is the target's own choice, and the text."""
 
     def __init__(self, target, data, folder, text_share, batch):
-        self.target, self.embed, self.data, self.text_share, self.batch = target, target.get_input_embeddings(), data, text_share, batch
-        self.files = sorted(folder.glob("*.npy"))
-        self.greedy = [(torch.from_numpy(np.load(f).astype(np.int64)), int(f.stem.split("-")[1])) for f in self.files]
+        self.target, self.embed = target, target.get_input_embeddings()
+        self.data, self.text_share, self.batch = data, text_share, batch
+        self.greedy = [(torch.from_numpy(np.load(file).astype(np.int64)), int(file.stem.split("-")[1]))
+                       for file in sorted(folder.glob("*-*.npy"))]
 
     def draw(self, rng):
-        """-> ids [B, n], the first row to train"""
+        """-> ids [B, n], the first row to train, whether the ids after it are the target's own"""
         if rng.random() < self.text_share or not self.greedy:
-            return torch.from_numpy(corpus.windows(self.data, self.batch, LENGTH, rng)), 8
+            return torch.from_numpy(corpus.windows(self.data, self.batch, LENGTH, rng)), 8, False
         ids, prompt = self.greedy[rng.integers(len(self.greedy))]
-        return ids[torch.from_numpy(rng.choice(len(ids), self.batch, replace=False))], prompt - 1
+        return ids[torch.from_numpy(rng.choice(len(ids), self.batch, replace=False))], prompt - 1, True
 
     def loss(self, assistant, rng, clusters):
-        """Cross entropy of what the target would say, in every draft step; steps that an engine would not reach, because
-        an earlier one was wrong, count less. With clusters, also of the cluster that holds it."""
-        ids, first = self.draw(rng)
+        """Cross entropy of what the target would say, in every draft step; steps that an engine would not reach,
+        because an earlier one was wrong, count less. With clusters, also of the cluster that holds it."""
+        ids, first, own = self.draw(rng)
         rows = torch.from_numpy(np.sort(first + rng.permutation(ids.shape[1] - 1 - DEPTH - first)[:ROWS]))
         total, reached, right = 0.0, torch.ones(ids.shape[0], len(rows)), []
         with torch.autocast("cpu", torch.bfloat16):
             hidden, kv, logits = networks.read(self.target, ids)
             best = logits.argmax(-1)
-            for k, (out, _) in enumerate(networks.drafts(assistant, self.embed, ids, rows, hidden, kv, DEPTH)):
-                want, weight = best[:, rows + 1 + k].flatten(), (0.2 + 0.8 * reached).flatten()
+            steps = networks.drafts(assistant, self.embed, ids, rows, hidden, kv, DEPTH)
+            for k, (out, following) in enumerate(steps):
+                want = (following if own else best[:, rows + 1 + k]).flatten()
+                weight = (0.2 + 0.8 * reached).flatten()
                 scores = assistant.lm_head(out).float().flatten(0, 1)
                 losses = F.cross_entropy(scores, want, reduction="none")
                 if clusters is not None:
                     of_cluster = assistant.masked_embedding.centroids(out).float().flatten(0, 1)
                     losses = losses + CENTROID_SHARE * F.cross_entropy(of_cluster, clusters[want], reduction="none")
                 total = total + (losses * weight).mean()
-                # What is drafted next is the text's id, which in text (not greedy) may differ from the target's choice.
                 reached = reached * (scores.argmax(-1) == want).view_as(reached)
                 right.append(float(reached.mean()))
         return total, right
@@ -174,17 +180,17 @@ def make_clusters(assistant, rounds=15):
 
 
 def train_assistant(target, data, out, minutes, batch, text_share, begin_from):
-    """A new assistant learns the whole head first; at half its time the ids are clustered, and from then on it learns to
-    choose clusters too."""
+    """A new assistant learns the whole head first; at half its time the ids are clustered, and from then on it learns
+    to choose clusters too."""
     torch.manual_seed(2)
     assistant = networks.load_assistant(begin_from) if begin_from else networks.new_assistant()
     stage = Stage("assistant", assistant.train(), out, minutes, peak=1e-3 if begin_from else 2e-3, decay=0.02)
-    drafting, rng = Drafting(target, data, Path(out, "greedy"), text_share, batch), np.random.default_rng(3 + stage.step)
-    clusters = None
+    drafting = Drafting(target, data, Path(out, "greedy"), text_share, batch)
+    rng, ordering, clusters = np.random.default_rng(3 + stage.step), assistant.masked_embedding.token_ordering, None
     while stage.spent() < 1:
-        if clusters is None and stage.spent() > 0.5 and not assistant.masked_embedding.token_ordering.any():
+        if not ordering.any() and stage.spent() > 0.5:
             make_clusters(assistant)
-        if clusters is None and assistant.masked_embedding.token_ordering.any():
+        if clusters is None and ordering.any():
             clusters = evaluate.clusters(assistant)
         loss, right = drafting.loss(assistant, rng, clusters)
         stage.update(loss, *right)
@@ -213,7 +219,7 @@ def arguments():
     parser.add_argument("--target-minutes", type=float, default=120)
     parser.add_argument("--greedy-batches", type=int, default=150)
     parser.add_argument("--assistant-minutes", type=float, default=90)
-    parser.add_argument("--text-share", type=float, default=0.15, help="of the assistant's batches; the others are greedy text")
+    parser.add_argument("--text-share", type=float, default=0.15, help="of the assistant's batches; the rest is greedy")
     parser.add_argument("--begin-from", help="folder of a trained assistant")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
@@ -231,7 +237,8 @@ def main():
         corpus.make_tokenizer(training, folder)
     tokenizer = corpus.load_tokenizer(folder / "tokenizer.json")
     data = corpus.encode(tokenizer, training)
-    print(f"{len(training)} documents, {sum(map(len, training)) / 1e6:.1f} MB, {len(data) / 1e6:.2f} million tokens", flush=True)
+    size = sum(map(len, training)) / 1e6
+    print(f"{len(training)} documents, {size:.1f} MB, {len(data) / 1e6:.2f} million tokens", flush=True)
 
     if wanted("target") and not (folder / "model.safetensors").exists():
         train_target(data, out, options.target_minutes, options.batch)
@@ -241,7 +248,8 @@ def main():
     if wanted("greedy"):
         write_greedy(target, tokenizer, training, out / "greedy", options.greedy_batches)
     if wanted("assistant") and not (out / "assistant" / "model.safetensors").exists():
-        train_assistant(target, data, out, options.assistant_minutes, options.batch, options.text_share, options.begin_from)
+        train_assistant(target, data, out, options.assistant_minutes, options.batch, options.text_share,
+                        options.begin_from)
     if wanted("evaluate"):
         report(target, tokenizer, held_out, out)
 

@@ -11,29 +11,29 @@ FAMILIES = {
     "gemma4-e-odd": dict(
         seed=931, vocab=405, nested=False, spelling="global", stored="bfloat16", shards=3,
         eos={"config": 1, "generation": [1, 6, 5]},
-        target=dict(hidden=96, ffn=72, layers="ssfssf", heads=6, kv=2, head_dim=12, global_head_dim=20, window=5, ple=10,
-                    shared=3, double=True, softcap=30.0),
+        target=dict(hidden=96, ffn=72, layers="ssfssf", heads=6, kv=2, head_dim=12, global_head_dim=20, window=5,
+                    ple=10, shared=3, double=True, softcap=30.0),
         assistant=dict(hidden=40, ffn=56, layers="sfsf", heads=4, centroids=(27, 4), stored="bfloat16")),
     # Per-layer embeddings without shared KV of two kinds of width: per_layer_config also sets KV heads.
     "gemma4-e-layers": dict(
         seed=1132, vocab=397, nested=False, spelling="per_layer", stored="float16", shards=1,
         eos={"config": [6, 1], "generation": None},
-        target=dict(hidden=72, ffn=100, layers="fssfsf", heads=6, kv=3, global_kv=2, head_dim=10, global_head_dim=22, window=3,
-                    ple=6, shared=2, double=False, softcap=12.0),
+        target=dict(hidden=72, ffn=100, layers="fssfsf", heads=6, kv=3, global_kv=2, head_dim=10, global_head_dim=22,
+                    window=3, ple=6, shared=2, double=False, softcap=12.0),
         assistant=dict(hidden=36, ffn=44, layers="fsf", heads=6, centroids=None, stored="float32")),
     # Plain layers in float32, values with a projection of their own in every layer, no soft cap, other rotary numbers.
     "gemma4-dense-odd": dict(
         seed=933, vocab=401, nested=True, spelling="per_layer", stored="float32", shards=1,
         eos={"config": [1], "text": 6, "generation": [7]},
         rope={"sliding": 500.0, "full": 30000.0, "partial": 0.5},
-        target=dict(hidden=56, ffn=92, layers="sfsf", heads=6, kv=3, head_dim=14, global_head_dim=26, window=7, softcap=None,
-                    eps=1e-5),
+        target=dict(hidden=56, ffn=92, layers="sfsf", heads=6, kv=3, head_dim=14, global_head_dim=26, window=7,
+                    softcap=None, eps=1e-5),
         assistant=dict(hidden=28, ffn=60, layers="sf", heads=3, centroids=None, stored="float16")),
     # Five experts of which three work, keys that are values, fewer KV heads in full-attention layers; two shards.
     "gemma4-moe-odd": dict(
         seed=334, vocab=403, nested=True, spelling="global", stored="bfloat16", shards=2,
         eos={"config": 1, "text": 1, "generation": 6},
-        target=dict(hidden=80, ffn=52, layers="ssfsf", heads=6, kv=3, global_kv=2, k_eq_v=True, head_dim=16, global_head_dim=18,
-                    window=6, softcap=30.0, experts=(5, 3, 24)),
+        target=dict(hidden=80, ffn=52, layers="ssfsf", heads=6, kv=3, global_kv=2, k_eq_v=True, head_dim=16,
+                    global_head_dim=18, window=6, softcap=30.0, experts=(5, 3, 24)),
         assistant=dict(hidden=48, ffn=40, layers="ssf", heads=6, centroids=(31, 3), stored="bfloat16")),
 }

@@ -29,17 +29,19 @@ def text_config(family, part, eos):
         "model_type": "gemma4_text", "vocab_size": family["vocab"], "hidden_size": part["hidden"],
         "intermediate_size": part["ffn"], "num_hidden_layers": len(layers), "num_attention_heads": part["heads"],
         "num_key_value_heads": target["kv"], "head_dim": target["head_dim"], "hidden_activation": "gelu_pytorch_tanh",
-        "max_position_embeddings": 4096, "rms_norm_eps": target.get("eps", 1e-6), "pad_token_id": PAD, "bos_token_id": BOS,
-        "tie_word_embeddings": True, "attention_bias": False, "attention_dropout": 0.0, "sliding_window": target["window"],
-        "layer_types": layers, "final_logit_softcapping": part.get("softcap"), "use_bidirectional_attention": None,
-        "vocab_size_per_layer_input": family["vocab"] if is_target else 0, "hidden_size_per_layer_input": part.get("ple", 0),
+        "max_position_embeddings": 4096, "rms_norm_eps": target.get("eps", 1e-6), "pad_token_id": PAD,
+        "bos_token_id": BOS, "tie_word_embeddings": True, "attention_bias": False, "attention_dropout": 0.0,
+        "sliding_window": target["window"], "layer_types": layers, "final_logit_softcapping": part.get("softcap"),
+        "use_bidirectional_attention": None, "vocab_size_per_layer_input": family["vocab"] if is_target else 0,
+        "hidden_size_per_layer_input": part.get("ple", 0),
         "attention_k_eq_v": target.get("k_eq_v", False), "use_double_wide_mlp": part.get("double", False),
         "num_kv_shared_layers": part.get("shared", 0) if is_target else len(layers),
         "enable_moe_block": "experts" in part, "num_experts": experts[0], "top_k_experts": experts[1],
         "moe_intermediate_size": experts[2],
         "rope_parameters": {
             "sliding_attention": {"rope_type": "default", "rope_theta": rope["sliding"]},
-            "full_attention": {"rope_type": "proportional", "partial_rotary_factor": rope["partial"], "rope_theta": rope["full"]}}}
+            "full_attention": {"rope_type": "proportional", "partial_rotary_factor": rope["partial"],
+                               "rope_theta": rope["full"]}}}
     if eos is not None:
         config["eos_token_id"] = eos
     global_kv = target.get("global_kv")
@@ -91,7 +93,8 @@ def build_target(config):
 
 
 def build_assistant(config):
-    rest = {k: v for k, v in config.items() if k not in ("architectures", "transformers_version", "dtype", "model_type")}
+    rest = {k: v for k, v in config.items()
+            if k not in ("architectures", "transformers_version", "dtype", "model_type")}
     model = Gemma4AssistantForCausalLM(Gemma4AssistantConfig(**rest))
     model.set_attn_implementation("eager")
     return model.float().eval().requires_grad_(False)
@@ -100,8 +103,8 @@ def build_assistant(config):
 # ---------------------------------------------------------------- random weights that all matter
 
 def fill(model, seed, stored, special):
-    """Every parameter and buffer, in name order: special(name, tensor, g), else norms about 1 and matrices N(0, 1/fan-in);
-    rounded to the type that the folder stores."""
+    """Every parameter and buffer, in name order: special(name, tensor, g), else norms about 1 and matrices
+    N(0, 1/fan-in); rounded to the type that the folder stores."""
     g = torch.Generator().manual_seed(seed)
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
         if name == "lm_head.weight":
@@ -185,11 +188,12 @@ def save_tensors(folder, state, stored, shards):
 def unused_kv(model, seed):
     """Published checkpoints keep k_proj, v_proj and k_norm of the layers that share KV; nothing may read them."""
     g, state = torch.Generator().manual_seed(seed), {}
-    own = {layer.self_attn.layer_type: layer.self_attn for layer in model.model.layers if not layer.self_attn.is_kv_shared_layer}
-    for i, layer in enumerate(model.model.layers):
-        if layer.self_attn.is_kv_shared_layer:
+    attentions = [layer.self_attn for layer in model.model.layers]
+    own = {attention.layer_type: attention for attention in attentions if not attention.is_kv_shared_layer}
+    for i, attention in enumerate(attentions):
+        if attention.is_kv_shared_layer:
             for name in ("k_proj.weight", "v_proj.weight", "k_norm.weight"):
-                like = own[layer.self_attn.layer_type].get_parameter(name)
+                like = own[attention.layer_type].get_parameter(name)
                 state[f"model.layers.{i}.self_attn.{name}"] = torch.randn(like.shape, generator=g)
     return state
 
@@ -212,7 +216,8 @@ def read_state(folder):
     state = {}
     for file in sorted(Path(folder).glob("model*.safetensors")):
         state |= load_file(file)
-    return {name.replace("model.language_model.", "model."): (v.float() if v.is_floating_point() else v) for name, v in state.items()}
+    return {name.replace("model.language_model.", "model."): v.float() if v.is_floating_point() else v
+            for name, v in state.items()}
 
 
 def load(folder, build):
@@ -228,8 +233,8 @@ def load(folder, build):
 # ---------------------------------------------------------------- running
 
 class Target:
-    """Logits [T, vocab], hidden rows [T, hidden] after the final norm, and the KV that an assistant reads: the last layer of
-    each type that has its own. No cache: everything is computed again for every call."""
+    """Logits [T, vocab], hidden rows [T, hidden] after the final norm, and the KV that an assistant reads: the last
+    layer of each type that has its own. No cache: everything is computed again for every call."""
 
     def __init__(self, model):
         self.model, self.embed = model, model.get_input_embeddings()
@@ -261,7 +266,8 @@ def draft(target, assistant, ids, depth):
     state, last, position = hidden[:, -1:], torch.tensor([ids[-1:]]), torch.tensor([[len(ids) - 1]])
     logits, drafted = [], []
     for _ in range(depth):
-        out = assistant(inputs_embeds=torch.cat([target.embed(last), state], -1), position_ids=position, shared_kv_states=kv)
+        out = assistant(inputs_embeds=torch.cat([target.embed(last), state], -1), position_ids=position,
+                        shared_kv_states=kv)
         state, last = out.last_hidden_state, out.logits.argmax(-1)
         logits.append(out.logits[0, 0].float())
         drafted.append(int(last))

@@ -2,8 +2,8 @@
 """make_reference.py make|verify FOLDER [FAMILY...]: tiny random models and what transformers computes on them.
 
 make    writes FOLDER/FAMILY: the model as published folders are, assistant/, reference.json, reference.safetensors
-verify  reads them back, from the files alone, and computes everything again: with the same definitions, with from_pretrained,
-        with transformers' cached generation and with its assisted generation
+verify  reads them back, from the files alone, and computes everything again: with the same definitions, with
+        from_pretrained, with transformers' cached generation and with its assisted generation
 
 The numbers are float32 throughout (weights upcast), eager attention, no cache, one thread, on a CPU.
 reference.json      prompts, greedy ids with margins (best minus second logit), draft cases, rounds of verification
@@ -28,8 +28,8 @@ from families import FAMILIES
 
 GREEDY, DEPTH, ROUND_DRAFT = 48, 4, 3
 CASES = (1, 2, 7, 41)               # drafts are stored after so many generated ids
-LENGTHS = (6, 13, 40)               # of random prompts; LONG goes past an attention block of 64, and its text past another
-LONG = 101
+LENGTHS = (6, 13, 40)               # of random prompts
+LONG = 101                          # past an attention block of 64; its greedy text goes past another
 TEXT = "The quick brown fox jumps over the lazy dog"
 FIRST_PLAIN = 275                   # ids below are special tokens and bytes
 
@@ -72,9 +72,11 @@ def reference(target, assistant, prompts, tensors, info):
             logits, drafted = gemma4.draft(target, assistant, prompts[i] + ids[:done], DEPTH)
             case = f"draft.{i}.{done}"
             tensors[case + ".logits"] = logits
-            info["draft"]["cases"].append({"case": case, "prompt": i, "n_generated": done, "L": len(prompts[i]) + done,
-                                           "tokens": drafted, "margins": margins(logits), "target_next": ids[done:done + DEPTH]})
-        info["draft"]["loop"].append({"prompt": i, "draft_length": ROUND_DRAFT} | rounds(target, assistant, prompts[i], ids))
+            info["draft"]["cases"].append(
+                {"case": case, "prompt": i, "n_generated": done, "L": len(prompts[i]) + done, "tokens": drafted,
+                 "margins": margins(logits), "target_next": ids[done:done + DEPTH]})
+        loop = rounds(target, assistant, prompts[i], ids)
+        info["draft"]["loop"].append({"prompt": i, "draft_length": ROUND_DRAFT} | loop)
 
 
 def rounds(target, assistant, prompt, ids):
@@ -121,12 +123,13 @@ def make(root, name):
     gemma4.write_json(folder / "reference.json", info)
     for file in folder.rglob("*.*"):
         file.chmod(0o644)
-    print(f"{name}: smallest margin {min(g['min_margin'] for g in info['greedy'])}, assistant {training}, tokens a round "
-          f"{[r['tokens_per_round'] for r in info['draft']['loop']]}", flush=True)
+    print(f"{name}: smallest margin {min(g['min_margin'] for g in info['greedy'])}, assistant {training}, "
+          f"tokens a round {[loop['tokens_per_round'] for loop in info['draft']['loop']]}", flush=True)
 
 
 def reload(folder):
-    return (gemma4.Target(gemma4.load(folder, gemma4.build_target)), gemma4.load(folder / "assistant", gemma4.build_assistant))
+    target = gemma4.Target(gemma4.load(folder, gemma4.build_target))
+    return target, gemma4.load(folder / "assistant", gemma4.build_assistant)
 
 
 def verify(root, name):

@@ -1,9 +1,10 @@
-"""make_cases.py [COUNT]: gemma/random_cases.json and variants.json, beside this file.
+"""make_cases.py [COUNT]: gemma/random_cases.json, variants.json and large_cases.json, beside this file.
 
 Expected ids and texts are those of Hugging Face's tokenizers (0.23.3), none of them ours. random_cases.json: random strings over
 gemma/tokenizer.json. variants.json: small tokenizers, each with one setting changed, and random strings over each. COUNT: cases a
-variant (default 12); more for a longer comparison by hand. gemma/tokenizer_cases.json came with the reference fixtures."""
-import copy, json, os, random, sys
+variant (default 12); more for a longer comparison by hand. large_cases.json: texts over the tokenizer of real size that
+tests/test_tokenizer_speed.c generates too, by the same rules. gemma/tokenizer_cases.json came with the reference fixtures."""
+import copy, itertools, json, os, random, sys
 from tokenizers import Tokenizer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -148,6 +149,36 @@ def cases(tok, rnd, words, count):
     return out
 
 
+def large():
+    """262,144 tokens, 514,000 merges: special tokens, bytes, letters, all words of one to three syllables of two letters, the last
+    kind cut short; a word of three is merged from both sides."""
+    consonants, vowels = "bdfghjklmnprstvz", "aeio"
+    syllables = [c + v for c in consonants for v in vowels]
+    vocab, merges = {}, []
+    for token in ["<pad>", "<eos>", "<bos>", "<unk>", *(f"<0x{b:02X}>" for b in range(256)), "▁", *consonants, *vowels, *syllables]:
+        vocab[token] = len(vocab)
+    merges += [list(s) for s in syllables]
+    for one, two in itertools.product(syllables, repeat=2):
+        vocab[one + two] = len(vocab)
+        merges.append([one, two])
+    for one, two, three in itertools.product(syllables, repeat=3):
+        if len(vocab) == 262144:
+            break
+        vocab[one + two + three] = len(vocab)
+        merges += [[one + two, three], [one, two + three]]
+    spec = base()
+    spec["model"].update(vocab=vocab, merges=merges[:514000])
+    return spec
+
+
+def large_cases(count):
+    tok = Tokenizer.from_str(json.dumps(large()))
+    rnd = random.Random(9)
+    parts = ["ba", "be", "do", "ki", "zo", "ra", "me", "na", "to", "ti", "li", "b", "a", "k", " ", "é", "<eos>"]
+    texts = ["".join(rnd.choice(parts) for _ in range(rnd.randrange(1, 60))) for _ in range(count)]
+    return [{"text": text, "ids": tok.encode(text, add_special_tokens=False).ids} for text in texts]
+
+
 def main(count):
     rnd = random.Random(7)
     out = []
@@ -157,6 +188,8 @@ def main(count):
         out.append({"name": name, "tokenizer": spec, "cases": cases(tok, rnd, words, count)})
     with open(f"{HERE}/variants.json", "w") as f:
         json.dump(out, f, separators=(",", ":"))
+    with open(f"{HERE}/large_cases.json", "w") as f:
+        json.dump({"encode": large_cases(5 * count)}, f, separators=(",", ":"))
     tok = Tokenizer.from_file(f"{HERE}/gemma/tokenizer.json")
     spec = json.load(open(f"{HERE}/gemma/tokenizer.json"))
     words = [a["content"] for a in spec["added_tokens"]] + ["Hello world", " the answer", "int main(void) {\n", "2026-01-02", "naïve café", "Straße"]

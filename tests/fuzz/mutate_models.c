@@ -1,0 +1,201 @@
+/* Damaged model folders: every file of a small target and its drafter, mutated again and again, in one process.
+ *
+ * In: how many mutations a file (default 100) and a seed (default 1). Out: exit 0 if every damaged folder was either
+ * opened and run, or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the
+ * failure. Meant to be built with -fsanitize=address,undefined. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "forerun.h"
+
+#define MODELS "tests/data/models/"
+#define MAX_FILES 16
+
+/* A target folder and its drafter, copied to where they may be damaged. */
+typedef struct subject {
+    const char *target;
+    const char *files[MAX_FILES]; /* below the target's folder */
+} subject;
+
+static const subject subjects[] = {
+    {"gemma4-e", {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
+                  "assistant/config.json", "assistant/model.safetensors"}},
+    {"gemma4-dense", {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors",
+                      "assistant/config.json", "assistant/model.safetensors"}},
+    {"gemma4-moe", {"config.json", "model.safetensors"}},
+};
+
+typedef struct blob {
+    uint8_t *bytes;
+    size_t size;
+} blob;
+
+static uint64_t state;
+
+/* xorshift64*: below `limit`. */
+static size_t draw(size_t limit) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return limit ? (size_t)((state * 0x2545f4914f6cdd1du) >> 33) % limit : 0;
+}
+
+static void die(const char *what, const char *name) {
+    fprintf(stderr, "mutate_models: %s %s\n", what, name);
+    exit(1);
+}
+
+static blob read_blob(const char *path) {
+    FILE *file = fopen(path, "rb");
+    struct stat info;
+    if (!file || fstat(fileno(file), &info) != 0) die("can't read", path);
+    blob b = {malloc((size_t)info.st_size + 1), (size_t)info.st_size};
+    if (!b.bytes || fread(b.bytes, 1, b.size, file) != b.size) die("can't read", path);
+    fclose(file);
+    return b;
+}
+
+static void write_blob(const char *path, const blob *b) {
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(b->bytes, 1, b->size, file) != b->size || fclose(file) != 0) die("can't write", path);
+}
+
+/* Where text and lengths are: a weight file's damage would mostly hit numbers otherwise. */
+static size_t place(const blob *b) {
+    size_t head = b->size < 16384 ? b->size : 16384;
+    return draw(draw(4) ? head : b->size);
+}
+
+static void overwrite_number(blob *b) {
+    static const char *const numbers[] = {"0", "-1", "1e9", "4294967296", "9223372036854775807", "0.5", "null", "\"x\"", "[]"};
+    size_t at = place(b);
+    while (at < b->size && (b->bytes[at] < '0' || b->bytes[at] > '9')) at++;
+    const char *number = numbers[draw(sizeof numbers / sizeof *numbers)];
+    size_t length = strlen(number);
+    if (at + length < b->size) memcpy(b->bytes + at, number, length);
+}
+
+static void move_chunk(blob *b) {
+    size_t length = draw(64), from = place(b), to = place(b);
+    if (from + length < b->size && to + length < b->size) memmove(b->bytes + to, b->bytes + from, length);
+}
+
+static void cut_chunk(blob *b) {
+    size_t length = draw(64), at = place(b);
+    if (at + length >= b->size) return;
+    memmove(b->bytes + at, b->bytes + at + length, b->size - at - length);
+    b->size -= length;
+}
+
+static void spoil_weights(blob *b) {
+    static const uint8_t not_a_number[] = {0xc0, 0x7f, 0xc0, 0x7f, 0x80, 0xff};
+    size_t at = draw(b->size);
+    if (at + sizeof not_a_number < b->size) memcpy(b->bytes + at, not_a_number, sizeof not_a_number);
+}
+
+/* One to four damages of random kinds. */
+static void mutate(blob *b) {
+    for (size_t times = 1 + draw(4); times; times--) {
+        size_t at = place(b);
+        switch (draw(8)) {
+        case 0: b->size = draw(b->size + 1); break;
+        case 1: if (b->size) b->bytes[at] ^= (uint8_t)(1u << draw(8)); break;
+        case 2: if (b->size) b->bytes[at] = (uint8_t)draw(256); break;
+        case 3: overwrite_number(b); break;
+        case 4: move_chunk(b); break;
+        case 5: cut_chunk(b); break;
+        case 6: spoil_weights(b); break;
+        default: if (b->size) b->bytes[at] = (uint8_t)"\"{}[],:\\0"[draw(9)]; break;
+        }
+    }
+}
+
+/* A refusal must be one line that says something. */
+static bool refused(fr_status status) {
+    const char *line = fr_last_error();
+    if (status == FR_OK) return false;
+    if (!*line || strchr(line, '\n')) die("a bad error line:", line);
+    return true;
+}
+
+static void run_session(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
+    static const int32_t prompt[] = {2, 9, 40, 7, 100, 61, 5, 8, 77, 30, 31};
+    int32_t ids[FR_STEP_MAX], *encoded;
+    size_t count = 1, accepted;
+    fr_session *session;
+    if (refused(fr_session_open(model, drafter, options, &session))) return;
+    if (!refused(fr_session_prompt(session, prompt, sizeof prompt / sizeof *prompt)))
+        for (int step = 0; step < 4 && count; step++)
+            if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
+    fr_session_close(session);
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
+    if (tokenizer && !refused(fr_tokenize(tokenizer, "Text, <bos> 12\xff", 16, true, &encoded, &count))) fr_free(encoded);
+}
+
+/* Opens the folder as a user would, and runs it if it opens. */
+static void use(const char *folder, const fr_options *options) {
+    char assistant[512];
+    fr_model *model;
+    fr_drafter *drafter;
+    snprintf(assistant, sizeof assistant, "%s/assistant", folder);
+    if (refused(fr_model_open(folder, options, &model))) return;
+    if (!refused(fr_drafter_open(assistant, model, options, &drafter))) {
+        run_session(model, drafter, options);
+        fr_drafter_close(drafter);
+    }
+    fr_model_close(model);
+}
+
+/* A copy of the fixture, made of links so that only damaged files are written. */
+static void copy_folder(const char *target, const char *folder) {
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$PWD/" MODELS "%s\" '%s'", folder, target, folder);
+    if (system(command) != 0) die("can't copy", target);
+}
+
+static void run_file(const char *target, const char *folder, const char *name, size_t count, const fr_options *options) {
+    char source[512], path[512];
+    snprintf(source, sizeof source, MODELS "%s/%s", target, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    blob original = read_blob(source), damaged = {malloc(original.size + 1), 0};
+    if (!damaged.bytes) die("no memory for", name);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(damaged.bytes, original.bytes, original.size);
+        damaged.size = original.size;
+        if (i == 0) damaged.size = 0;
+        else mutate(&damaged);
+        unlink(path);
+        write_blob(path, &damaged);
+        use(folder, options);
+    }
+    unlink(path);
+    char *absolute = realpath(source, NULL);
+    if (!absolute || symlink(absolute, path) != 0) die("can't restore", path);
+    free(absolute);
+    free(original.bytes);
+    free(damaged.bytes);
+    printf("%s/%s: %zu mutations\n", target, name, count);
+}
+
+int main(int argc, char **argv) {
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
+    uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    char root[] = "/tmp/forerun-mutate-XXXXXX", folder[64], command[128];
+    fr_options *options = fr_options_new();
+    fr_options_set(options, FR_OPT_CONTEXT, 64);
+    fr_options_set(options, FR_OPT_THREADS, 1);
+    if (!mkdtemp(root)) die("can't make", root);
+    snprintf(folder, sizeof folder, "%s/model", root);
+    state = seed * 0x9e3779b97f4a7c15u + 1;
+    for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++) {
+        copy_folder(subjects[s].target, folder);
+        for (size_t f = 0; f < MAX_FILES && subjects[s].files[f]; f++)
+            run_file(subjects[s].target, folder, subjects[s].files[f], count, options);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    fr_options_free(options);
+    return system(command) == 0 ? 0 : 1;
+}

@@ -1,0 +1,124 @@
+/* Instruction-set words, the kernel table of each, and the floating-point environment. */
+#include <check.h>
+#include <fenv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu.h"
+#include "kernels/fpenv.h"
+#include "kernels/kernels.h"
+
+START_TEST(words) {
+    static const char *const known[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni",
+                                        "amx",    "neon", "dotprod", "i8mm"};
+    for (size_t i = 0; i < 9; i++) ck_assert_str_eq(fr_isa_word(i), known[i]);
+    ck_assert_ptr_null(fr_isa_word(9));
+}
+END_TEST
+
+/* Each word's table is full where the machine has the level, and the refusal is the right one where not. */
+START_TEST(tables) {
+    unsigned here = fr_cpu_levels();
+    ck_assert(here & 1u << FR_ISA_SCALAR);
+    for (size_t level = 0; fr_isa_word(level); level++) {
+        const fr_kernels *kernels;
+        fr_status status = fr_kernels_select(fr_isa_word(level), &kernels);
+        if (!(here >> level & 1)) {
+            ck_assert_int_eq(status, FR_MACHINE);
+            ck_assert_ptr_null(kernels);
+            continue;
+        }
+        ck_assert_int_eq(status, FR_OK);
+        ck_assert_str_eq(kernels->isa, fr_isa_word(level));
+        void *slots[sizeof *kernels / sizeof(void *)];
+        memcpy(slots, kernels, sizeof slots);
+        for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) ck_assert_ptr_nonnull(slots[i]);
+    }
+}
+END_TEST
+
+START_TEST(unknown_word) {
+    const fr_kernels *kernels;
+    ck_assert_int_eq(fr_kernels_select("avx1024", &kernels), FR_USAGE);
+    ck_assert_int_eq(fr_kernels_select("", &kernels), FR_USAGE);
+    ck_assert_ptr_null(kernels);
+}
+END_TEST
+
+/* No word asks for the strongest level; a word never takes a kernel from above it. */
+START_TEST(order) {
+    const fr_kernels *best, *scalar, *word;
+    unsigned here = fr_cpu_levels();
+    ck_assert_int_eq(fr_kernels_select(NULL, &best), FR_OK);
+    ck_assert_int_eq(fr_kernels_select("scalar", &scalar), FR_OK);
+    size_t strongest = 0;
+    for (size_t level = 0; fr_isa_word(level); level++)
+        if (here >> level & 1) strongest = level;
+    ck_assert_str_eq(best->isa, fr_isa_word(strongest));
+    ck_assert_uint_eq(fr_isa_allows(FR_ISA_SCALAR), 1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA);
+    ck_assert(!(fr_isa_allows(FR_ISA_AVX2) & 1u << FR_ISA_AVX512) && fr_isa_allows(FR_ISA_AMX) & 1u << FR_ISA_AVX2);
+    ck_assert(!(fr_isa_allows(FR_ISA_I8MM) & 1u << FR_ISA_AVX2) && fr_isa_allows(FR_ISA_I8MM) & 1u << FR_ISA_NEON);
+    if (here >> FR_ISA_AVX2 & 1) {
+        ck_assert_int_eq(fr_kernels_select("avx2", &word), FR_OK);
+        ck_assert(word->attn != scalar->attn && (word->attn != best->attn || !(here >> FR_ISA_AVX512 & 1)));
+        ck_assert(word->topk == scalar->topk); /* has no avx2 file */
+    }
+}
+END_TEST
+
+static float product(float a, float b) {
+    volatile float x = a, y = b;
+    return x * y;
+}
+
+/* Flush-to-zero in this architecture's control word. */
+#ifdef __x86_64__
+static const uint64_t flush = 0x8040; /* FTZ and DAZ */
+#else
+static const uint64_t flush = 1 << 24; /* FZ */
+#endif
+
+START_TEST(environment) {
+    uint64_t fresh = fr_fpenv_enter();
+    fr_fpenv_leave(fresh | flush);
+    ck_assert(product(0x1p-100f, 0x1p-40f) == 0);
+    uint64_t callers = fr_fpenv_enter();
+    ck_assert(product(0x1p-100f, 0x1p-40f) == 0x1p-140f);
+    fr_fpenv_leave(callers);
+    ck_assert(product(0x1p-100f, 0x1p-40f) == 0);
+    fr_fpenv_leave(fresh);
+    ck_assert(product(0x1p-100f, 0x1p-40f) == 0x1p-140f);
+}
+END_TEST
+
+START_TEST(rounding_and_flags) {
+    fesetround(FE_UPWARD);
+    feclearexcept(FE_ALL_EXCEPT);
+    uint64_t callers = fr_fpenv_enter();
+    ck_assert(product(0x1.000002p0f, 0x1.000002p0f) == 0x1.000004p0f);
+    product(0x1p100f, 0x1p100f);
+    fr_fpenv_leave(callers);
+    ck_assert_int_eq(fegetround(), FE_UPWARD);
+    ck_assert_int_eq(fetestexcept(FE_OVERFLOW), 0);
+    ck_assert(product(0x1.000002p0f, 0x1.000002p0f) == 0x1.000006p0f);
+    fesetround(FE_TONEAREST);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("isa");
+    TCase *selection = tcase_create("selection"), *state = tcase_create("environment");
+    tcase_add_test(selection, words);
+    tcase_add_test(selection, tables);
+    tcase_add_test(selection, unknown_word);
+    tcase_add_test(selection, order);
+    tcase_add_test(state, environment);
+    tcase_add_test(state, rounding_and_flags);
+    suite_add_tcase(suite, selection);
+    suite_add_tcase(suite, state);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,197 @@
+/* exp, tanh, gelu and the rotary tables against references that are not ours: libm in double, and values that
+ * transformers 5.17 computed with torch.
+ *
+ * The kernels are those of this machine's best instruction set; check_kernels shows that the others give the same bits. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/rope_table.h"
+
+enum { BATCH = 4096 };
+
+static const fr_kernels *kernels;
+
+static void select_kernels(void) {
+    ck_assert_int_eq(fr_kernels_select(NULL, &kernels), FR_OK);
+}
+
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* How far a value is from the exact one, in units of the last place that the exact one would have as a float32. */
+static double error_in_ulps(float got, double exact) {
+    if ((double)got == exact || (float)exact == got) return fabs((double)got - exact) > 0 ? 0.5 : 0;
+    int exponent = ilogb(exact) < -126 ? -126 : ilogb(exact);
+    return fabs((double)got - exact) / ldexp(1, exponent - 23);
+}
+
+/* The worst error of a function over every 97th bit pattern of both signs that is a number. */
+static double worst_error(fr_exp_fn *function, double (*exact)(double)) {
+    float x[BATCH], y[BATCH];
+    double worst = 0;
+    for (uint64_t next = 0; next <= UINT32_MAX;) {
+        size_t n = 0;
+        for (; n < BATCH && next <= UINT32_MAX; next += 97)
+            if (!isnan(float_of((uint32_t)next))) x[n++] = float_of((uint32_t)next);
+        function(y, x, n);
+        for (size_t i = 0; i < n; i++) {
+            double error = error_in_ulps(y[i], exact(x[i]));
+            if (!(error <= worst)) worst = error;
+        }
+    }
+    return worst;
+}
+
+START_TEST(exp_everywhere) {
+    ck_assert_double_le(worst_error(kernels->exp, exp), 1.1);
+}
+END_TEST
+
+START_TEST(tanh_everywhere) {
+    ck_assert_double_le(worst_error(kernels->tanh, tanh), 2.6);
+}
+END_TEST
+
+START_TEST(exact_values) {
+    float x[] = {0.0f, -0.0f, -INFINITY, INFINITY, 88.7228317f, 88.72284f, -103.97207f, -103.972084f, 0x1p-149f, NAN};
+    float y[10];
+    kernels->exp(y, x, 10);
+    ck_assert(y[0] == 1 && y[1] == 1 && y[2] == 0 && isinf(y[3]) && y[3] > 0);
+    ck_assert(isfinite(y[4]) && isinf(y[5]));  /* on either side of the largest float */
+    ck_assert(y[6] == 0x1p-149f && y[7] == 0); /* on either side of half the smallest denormal */
+    ck_assert(y[8] == 1 && isnan(y[9]));
+    kernels->tanh(y, x, 10);
+    ck_assert(y[0] == 0 && !signbit(y[0]) && y[1] == 0 && signbit(y[1]) && y[2] == -1 && y[3] == 1);
+    ck_assert(y[4] == 1 && y[7] == -1 && y[8] == 0x1p-149f && isnan(y[9]));
+}
+END_TEST
+
+START_TEST(gelu_and_softcap) {
+    float x[BATCH], one[BATCH], y[BATCH];
+    for (size_t i = 0; i < BATCH; i++) {
+        x[i] = ((float)i - BATCH / 2) / 128;
+        one[i] = 1;
+    }
+    kernels->gelu_mul(y, x, one, BATCH);
+    for (size_t i = 0; i < BATCH; i++) {
+        double v = x[i], inner = sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
+        ck_assert_double_le(fabs((double)y[i] - 0.5 * v * (1 + tanh(inner))), 4e-7 * (1 + fabs(v)));
+    }
+    memcpy(y, x, sizeof y);
+    kernels->softcap(y, BATCH, 30);
+    for (size_t i = 0; i < BATCH; i++) ck_assert_double_le(error_in_ulps(y[i], 30 * tanh((double)x[i] / 30)), 5);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- rotary tables */
+
+/* Frequencies as transformers 5.17 gives them: ROPE_INIT_FUNCTIONS on torch 2, float32. */
+static const struct {
+    fr_rope_kind kind;
+    double theta;
+    size_t head_dim;
+    double partial, factor;
+    float inverse[7]; /* at indices 1 2 5 17 31 63 127 */
+} published[] = {
+    {FR_ROPE_DEFAULT, 10000, 256, 1, 1, {0x1.dc73fp-1f, 0x1.bb5faep-1f, 0x1.654a0cp-1f, 0x1.2d55d4p-2f, 0x1.b828ccp-4f,
+                                         0x1.6020a4p-7f, 0x1.c2b922p-14f}},
+    {FR_ROPE_PROPORTIONAL, 1000000, 512, 0.25, 1, {0x1.e519fp-1f, 0x1.cb9da6p-1f, 0x1.86ea46p-1f, 0x1.99218ep-2f,
+                                                   0x1.8062cap-3f, 0x1.116b1p-5f, 0}},
+    {FR_ROPE_PROPORTIONAL, 1000000, 128, 0.5, 8, {0x1.9c975ap-4f, 0x1.4c7bcp-4f, 0x1.5bf9fep-5f, 0x1.a1835p-9f,
+                                                  0x1.454deep-13f, 0, NAN}},
+};
+
+START_TEST(published_frequencies) {
+    static const size_t indices[] = {1, 2, 5, 17, 31, 63, 127};
+    float inverse[256];
+    fr_rope_frequencies(published[_i].kind, published[_i].theta, published[_i].head_dim, published[_i].partial,
+                        published[_i].factor, inverse);
+    ck_assert(inverse[0] * (float)published[_i].factor == 1);
+    for (size_t i = 0; i < 7 && !isnan(published[_i].inverse[i]); i++)
+        ck_assert_msg(error_in_ulps(inverse[indices[i]], published[_i].inverse[i]) <= 1, "index %zu: %a, not %a",
+                      indices[i], (double)inverse[indices[i]], (double)published[_i].inverse[i]);
+}
+END_TEST
+
+START_TEST(frequencies) {
+    static const double thetas[] = {10000, 500000, 1000000, 1e7, 10001.3};
+    for (size_t t = 0; t < 5; t++)
+        for (size_t head_dim = 2; head_dim <= 512; head_dim += 2) {
+            float inverse[256];
+            fr_rope_frequencies(FR_ROPE_DEFAULT, thetas[t], head_dim, 0.1, 9, inverse);
+            for (size_t i = 0; i < head_dim / 2; i++) {
+                float power = (float)pow((float)thetas[t], (float)(2 * i) / (float)head_dim);
+                ck_assert_double_le(error_in_ulps(inverse[i], 1.0f / power), 1);
+            }
+        }
+}
+END_TEST
+
+/* 0.3 * 10 / 2 is 1.5: one pair turns. More than the whole head is the whole head. */
+START_TEST(which_pairs_turn) {
+    float inverse[5];
+    fr_rope_frequencies(FR_ROPE_PROPORTIONAL, 100, 10, 0.3, 2, inverse);
+    ck_assert(inverse[0] == 0.5f);
+    for (size_t i = 1; i < 5; i++) ck_assert(inverse[i] == 0);
+    fr_rope_frequencies(FR_ROPE_PROPORTIONAL, 100, 10, 1.5, 1, inverse);
+    for (size_t i = 0; i < 5; i++) ck_assert(inverse[i] > 0);
+}
+END_TEST
+
+static void check_angles(const float *inverse, size_t n, int64_t position) {
+    float cosine[256], sine[256];
+    fr_rope_angles(inverse, n, position, cosine, sine);
+    for (size_t i = 0; i < n; i++) {
+        float angle = (float)position * inverse[i];
+        ck_assert_double_le(error_in_ulps(cosine[i], cos(angle)), 0.501);
+        ck_assert_double_le(error_in_ulps(sine[i], sin(angle)), 0.501);
+    }
+}
+
+START_TEST(angles) {
+    float inverse[256];
+    fr_rope_frequencies(FR_ROPE_DEFAULT, 10000, 512, 1, 1, inverse);
+    for (int64_t position = 0; position <= 4096; position++) check_angles(inverse, 256, position);
+    for (int64_t position = 4097; position <= 1 << 20; position += 1019) check_angles(inverse, 256, position);
+    check_angles(inverse, 256, 1 << 20);
+    check_angles(inverse, 256, 1 << 27);
+    check_angles(inverse, 256, -12345);
+}
+END_TEST
+
+START_TEST(standing_pairs) {
+    float inverse[2] = {0, 0}, cosine[2], sine[2];
+    fr_rope_angles(inverse, 2, 1 << 20, cosine, sine);
+    for (size_t i = 0; i < 2; i++) ck_assert(cosine[i] == 1 && sine[i] == 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("math");
+    TCase *functions = tcase_create("functions"), *tables = tcase_create("rotary tables");
+    tcase_add_unchecked_fixture(functions, select_kernels, NULL);
+    tcase_set_timeout(functions, 600);
+    tcase_add_test(functions, exp_everywhere);
+    tcase_add_test(functions, tanh_everywhere);
+    tcase_add_test(functions, exact_values);
+    tcase_add_test(functions, gelu_and_softcap);
+    tcase_set_timeout(tables, 600);
+    tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
+    tcase_add_test(tables, frequencies);
+    tcase_add_test(tables, which_pairs_turn);
+    tcase_add_test(tables, angles);
+    tcase_add_test(tables, standing_pairs);
+    suite_add_tcase(suite, functions);
+    suite_add_tcase(suite, tables);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,304 @@
+/* The cycle: what a step gives, where it ends, what a rejected draft leaves behind, what it allocates, and the
+ * floating-point environment it works in. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "src/accept.h"
+#include "src/session.h"
+#include "tests/alloc_guard.h"
+#include "tests/fp_caller.h"
+#include "tests/reference.h"
+
+#define COUNT 60
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+typedef struct engine {
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_options *options;
+} engine;
+
+static engine open_engine(void) {
+    engine e = {.options = fr_options_new()};
+    require(fr_options_set(e.options, FR_OPT_CONTEXT, 128));
+    require(fr_model_open(FR_TEST_MODELS "gemma4-e", e.options, &e.model));
+    require(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", e.model, e.options, &e.drafter));
+    return e;
+}
+
+static void close_engine(engine *e) {
+    fr_drafter_close(e->drafter);
+    fr_model_close(e->model);
+    fr_options_free(e->options);
+}
+
+static fr_session *open_session(const engine *e, bool draft) {
+    fr_session *session;
+    require(fr_session_open(e->model, draft ? e->drafter : NULL, e->options, &session));
+    return session;
+}
+
+static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
+static const size_t prompt_count = sizeof prompt / sizeof *prompt;
+
+/* Steps until `count` ids or the session's end; how many there were. */
+static size_t generate(fr_session *session, int32_t *ids, size_t count) {
+    size_t made = 0;
+    while (made < count) {
+        size_t got, accepted;
+        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+        ck_assert_uint_le(accepted, got);
+        if (got == 0) break;
+        made += got;
+    }
+    return made;
+}
+
+/* What plain decoding says after the prompt, end of sequence ignored. */
+static void right_text(const engine *e, int32_t *ids) {
+    require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 1));
+    fr_session *session = open_session(e, false);
+    require(fr_session_prompt(session, prompt, prompt_count));
+    ck_assert_uint_eq(generate(session, ids, COUNT), COUNT);
+    fr_session_close(session);
+    require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 0));
+}
+
+static bool always(void *context, size_t round, size_t depth) {
+    (void)context;
+    (void)round;
+    (void)depth;
+    return true;
+}
+
+static void use_script(fr_session *session, const int32_t *text) {
+    int32_t script[COUNT + 16];
+    memcpy(script, prompt, sizeof prompt);
+    memcpy(script + prompt_count, text, COUNT * sizeof *text);
+    require(fr_lab_session_script(session, script, prompt_count + COUNT, always, NULL));
+}
+
+START_TEST(acceptance_is_the_longest_right_prefix) {
+    const int64_t says[] = {5, 6, 7, 8};
+    ck_assert_uint_eq(fr_accept_greedy(says, (int32_t[]){5, 6, 7}, 3), 3);
+    ck_assert_uint_eq(fr_accept_greedy(says, (int32_t[]){5, 9, 7}, 3), 1);
+    ck_assert_uint_eq(fr_accept_greedy(says, (int32_t[]){9, 6, 7}, 3), 0);
+    ck_assert_uint_eq(fr_accept_greedy(says, NULL, 0), 0);
+}
+END_TEST
+
+START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
+    int32_t text[COUNT], ids[COUNT];
+    engine e = open_engine();
+    right_text(&e, text);
+    for (size_t at = 0; at < 12; at++) { /* at is the place of the end in its step as well: 15 drafts a step */
+        size_t first = 0;
+        while (text[first] != text[at]) first++;
+        require(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 15));
+        fr_session *session = open_session(&e, false);
+        use_script(session, text);
+        e.model->eos[0] = text[at];
+        e.model->eos_count = 1;
+        require(fr_session_prompt(session, prompt, prompt_count));
+        ck_assert_uint_eq(generate(session, ids, COUNT), first + 1);
+        ck_assert_mem_eq(ids, text, (first + 1) * sizeof *ids);
+        ck_assert_uint_eq(fr_session_length(session), prompt_count + first + 1);
+        ck_assert(fr_session_stat(session, FR_STAT_GENERATED_TOKENS) == (double)(first + 1));
+        fr_session_close(session);
+    }
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(a_limit_inside_a_step_cuts_the_drafting) {
+    int32_t text[COUNT], ids[COUNT];
+    engine e = open_engine();
+    right_text(&e, text);
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 15));
+    for (size_t limit = 1; limit < 40; limit++) {
+        fr_session *session = open_session(&e, false);
+        use_script(session, text);
+        require(fr_session_prompt(session, prompt, prompt_count));
+        ck_assert_uint_eq(generate(session, ids, limit), limit);
+        ck_assert_mem_eq(ids, text, limit * sizeof *ids);
+        double drafted = fr_session_stat(session, FR_STAT_DRAFTED), calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
+        ck_assert(drafted + calls == (double)limit - 1); /* no draft beyond the limit was made or verified */
+        fr_session_close(session);
+    }
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(a_full_context_ends_the_session) {
+    int32_t text[COUNT], ids[COUNT];
+    engine e = open_engine();
+    right_text(&e, text);
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    for (size_t room = 1; room < 30; room += 3)
+        for (int draft = 0; draft < 2; draft++) {
+            require(fr_options_set(e.options, FR_OPT_CONTEXT, (int64_t)(prompt_count + room)));
+            fr_session *session = open_session(&e, draft);
+            require(fr_session_prompt(session, prompt, prompt_count));
+            ck_assert_uint_eq(generate(session, ids, COUNT), room);
+            ck_assert_mem_eq(ids, text, room * sizeof *ids);
+            fr_session_close(session);
+        }
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(rejected_drafts_leave_no_trace_in_the_cache) {
+    int32_t text[COUNT], ids[COUNT];
+    engine e = open_engine();
+    right_text(&e, text);
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    fr_session *drafting = open_session(&e, true), *fresh = open_session(&e, false);
+    require(fr_session_prompt(drafting, prompt, prompt_count));
+    ck_assert_uint_eq(generate(drafting, ids, COUNT), COUNT);
+    ck_assert(fr_session_stat(drafting, FR_STAT_REJECTED) > 0);
+    require(fr_session_prompt(fresh, prompt, prompt_count));
+    ck_assert_uint_eq(generate(fresh, ids, COUNT), COUNT);
+    ck_assert_uint_eq(drafting->kv.length, fresh->kv.length);
+    for (size_t l = 0; l < drafting->kv.count; l++) {
+        const fr_kv_layer *a = &drafting->kv.layers[l], *b = &fresh->kv.layers[l];
+        for (size_t head = 0; head < a->heads; head++)
+            for (size_t p = drafting->kv.length - 8; p < drafting->kv.length; p++) {
+                size_t bytes = a->head_dim * sizeof(float);
+                ck_assert_mem_eq(fr_kv_slot(a, a->k, head, p), fr_kv_slot(b, b->k, head, p), bytes);
+                ck_assert_mem_eq(fr_kv_slot(a, a->v, head, p), fr_kv_slot(b, b->v, head, p), bytes);
+            }
+    }
+    fr_session_close(drafting);
+    fr_session_close(fresh);
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(a_prompt_between_steps_continues_the_timeline) {
+    int32_t ids[COUNT], all[COUNT], once[COUNT];
+    engine e = open_engine();
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    fr_session *turns = open_session(&e, true), *whole = open_session(&e, false);
+    require(fr_session_prompt(turns, prompt, prompt_count));
+    size_t made = generate(turns, ids, 17);
+    require(fr_session_prompt(turns, prompt + 1, 5));
+    ck_assert_uint_eq(generate(turns, ids + made, 10), 10);
+    memcpy(all, prompt, sizeof prompt);
+    memcpy(all + prompt_count, ids, made * sizeof *ids);
+    memcpy(all + prompt_count + made, prompt + 1, 5 * sizeof *ids);
+    require(fr_session_prompt(whole, all, prompt_count + made + 5));
+    ck_assert_uint_eq(generate(whole, once, 10), 10);
+    ck_assert_mem_eq(once, ids + made, 10 * sizeof *ids);
+    fr_session_close(turns);
+    fr_session_close(whole);
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(generating_allocates_nothing) {
+    int32_t ids[COUNT];
+    engine e = open_engine();
+    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    fr_session *session = open_session(&e, true);
+    size_t before = fr_alloc_count(), made = 0, got = 1, accepted;
+    fr_status status = fr_session_prompt(session, prompt, prompt_count);
+    for (; status == FR_OK && made < COUNT; made += got) /* no assertion in here: assertions allocate */
+        status = fr_session_step(session, ids + made, COUNT - made, &got, &accepted);
+    size_t after = fr_alloc_count();
+    void *volatile probe = malloc(1); /* the guard itself works */
+    size_t probed = fr_alloc_count();
+    free(probe);
+    ck_assert_int_eq(status, FR_OK);
+    ck_assert_uint_eq(after, before);
+    ck_assert_uint_eq(probed, before + fr_alloc_counted());
+    fr_session_close(session);
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(the_callers_rounding_and_flushing_change_nothing) {
+    int32_t text[COUNT], ids[COUNT];
+    engine e = open_engine();
+    right_text(&e, text);
+    close_engine(&e);
+    uint64_t usual = fr_fp_word();
+    fr_fp_unfriendly();
+    uint64_t unfriendly = fr_fp_word();
+    ck_assert_uint_ne(usual, unfriendly);
+    e = open_engine();
+    right_text(&e, ids);
+    ck_assert_uint_eq(fr_fp_word(), unfriendly);
+    fr_fp_set(usual);
+    ck_assert_mem_eq(ids, text, sizeof ids);
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(what_can_not_be_done_is_an_error_line) {
+    int32_t ids[FR_STEP_MAX];
+    size_t count, accepted;
+    engine e = open_engine();
+    fr_session *session = open_session(&e, false);
+    ck_assert_int_eq(fr_session_step(session, ids, 1, &count, &accepted), FR_USAGE);
+    ck_assert_int_eq(fr_session_prompt(session, prompt, 0), FR_INPUT);
+    ck_assert_int_eq(fr_session_prompt(session, (int32_t[]){512}, 1), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "512"));
+    ck_assert_int_eq(fr_session_prompt(session, (int32_t[]){-1}, 1), FR_INPUT);
+    ck_assert_uint_eq(fr_session_length(session), 0);
+    int32_t *longer = calloc(129, sizeof *longer);
+    ck_assert_int_eq(fr_session_prompt(session, longer, 129), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "129"));
+    free(longer);
+    ck_assert_int_eq(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 16), FR_USAGE);
+    ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
+    ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
+    require(fr_session_prompt(session, prompt, prompt_count)); /* a refused call changed nothing */
+    require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
+    ck_assert_uint_eq(count, 1);
+    fr_session_close(session);
+    close_engine(&e);
+}
+END_TEST
+
+START_TEST(a_drafter_of_another_model_is_refused) {
+    engine e = open_engine();
+    fr_drafter *drafter = e.drafter;
+    fr_model *other;
+    require(fr_model_open(FR_TEST_MODELS "gemma4-dense", NULL, &other));
+    ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
+    ck_assert_ptr_null(drafter);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
+    ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e", e.model, NULL, &drafter), FR_INPUT);
+    ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "-md"));
+    close_engine(&e);
+}
+END_TEST
+
+int main(void) {
+    TCase *cycle = tcase_create("cycle");
+    tcase_set_timeout(cycle, 300);
+    tcase_add_test(cycle, acceptance_is_the_longest_right_prefix);
+    tcase_add_test(cycle, an_end_of_sequence_inside_a_step_ends_it);
+    tcase_add_test(cycle, a_limit_inside_a_step_cuts_the_drafting);
+    tcase_add_test(cycle, a_full_context_ends_the_session);
+    tcase_add_test(cycle, rejected_drafts_leave_no_trace_in_the_cache);
+    tcase_add_test(cycle, a_prompt_between_steps_continues_the_timeline);
+    tcase_add_test(cycle, generating_allocates_nothing);
+    tcase_add_test(cycle, the_callers_rounding_and_flushing_change_nothing);
+    tcase_add_test(cycle, what_can_not_be_done_is_an_error_line);
+    tcase_add_test(cycle, a_drafter_of_another_model_is_refused);
+    Suite *suite = suite_create("session");
+    suite_add_tcase(suite, cycle);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

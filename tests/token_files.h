@@ -1,0 +1,40 @@
+/* Tokenizers for tests: opened from tests/data or from JSON text, checked against a list of cases.
+ *
+ * All functions end the test on any failure. */
+#ifndef FR_TESTS_TOKEN_FILES_H
+#define FR_TESTS_TOKEN_FILES_H
+
+#include <jansson.h>
+
+#include "forerun.h"
+
+#define TOKENIZERS "tests/data/tokenizers/"
+
+/* A JSON file of tests/data. */
+json_t *fr_load_json(const char *path);
+
+/* What fr_tokenizer_open says to a folder with this tokenizer.json, and, unless NULL, this tokenizer_config.json. */
+fr_status fr_open_text(const char *text, size_t length, const char *config, fr_tokenizer **tokenizer);
+
+/* The same for a JSON value, which must be accepted. */
+fr_tokenizer *fr_open_value(const json_t *value);
+
+/* A temporary folder, empty, and gone again. It has room for one name in it. */
+typedef struct fr_test_folder {
+    char path[64], file[128];
+} fr_test_folder;
+
+void fr_folder_make(fr_test_folder *folder);
+void fr_folder_remove(fr_test_folder *folder);
+FILE *fr_folder_create(fr_test_folder *folder, const char *name);
+
+/* Cases {"text", "ids", ...}: ids, and what of "ids_with_special", "decoded", "decoded_skip_special" there is. */
+void fr_check_encoding(const fr_tokenizer *tokenizer, const json_t *cases, const char *name);
+
+/* The bytes of ids by fr_detokenize; those of a decoder are found to be the same, and never cut inside a character. */
+char *fr_print_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, size_t *length);
+
+/* A JSON array of ids; count gets its length. For the caller to free. */
+int32_t *fr_ids_of(const json_t *array, size_t *count);
+
+#endif
