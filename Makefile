@@ -81,10 +81,12 @@ test_sources = $(filter-out tests/test_topology_%,$(wildcard tests/test_*.c test
   $(wildcard tests/test_topology_$(1).c)
 TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
-TEST_SCRIPTS := $(wildcard tests/*.sh)
+TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_%,$(wildcard bench/*.c)))
-FUZZ_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+# Programs that damage files again and again; and libFuzzer's targets, which need clang.
+MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
+FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all
 all: $(COMMAND) $(LIBRARY) ## build/forerun and build/libforerun.a
@@ -133,12 +135,12 @@ $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(if $(shell grep -l cblas.h $*.c),-lopenblas) $(LIBS) -o $@
 
-$(FUZZ_PROGRAMS): %: %.o $(LIBRARY)
+$(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_HELPERS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(FUZZ_PROGRAMS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -164,26 +166,33 @@ suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_TESTS = BUILD=$(BUILD) JOBS=$(JOBS) tests/run $(call suites,$(filter-out $(TIMED),$(TESTS)))
 RUN_TIMED = $(if $(SANITIZE),,-- $(call suites,$(TIMED)))
 
+# The AArch64 build, under an emulator on other machines.
 QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
-ARM64_MAKE = $(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= \
-  LDFLAGS=-static
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_SUITES := $(foreach t,$(basename $(call test_sources,plain)), \
+  NEON_SUITES := 'neon.sh tests/neon.sh' $(foreach t,$(basename $(call test_sources,plain)), \
     'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t')
 endif
 
+# What meets hostile bytes also runs under the sanitizers.
+HOSTILE_BUILD := $(BUILD)/hostile
+HOSTILE := $(wildcard tests/test_formats.c tests/test_tokenizer.c tests/test_chat.c tests/test_cli_files.c \
+  tests/fuzz/mutate_*.c)
+HOSTILE := $(HOSTILE:%.c=$(HOSTILE_BUILD)/%)
+HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
+SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
 .PHONY: check
-check: ## set-up, then everything that must hold: source rules, every test, NEON under an emulator
+check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
-	@$(MAKE) programs bench-programs tidy $(NEON)
-	@$(RUN_TESTS) $(NEON_SUITES) $(RUN_TIMED)
+	@$(MAKE) programs bench-programs hostile $(NEON) tidy
+	@$(RUN_TESTS) $(HOSTILE_SUITES) $(NEON_SUITES) $(RUN_TIMED)
 
 .PHONY: check-all
-check-all: ## check with the full products, sanitizers, valgrind and fuzzing (hours)
+check-all: ## check with the full products, then the sanitizers, valgrind and fuzzing (hours)
 	@FULL=1 $(MAKE) check
-	@FULL=1 $(MAKE) -j1 asan ubsan tsan valgrind fuzz
+	@$(MAKE) -j1 asan ubsan tsan valgrind fuzz
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON
@@ -195,7 +204,11 @@ tidy: $(LIBRARY) ## the source rules: what files may say, include, call and expo
 
 .PHONY: neon
 neon: ## the AArch64 build, in build/arm64
-	@$(ARM64_MAKE) programs
+	@$(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= LDFLAGS= programs
+
+.PHONY: hostile
+hostile:
+	@$(MAKE) BUILD=$(HOSTILE_BUILD) SANITIZE='$(SANITIZE_hostile)' $(HOSTILE_BUILD)/forerun $(HOSTILE)
 
 SANITIZE_asan := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan := -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all
@@ -207,6 +220,19 @@ asan ubsan tsan: ## every test under that sanitizer
 .PHONY: valgrind
 valgrind: programs ## every test program under valgrind
 	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= TIMED= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
+
+MUTATIONS ?= 5000
+FUZZ_SECONDS ?= 300
+.PHONY: fuzz
+fuzz: hostile ## thousands of damaged files under the sanitizers, and libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
+	@set -e; for program in $(filter %/mutate_%,$(HOSTILE)); do $$program $(MUTATIONS) 2; done
+	@! command -v clang >/dev/null || $(MAKE) libfuzzer CC=clang BUILD=$(BUILD)/libfuzzer \
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+
+.PHONY: libfuzzer
+libfuzzer: $(FUZZERS)
+	@set -e; for program in $(FUZZERS); do mkdir -p $$program.corpus; \
+	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
 bench-programs: $(BENCH_PROGRAMS)

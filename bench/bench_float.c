@@ -19,7 +19,6 @@
 #define MAX_ROWS 8
 #define PAIRS 15
 #define DEMO_IDS 400
-#define DEMO_PROMPTS 4
 #define BIG_IDS 120
 #define CONTEXT 128 /* positions before the timed rows */
 
@@ -34,6 +33,8 @@ static const fr_synth_target e2b = {.vocab = 262144, .hidden = 1536, .layers = 2
                                     .head_dim = 256, .global_head_dim = 512, .ffn = 512, .window = 512, .full_every = 2};
 static const fr_synth_assistant e2b_assistant = {.hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 2048,
                                                  .top = 32};
+
+static const char *const demo_prompts[] = {"1-parser", "2-lock", "3-modules", "4-iterators", "5-collector"};
 
 static void require(fr_status status) {
     if (status == FR_OK) return;
@@ -169,59 +170,82 @@ static double tokens_per_second(const fr_session *s, double *tokens_a_call) {
     return made / fr_session_stat(s, FR_STAT_DECODE_SECONDS);
 }
 
-/* The demo: same ids with and without drafts, speed of each depth against none pair by pair. */
+/* The ids of a demo prompt; fr_free them. */
+static int32_t *read_prompt(const fr_model *model, const char *name, size_t *count) {
+    char path[96], text[2048];
+    int32_t *ids;
+    snprintf(path, sizeof path, "tools/demo/prompts/%s.txt", name);
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
+    if (length == 0) {
+        fprintf(stderr, "bench: can't read %s\n", path);
+        exit(1);
+    }
+    fclose(file);
+    require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
+    return ids;
+}
+
+/* How often each depth was reached, and how often its draft stood. */
+typedef struct tally {
+    size_t reached[FR_STEP_MAX], stood[FR_STEP_MAX];
+} tally;
+
+static void count_rounds(const fr_session *session, size_t drafts, tally *t) {
+    const uint8_t *lengths;
+    size_t rounds = fr_session_accepted_lengths(session, &lengths);
+    for (size_t r = 0; r < rounds; r++)
+        for (size_t d = 0; d < drafts && d <= lengths[r]; d++) {
+            t->reached[d]++;
+            t->stood[d] += lengths[r] > d;
+        }
+}
+
+static void run_text(fr_session *session, const int32_t *prompt, size_t count, int32_t *text) {
+    fr_session_reset(session);
+    require(fr_session_prompt(session, prompt, count));
+    generate(session, text, DEMO_IDS);
+}
+
+/* One depth against none, pair by pair over the prompts: the middle of the ratios of tokens a second. */
+static double bench_demo_depth(const engine *e, int depth, tally *rounds) {
+    static int32_t plain[DEMO_IDS], text[DEMO_IDS];
+    double ratios[PAIRS], calls = 0;
+    bool same = true;
+    fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
+    for (int pair = 0; pair < PAIRS; pair++) {
+        size_t count;
+        int32_t *prompt = read_prompt(e->model, demo_prompts[(size_t)pair % (sizeof demo_prompts / sizeof *demo_prompts)],
+                                      &count);
+        run_text(none, prompt, count, plain);
+        run_text(drafting, prompt, count, text);
+        same = same && memcmp(plain, text, sizeof text) == 0;
+        ratios[pair] = tokens_per_second(drafting, NULL) / tokens_per_second(none, NULL);
+        calls += fr_session_stat(drafting, FR_STAT_TARGET_CALLS);
+        count_rounds(drafting, (size_t)depth, rounds);
+        fr_free(prompt);
+    }
+    double ratio = fr_bench_median(ratios, PAIRS);
+    printf("| %d | %s | %.2f%s | %.2f |\n", depth, same ? "same" : "**differ**", PAIRS * (DEMO_IDS - 1) / calls,
+           depth == 3 ? " (target 2.2)" : "", ratio);
+    fr_session_close(none);
+    fr_session_close(drafting);
+    return ratio;
+}
+
 static void bench_demo(rates *measured) {
     engine e = open_engine("tools/demo/target", "tools/demo/assistant");
-    int32_t *plain = malloc(DEMO_IDS * sizeof *plain), *text = malloc(DEMO_IDS * sizeof *text);
-    size_t reached[FR_STEP_MAX] = {0}, stood[FR_STEP_MAX] = {0};
+    tally rounds;
     double best = 0;
-    printf("\n## The demo model (it lies in the cache)\n\n| drafts | ids | tokens a call | tokens/s over none |\n"
-           "| --- | --- | --- | --- |\n");
+    printf("\n## The demo model (it lies in the cache), %d ids after each of its prompts\n\n"
+           "| drafts | ids | tokens a call | tokens/s over none |\n| --- | --- | --- | --- |\n", DEMO_IDS);
     for (int depth = 1; depth <= 3; depth++) {
-        double ratios[PAIRS], calls = 0, made = 0;
-        bool same = true;
-        fr_session *none = open_session(&e, false, 0), *drafting = open_session(&e, true, depth);
-        for (int pair = 0; pair < PAIRS; pair++) {
-            char path[64];
-            int32_t *prompt = NULL;
-            size_t count = 0, length;
-            snprintf(path, sizeof path, "tools/demo/prompts/%d.txt", pair % DEMO_PROMPTS + 1);
-            FILE *file = fopen(path, "r");
-            char line[2048];
-            length = file ? fread(line, 1, sizeof line, file) : 0;
-            if (file) fclose(file);
-            require(fr_tokenize(fr_model_tokenizer(e.model), line, length, true, &prompt, &count));
-            fr_session_reset(none);
-            fr_session_reset(drafting);
-            require(fr_session_prompt(none, prompt, count));
-            generate(none, plain, DEMO_IDS);
-            require(fr_session_prompt(drafting, prompt, count));
-            generate(drafting, text, DEMO_IDS);
-            same = same && memcmp(plain, text, DEMO_IDS * sizeof *text) == 0;
-            ratios[pair] = tokens_per_second(drafting, NULL) / tokens_per_second(none, NULL);
-            calls += fr_session_stat(drafting, FR_STAT_TARGET_CALLS);
-            made += DEMO_IDS - 1;
-            const uint8_t *lengths;
-            size_t rounds = fr_session_accepted_lengths(drafting, &lengths);
-            for (size_t r = 0; depth == 3 && r < rounds; r++)
-                for (size_t d = 0; d < 3 && d <= lengths[r]; d++) {
-                    reached[d]++;
-                    stood[d] += lengths[r] > d;
-                }
-            fr_free(prompt);
-        }
-        double ratio = fr_bench_median(ratios, PAIRS);
-        best = ratio > best ? ratio : best;
-        printf("| %d | %s | %.2f%s | %.2f |\n", depth, same ? "same" : "**differ**", made / calls,
-               depth == 3 ? " (target 2.2)" : "", ratio);
-        fr_session_close(none);
-        fr_session_close(drafting);
+        rounds = (tally){0};
+        best = fmax(best, bench_demo_depth(&e, depth, &rounds));
     }
-    for (size_t d = 0; d < FR_STEP_MAX; d++) measured->at[d] = reached[d] ? (double)stood[d] / (double)reached[d] : 0.5;
+    for (size_t d = 0; d < 3; d++) measured->at[d] = (double)rounds.stood[d] / (double)rounds.reached[d];
     printf("\nBest depth over none: %.2f (target 1.00). Acceptance by depth: %.2f %.2f %.2f.\n", best, measured->at[0],
            measured->at[1], measured->at[2]);
-    free(plain);
-    free(text);
     close_engine(&e);
 }
 

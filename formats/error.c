@@ -48,7 +48,7 @@ fr_status fr_fail(fr_status status, const char *format, ...) {
     va_start(arguments, format);
     int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    if (length < 0) strcpy(line, "failed, and the reason could not be written");
+    if (length < 0) snprintf(line, sizeof line, "failed, and the reason could not be written");
     if (length >= LINE_SIZE) drop_cut_character((unsigned char *)line);
     make_printable((unsigned char *)line);
     memcpy(last_error, line, sizeof line);

@@ -18,8 +18,7 @@ static size_t slot_of(const fr_tensors *tensors, const char *name) {
     uint64_t hash = 0;
     for (; *name; name++) {
         unsigned __int128 next = (unsigned __int128)hash * tensors->keys[0] + (unsigned char)*name;
-        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61);
-        if (hash >= prime) hash -= prime;
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61); /* congruent, and below 2^62 */
     }
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }

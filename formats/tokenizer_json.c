@@ -11,7 +11,7 @@
 
 #define FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
 
-/* ------------------------------------------------------------------------------------------------------------ getters */
+/* ---------------------------------------------------------------------------------------------------------- getters */
 
 static fr_text text_of(const json_t *string) {
     return (fr_text){json_string_value(string), json_string_length(string)};
@@ -53,7 +53,7 @@ static fr_status fail_list(const fr_tokenizer_json *json, size_t count) {
     return fr_fail_memory(json->path, (count + 1) * sizeof(fr_merge_entry));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- rules */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 enum { NORMALIZER = 1, PRE_TOKENIZER = 2, DECODER = 4 };
 
@@ -71,16 +71,11 @@ static const struct {
     int stages;
     fr_rule_kind kind;
 } rule_kinds[] = {
-    {"NFC", NORMALIZER, FR_RULE_NFC},
-    {"NFD", NORMALIZER, FR_RULE_NFD},
-    {"NFKC", NORMALIZER, FR_RULE_NFKC},
-    {"NFKD", NORMALIZER, FR_RULE_NFKD},
-    {"Prepend", NORMALIZER, FR_RULE_PREPEND},
-    {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
-    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},
-    {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
-    {"Fuse", DECODER, FR_RULE_FUSE},
-    {"Strip", DECODER, FR_RULE_STRIP},
+    {"NFC", NORMALIZER, FR_RULE_NFC},         {"NFD", NORMALIZER, FR_RULE_NFD},
+    {"NFKC", NORMALIZER, FR_RULE_NFKC},       {"NFKD", NORMALIZER, FR_RULE_NFKD},
+    {"Prepend", NORMALIZER, FR_RULE_PREPEND}, {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
+    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},  {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
+    {"Fuse", DECODER, FR_RULE_FUSE},          {"Strip", DECODER, FR_RULE_STRIP},
 };
 
 /* {"String": text} or {"Regex": text}. */
@@ -162,7 +157,7 @@ static fr_status read_stage(const fr_tokenizer_json *json, const rule_stage *sta
     return !rule || json_is_null(rule) ? FR_OK : read_rule(rule, stage, json->path, rules);
 }
 
-/* ----------------------------------------------------------------------------------------------------- post-processor */
+/* --------------------------------------------------------------------------------------------------- post-processor */
 
 static fr_status add_template_ids(const json_t *specials, fr_text name, const char *where, int32_t *ids,
                                   size_t *count) {
@@ -217,7 +212,7 @@ static fr_status read_post_processor(fr_tokenizer_json *json) {
     return read_template(json, single, specials);
 }
 
-/* -------------------------------------------------------------------------------------------------- model, added tokens */
+/* ---------------------------------------------------------------------------------------------- model, added tokens */
 
 static fr_status read_vocabulary(fr_tokenizer_json *json, json_t *vocabulary) {
     json->vocabulary = calloc(json_object_size(vocabulary) + 1, sizeof *json->vocabulary);
@@ -227,8 +222,8 @@ static fr_status read_vocabulary(fr_tokenizer_json *json, json_t *vocabulary) {
     json_object_foreach(vocabulary, key, value) {
         json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
         if (id < 0 || id > FR_MAX_TOKEN_ID)
-            return fr_fail(FR_INPUT, "%s: the id of token \"%.99s\" is not a whole number from 0 to %d", json->path, key,
-                           FR_MAX_TOKEN_ID);
+            return fr_fail(FR_INPUT, "%s: the id of token \"%.99s\" is not a whole number from 0 to %d", json->path,
+                           key, FR_MAX_TOKEN_ID);
         json->vocabulary[json->vocabulary_count++] = (fr_vocabulary_entry){{key, strlen(key)}, (int32_t)id};
     }
     return FR_OK;
@@ -312,7 +307,7 @@ static fr_status read_added_tokens(fr_tokenizer_json *json) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- folder */
+/* ----------------------------------------------------------------------------------------------------------- folder */
 
 static fr_status read_tokenizer(fr_tokenizer_json *json) {
     FR_TRY(fr_json_read(json->path, FILE_LIMIT, &json->root));

@@ -1,7 +1,7 @@
 /* tokenizer.json and tokenizer_config.json as plain data.
  *
- * In: a folder with tokenizer.json as Hugging Face publishes it, and tokenizer_config.json if there is one. Out: lists of
- * what the two say, in the file's order, each value of the right type and range. Whether tokens, merges and ids fit
+ * In: a folder with tokenizer.json as Hugging Face publishes it, and tokenizer_config.json if there is one. Out: lists
+ * of what the two say, in the file's order, each value of the right type and range. Whether tokens, merges and ids fit
  * together is for whoever builds a tokenizer of it to find out. Kinds of model, of normalizer and so on that forerun
  * does not implement are refused by name.
  *
@@ -19,8 +19,8 @@
 
 #include "formats/json.h"
 
-#define FR_MAX_TOKEN_ID ((1 << 24) - 1)
-#define FR_MAX_TEXT_RULES 16
+#define FR_MAX_TOKEN_ID     ((1 << 24) - 1)
+#define FR_MAX_TEXT_RULES   16
 #define FR_MAX_TEMPLATE_IDS 64
 
 /* Bytes that belong to someone else: here to the description, and then they are UTF-8 without NUL bytes. */
@@ -34,12 +34,12 @@ typedef enum fr_rule_kind {
     FR_RULE_NFD,
     FR_RULE_NFKC,
     FR_RULE_NFKD,
-    FR_RULE_PREPEND,       /* content before a text that isn't empty */
-    FR_RULE_REPLACE,       /* each match of the pattern becomes content */
+    FR_RULE_PREPEND, /* content before a text that isn't empty */
+    FR_RULE_REPLACE, /* each match of the pattern becomes content */
     FR_RULE_SPLIT,
     FR_RULE_BYTE_FALLBACK, /* <0xNN> becomes the byte NN */
     FR_RULE_FUSE,
-    FR_RULE_STRIP          /* up to `start` times content, one character, from the beginning */
+    FR_RULE_STRIP /* up to `start` times content, one character, from the beginning */
 } fr_rule_kind;
 
 /* What becomes of the stretches that a Split finds: matches, and what lies between them. */
@@ -90,8 +90,8 @@ typedef struct fr_tokenizer_json {
     size_t merge_count;
     fr_added_entry *added;
     size_t added_count;
-    fr_text unknown;     /* bytes NULL: there is no unk_token */
-    fr_text begin;       /* tokenizer_config.json's bos_token; bytes NULL: none */
+    fr_text unknown; /* bytes NULL: there is no unk_token */
+    fr_text begin;   /* tokenizer_config.json's bos_token; bytes NULL: none */
     bool fuse_unknown, byte_fallback, ignore_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */

@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {

@@ -1,4 +1,4 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {

@@ -1,8 +1,8 @@
 /* Flash attention of one KV head. Contract fr_attn_fn in kernels.h.
  *
- * Blocks are the outer loop, so that K and V come from memory once for all queries. Within a block, eight positions of K
- * stay in the L1 cache while every query takes its eight scores; then each query's weights are made; then 128 columns of
- * V (32 KB) stay there while every query adds them up, in registers over the 64 positions. */
+ * Blocks are the outer loop, so that K and V come from memory once for all queries. Within a block, eight positions of
+ * K stay in the L1 cache while every query takes its eight scores; then each query's weights are made; then 128 columns
+ * of V (32 KB) stay there while every query adds them up, in registers over the 64 positions. */
 #include "kernels/simd_avx512.h"
 
 #include <math.h>
@@ -41,7 +41,8 @@ static void scores(const fr_attn *attn, const float *q, const float *k, int64_t 
         __mmask16 mask = lanes(attn->head_dim - d);
         __m512 values = load_lanes(q + d, mask);
 #pragma GCC unroll 8
-        for (int i = 0; i < SCORES; i++) p[i] = _mm512_mask3_fmadd_ps(load_lanes(rows[i] + d, mask), values, p[i], mask);
+        for (int i = 0; i < SCORES; i++)
+            p[i] = _mm512_mask3_fmadd_ps(load_lanes(rows[i] + d, mask), values, p[i], mask);
     }
     __m128 scale = _mm_set1_ps(attn->scale);
     _mm_storeu_ps(s + first, _mm_mul_ps(sum16_of_4(p[0], p[1], p[2], p[3]), scale));

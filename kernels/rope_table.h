@@ -1,8 +1,8 @@
 /* Rotary angles: frequencies of a head, cosines and sines of a position.
  *
  * In: a configuration's numbers. Out: the float32 values that transformers computes with torch, but for a last bit here
- * and there; the same bits on every machine (no libm, no fused operation). Compiled once for all instruction sets: a row
- * of angles is made once per position, not per head. */
+ * and there; the same bits on every machine (no libm, no fused operation). Compiled once for all instruction sets: a
+ * row of angles is made once per position, not per head. */
 #ifndef FR_KERNELS_ROPE_TABLE_H
 #define FR_KERNELS_ROPE_TABLE_H
 
@@ -15,7 +15,7 @@ typedef enum fr_rope_kind {
 } fr_rope_kind;
 
 /* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values.
- * theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0 and normal as a
+ * theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0 and normal in
  * float32; the default kind looks at neither partial_rotary_factor nor factor. */
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse);

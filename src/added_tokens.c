@@ -8,7 +8,7 @@
 #include "formats/error.h"
 #include "src/unicode_form.h"
 
-/* -------------------------------------------------------------------------------------------------------------- build */
+/* ------------------------------------------------------------------------------------------------------------ build */
 
 fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, const char *where) {
     if (text.length == 0 || text.length > FR_MAX_ADDED_LENGTH)
@@ -54,7 +54,7 @@ void fr_added_tokens_close(fr_added_tokens *set) {
     *set = (fr_added_tokens){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- matching */
+/* --------------------------------------------------------------------------------------------------------- matching */
 
 /* The first of items[low, high), which agree in `depth` bytes and are longer, whose next byte is at least that. */
 static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
@@ -68,8 +68,8 @@ static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, 
     return low;
 }
 
-/* The longest token at the beginning of a text, NULL if none is there. The candidates are a range of the sorted list that
- * narrows byte by byte; a token that ends here is the first of its range. */
+/* The longest token at the beginning of a text, NULL if none is there. The candidates are a range of the sorted list
+ * that narrows byte by byte; a token that ends here is the first of its range. */
 static const fr_added_token *longest(const fr_added_tokens *set, const unsigned char *text, size_t length) {
     size_t low = set->first[text[0]], high = set->first[text[0] + 1];
     const fr_added_token *best = NULL;

@@ -20,7 +20,7 @@ typedef struct fr_added_token {
 typedef struct fr_added_tokens {
     fr_added_token *items; /* sorted by text, as memcmp orders */
     size_t count;
-    size_t first[257];     /* items[first[b]] on begin with a byte of at least b */
+    size_t first[257]; /* items[first[b]] on begin with a byte of at least b */
 } fr_added_tokens;
 
 /* text: as it is to be found, which may be a rewritten entry->text. Fill the set, then seal it. */

@@ -22,7 +22,7 @@ typedef struct fr_bpe_symbol {
     int32_t previous, next; /* -1: none */
 } symbol;
 
-/* ------------------------------------------------------------------------------------------------------------- merges */
+/* ----------------------------------------------------------------------------------------------------------- merges */
 
 /* The slot of a pair, or the empty one where it belongs; NULL when there is neither within reach. */
 static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t *pair) {
@@ -52,7 +52,7 @@ static fr_status fail_merge(const fr_tokenizer_json *json, size_t rank, const ch
                    entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
 }
 
-/* A pair that is listed twice has its later rank, as in the reference implementation. both: room for the longest token. */
+/* A pair that is listed twice has its later rank, as in the reference implementation. both: room for any token. */
 static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_json *json, size_t rank, char *both) {
     fr_text left = json->merges[rank].left, right = json->merges[rank].right;
     int32_t left_id = fr_vocabulary_find_in_model(bpe->vocabulary, left.bytes, left.length);
@@ -89,7 +89,7 @@ static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_json *json) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 static void find_byte_ids(fr_bpe *bpe, bool byte_fallback) {
     for (unsigned byte = 0; byte < 256; byte++) {
@@ -119,7 +119,7 @@ void fr_bpe_close(fr_bpe *bpe) {
     *bpe = (fr_bpe){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ symbols */
+/* ---------------------------------------------------------------------------------------------------------- symbols */
 
 static bool has_byte_ids(const fr_bpe *bpe, const unsigned char *bytes, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -159,7 +159,7 @@ static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr
     if (work->symbol_count > 0) work->symbols[work->symbol_count - 1].next = -1;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- heap */
+/* ------------------------------------------------------------------------------------------------------------- heap */
 
 /* Candidates as rank << 32 | position: the smallest is the lowest rank, the leftmost of equals. Four children a node:
  * half the levels of a binary heap, and siblings share a cache line. */
@@ -183,7 +183,7 @@ static uint64_t heap_pop(fr_bpe_work *work) {
     return top;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ merging */
+/* ---------------------------------------------------------------------------------------------------------- merging */
 
 static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
     if (left < 0 || work->symbols[left].next < 0) return;

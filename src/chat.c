@@ -52,8 +52,8 @@ static fr_status render(const fr_tokenizer *tokenizer, const json_t *messages, c
     return fr_fail(FR_INPUT, "this model has no chat template that forerun knows");
 }
 
-fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json, char **text,
-                         size_t *length) {
+fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
+                         char **text, size_t *length) {
     *text = NULL;
     *length = 0;
     if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no chat template");

@@ -18,7 +18,7 @@
 
 #define QUOTE "<|\"|>"
 
-/* ------------------------------------------------------------------------------------------------- values, as in Jinja */
+/* ---------------------------------------------------------------------------------------------- values, as in Jinja */
 
 static const json_t *member(const json_t *object, const char *key) {
     return json_object_get(object, key);
@@ -92,7 +92,7 @@ static sorted_member *sort_members(const json_t *object, fr_text_buffer *out) {
     return members;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- arguments */
+/* -------------------------------------------------------------------------------------------------------- arguments */
 
 static void put_argument(const json_t *value, bool quote_keys, fr_text_buffer *out);
 
@@ -132,7 +132,7 @@ static void put_argument(const json_t *value, bool quote_keys, fr_text_buffer *o
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- tool declarations */
+/* ------------------------------------------------------------------------------------------------ tool declarations */
 
 static fr_status put_parameters(const json_t *properties, fr_text_buffer *out);
 
@@ -277,8 +277,7 @@ static fr_status put_function_parameters(const json_t *parameters, fr_text_buffe
     const json_t *properties = member(parameters, "properties"), *required = member(parameters, "required");
     put(out, ",parameters:{");
     if (is_true(properties)) {
-        if (!json_is_object(properties))
-            return fr_fail(FR_INPUT, "a tool's schema: \"properties\" is not an object");
+        if (!json_is_object(properties)) return fr_fail(FR_INPUT, "a tool's schema: \"properties\" is not an object");
         put(out, "properties:{");
         FR_TRY(put_parameters(properties, out));
         put(out, "},");
@@ -321,15 +320,15 @@ static fr_status put_tool(const json_t *tool, size_t index, fr_text_buffer *out)
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- messages */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* What the last message ended with, as far as the template cares. */
 typedef enum last_part { LAST_OTHER, LAST_TOOL_CALL, LAST_TOOL_RESPONSE } last_part;
 
 typedef struct chat_state {
     const json_t *messages;
-    size_t first;     /* behind a leading system message */
-    size_t user_end;  /* behind the last user message */
+    size_t first;    /* behind a leading system message */
+    size_t user_end; /* behind the last user message */
     last_part last;
     fr_text_buffer *out;
 } chat_state;
@@ -343,12 +342,13 @@ static bool has_role(const json_t *message, const char *role) {
 }
 
 /* Text of the model without its thoughts: what stands between <|channel> and <channel|>. */
-static void put_without_thoughts(const char *text, fr_text_buffer *out) {
+static void put_without_thoughts(const json_t *string, fr_text_buffer *out) {
     static const char open[] = "<|channel>", close[] = "<channel|>";
+    const char *text = json_string_value(string), *end = text + json_string_length(string);
     fr_text_buffer kept = {0};
-    for (const char *end; text; text = end ? end + strlen(close) : NULL) {
-        end = strstr(text, close);
-        size_t length = end ? (size_t)(end - text) : strlen(text);
+    for (const char *next; text; text = next ? next + strlen(close) : NULL) {
+        next = memmem(text, (size_t)(end - text), close, strlen(close));
+        size_t length = (size_t)((next ? next : end) - text);
         const char *thought = memmem(text, length, open, strlen(open));
         fr_text_append(&kept, text, thought ? (size_t)(thought - text) : length);
     }
@@ -364,7 +364,7 @@ static fr_status put_part(chat_state *chat, size_t index, bool is_model, const j
     const json_t *type = member(part, "type"), *text = member(part, "text");
     if (is_text(type, "text") && is_model) {
         if (!json_is_string(text)) return fr_fail(FR_INPUT, "messages[%zu]: a text part without text", index);
-        put_without_thoughts(json_string_value(text), chat->out);
+        put_without_thoughts(text, chat->out);
     } else if (is_text(type, "text")) {
         fr_python_stripped(text, chat->out);
     }
@@ -379,7 +379,7 @@ static fr_status put_part(chat_state *chat, size_t index, bool is_model, const j
 static fr_status put_content(chat_state *chat, size_t index, bool is_model) {
     const json_t *content = member(message_at(chat, index), "content");
     if (json_is_string(content) && is_model)
-        put_without_thoughts(json_string_value(content), chat->out);
+        put_without_thoughts(content, chat->out);
     else if (json_is_string(content))
         fr_python_stripped(content, chat->out);
     for (size_t i = 0; i < json_array_size(content); i++)
@@ -398,7 +398,7 @@ static fr_status put_thoughts(const chat_state *chat, size_t index) {
     return FR_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------- calls, responses */
+/* ------------------------------------------------------------------------------------------------- calls, responses */
 
 static fr_status put_calls(chat_state *chat, size_t index) {
     const json_t *calls = member(message_at(chat, index), "tool_calls");
@@ -509,7 +509,7 @@ static fr_status put_responses(chat_state *chat, size_t index, bool *any) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- turns */
+/* ------------------------------------------------------------------------------------------------------------ turns */
 
 /* Whether the message goes on with the model's turn: the last one before that isn't a tool's is the assistant's too. */
 static bool continues_turn(const chat_state *chat, size_t index) {

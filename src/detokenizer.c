@@ -23,7 +23,7 @@ struct fr_decoder {
 
 #define MAX_HELD 3 /* a character of four bytes without its last */
 
-/* --------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -38,7 +38,7 @@ static int fallback_byte(fr_text text) {
     return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
-/* What a decoder is made of here: replacements, then one ByteFallback, Fuse, and Strip, each of which may be missing. */
+/* What a decoder is made of: replacements, then one ByteFallback, Fuse, and Strip, each of which may be missing. */
 typedef struct token_decoder {
     fr_ready_rules replacements;
     bool byte_fallback;
@@ -105,7 +105,7 @@ void fr_printed_tokens_close(fr_printed_tokens *printed) {
     *printed = (fr_printed_tokens){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ decoder */
+/* ---------------------------------------------------------------------------------------------------------- decoder */
 
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder) {
     size_t size = sizeof **decoder + MAX_HELD + tokenizer->printed.longest + 1;
@@ -184,7 +184,7 @@ fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *leng
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------- whole texts */
+/* ------------------------------------------------------------------------------------------------------ whole texts */
 
 static fr_status print_all(fr_decoder *decoder, const int32_t *ids, size_t count, fr_text_buffer *out) {
     const char *text;

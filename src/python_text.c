@@ -9,7 +9,7 @@
 
 #include "src/unicode_form.h"
 
-/* ------------------------------------------------------------------------------------------------------- str and repr */
+/* ----------------------------------------------------------------------------------------------------- str and repr */
 
 /* The fewest digits that read back as the same number, and where the point goes: 0.d1d2d3... * 10^point. */
 static void shortest_digits(double value, char digits[24], int *point) {
@@ -67,21 +67,20 @@ static bool is_printable(utf8proc_int32_t codepoint) {
     }
 }
 
-static void append_escaped(utf8proc_int32_t codepoint, const char *bytes, size_t length, char quote,
-                           fr_text_buffer *out) {
-    char escape[16] = {'\\', (char)codepoint};
+/* A character inside quotes. */
+static void append_character(utf8proc_int32_t codepoint, char quote, fr_text_buffer *out) {
+    char text[16] = {'\\', (char)codepoint}; /* \\ or an escaped quote, if nothing below applies */
     if (codepoint == '\n' || codepoint == '\r' || codepoint == '\t')
-        escape[1] = codepoint == '\n' ? 'n' : codepoint == '\r' ? 'r' : 't';
+        text[1] = codepoint == '\n' ? 'n' : codepoint == '\r' ? 'r' : 't';
     else if (codepoint != quote && codepoint != '\\' && is_printable(codepoint))
-        escape[0] = 0;
+        text[utf8proc_encode_char(codepoint, (utf8proc_uint8_t *)text)] = 0;
+    else if (codepoint >= 0x10000)
+        snprintf(text, sizeof text, "\\U%08" PRIx32, (uint32_t)codepoint);
+    else if (codepoint >= 0x100)
+        snprintf(text, sizeof text, "\\u%04" PRIx32, (uint32_t)codepoint);
     else if (codepoint != quote && codepoint != '\\')
-        snprintf(escape, sizeof escape, codepoint < 0x100 ? "\\x%02" PRIx32 : codepoint < 0x10000 ? "\\u%04" PRIx32
-                                                                                                  : "\\U%08" PRIx32,
-                 (uint32_t)codepoint);
-    if (escape[0])
-        fr_text_append_string(out, escape);
-    else
-        fr_text_append(out, bytes, length);
+        snprintf(text, sizeof text, "\\x%02" PRIx32, (uint32_t)codepoint);
+    fr_text_append_string(out, text);
 }
 
 static void append_quoted(const char *text, fr_text_buffer *out) {
@@ -90,7 +89,7 @@ static void append_quoted(const char *text, fr_text_buffer *out) {
     for (utf8proc_ssize_t step; *text; text += step) {
         utf8proc_int32_t codepoint;
         step = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &codepoint);
-        append_escaped(codepoint, text, (size_t)step, quote, out);
+        append_character(codepoint, quote, out);
     }
     fr_text_append(out, &quote, 1);
 }
@@ -144,7 +143,7 @@ void fr_python_str(const json_t *value, fr_text_buffer *out) {
         append_repr(value, out);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ methods */
+/* ---------------------------------------------------------------------------------------------------------- methods */
 
 void fr_python_upper(const json_t *value, fr_text_buffer *out) {
     fr_text_buffer text = {0};

@@ -1,8 +1,8 @@
 /* JSON values as Python's str() and repr() write them, and the string methods that chat templates call.
  *
- * In: jansson values as json.loads would give them to Python; NULL is Jinja's undefined, which prints nothing. Out: text,
- * appended. A template that prints a list or a null prints just this, and models were trained on it. Letters with a case
- * mapping of more than one letter (ß, İ) are mapped one to one. */
+ * In: jansson values as json.loads would give them to Python; NULL is Jinja's undefined, which prints nothing. Out:
+ * text, appended. A template that prints a list or a null prints just this, and models were trained on it. Letters with
+ * a case mapping of more than one letter (ß, İ) are mapped one to one. */
 #ifndef FR_SRC_PYTHON_TEXT_H
 #define FR_SRC_PYTHON_TEXT_H
 

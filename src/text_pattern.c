@@ -10,9 +10,9 @@
 
 #include "formats/error.h"
 
-#define MAX_SOURCE 65536
+#define MAX_SOURCE  65536
 #define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
-#define HEAP_LIMIT 262144    /* KiB of saved backtracking points */
+#define HEAP_LIMIT  262144   /* KiB of saved backtracking points */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
 
@@ -64,7 +64,7 @@ uint64_t fr_text_pattern_allowance(size_t length) {
     return 256 * ((uint64_t)length + 64);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ walking */
+/* ---------------------------------------------------------------------------------------------------------- walking */
 
 static fr_status walk_string(const pattern_walk *walk) {
     size_t at = 0;

@@ -11,7 +11,7 @@
 #include "formats/tokenizer_json.h"
 
 typedef struct fr_text_pattern {
-    char *source;                    /* NUL-terminated */
+    char *source; /* NUL-terminated */
     size_t length;
     struct pcre2_real_code_8 *regex; /* NULL: source is found as it is */
 } fr_text_pattern;
@@ -19,8 +19,8 @@ typedef struct fr_text_pattern {
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where);
 void fr_text_pattern_close(fr_text_pattern *pattern);
 
-/* Steps for all the patterns of a tokenizer on a text of this length: 256 a byte, about a second a megabyte. The patterns
- * of published tokenizers take at most 12 a byte, each. */
+/* Steps for all the patterns of a tokenizer on a text of this length: 256 a byte, about a second a megabyte. Those of
+ * published tokenizers take at most 12 a byte each. */
 uint64_t fr_text_pattern_allowance(size_t length);
 
 /* Called for each stretch [begin, end) in order; together they are the whole text. Matches may be empty. */

@@ -28,7 +28,7 @@ void fr_rules_close(fr_ready_rules *rules) {
     *rules = (fr_ready_rules){0};
 }
 
-/* ---------------------------------------------------------------------------------------------------------- rewriting */
+/* -------------------------------------------------------------------------------------------------------- rewriting */
 
 typedef struct replacing {
     const char *text, *content;
@@ -78,7 +78,7 @@ void fr_rewrite_work_free(fr_rewrite_work *work) {
     fr_text_free(&work->texts[1]);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- splitting */
+/* -------------------------------------------------------------------------------------------------------- splitting */
 
 /* One rule at work on one text. The last piece is held back, as the next stretch may join it. */
 typedef struct splitting {
@@ -88,8 +88,8 @@ typedef struct splitting {
     uint64_t *allowance;
     fr_piece_fn *piece;
     void *context;
-    size_t begin, end;    /* the piece held back */
-    bool started, drop;   /* there is one; it is not handed on */
+    size_t begin, end;  /* the piece held back */
+    bool started, drop; /* there is one; it is not handed on */
     bool previous_matched;
 } splitting;
 
@@ -126,9 +126,9 @@ static fr_status split_stretch(void *context, size_t begin, size_t end, bool fou
 
 static fr_status split_level(const splitting *upper, size_t level, const char *text, size_t length) {
     if (level == upper->rules->count) return upper->piece(upper->context, text, length);
+    const fr_text_pattern *pattern = &upper->rules->items[level].pattern;
     splitting state = {upper->rules, level, text, upper->allowance, upper->piece, upper->context, 0, 0, 0, 0, 0};
-    FR_TRY(fr_text_pattern_walk(&state.rules->items[level].pattern, text, length, state.allowance, split_stretch,
-                                &state));
+    FR_TRY(fr_text_pattern_walk(pattern, text, length, state.allowance, split_stretch, &state));
     return flush(&state);
 }
 

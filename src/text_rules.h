@@ -1,6 +1,6 @@
 /* What a normalizer and a pre-tokenizer do to a text.
  *
- * In: one stage's rules of a tokenizer.json, and texts of any bytes. Out: the rewritten text, or the pieces of a text. */
+ * In: one stage's rules of a tokenizer.json, and texts of any bytes. Out: a text rewritten, or its pieces. */
 #ifndef FR_SRC_TEXT_RULES_H
 #define FR_SRC_TEXT_RULES_H
 

@@ -11,7 +11,7 @@
 #include "formats/error.h"
 #include "src/tokenizer_parts.h"
 
-/* --------------------------------------------------------------------------------------------------------------- open */
+/* ------------------------------------------------------------------------------------------------------------- open */
 
 static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_json *json) {
     memcpy(tokenizer->prefix, json->prefix, sizeof json->prefix);
@@ -100,7 +100,7 @@ const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer) {
     return tokenizer->begin;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- encode */
+/* ----------------------------------------------------------------------------------------------------------- encode */
 
 /* One text on its way. Stages call each other through the walks' callbacks; each hands its stretches to the next. */
 typedef struct encoding {

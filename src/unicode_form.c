@@ -95,7 +95,7 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
     free(run.sorted);
 }
 
-/* --------------------------------------------------------------------------------------------------------- properties */
+/* ------------------------------------------------------------------------------------------------------- properties */
 
 bool fr_is_space(int32_t codepoint) {
     if (codepoint < 0x80) return codepoint == ' ' || (codepoint >= '\t' && codepoint <= '\r');

@@ -98,7 +98,7 @@ static fr_status allocate(fr_vocabulary *vocabulary, const fr_tokenizer_json *js
     vocabulary->slots = calloc(slots, sizeof *vocabulary->slots);
     vocabulary->slot_mask = slots - 1;
     if (vocabulary->tokens && vocabulary->texts && vocabulary->slots) return FR_OK;
-    return fr_fail_memory(json->path, vocabulary->size * sizeof(fr_token) + text_bytes + slots * sizeof(vocabulary_slot));
+    return fr_fail_memory("the vocabulary", vocabulary->size * sizeof(fr_token) + text_bytes);
 }
 
 fr_status fr_vocabulary_open(fr_vocabulary *vocabulary, const fr_tokenizer_json *json) {

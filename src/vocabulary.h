@@ -1,14 +1,14 @@
 /* Tokens by id and by text.
  *
- * In: the vocabulary and the added tokens of a tokenizer.json. Out: lookups both ways. Every id has at most one text and
- * every text one id; a file that says otherwise is refused. */
+ * In: the vocabulary and the added tokens of a tokenizer.json. Out: lookups both ways. Every id has at most one text
+ * and every text one id; a file that says otherwise is refused. */
 #ifndef FR_SRC_VOCABULARY_H
 #define FR_SRC_VOCABULARY_H
 
 #include "formats/tokenizer_json.h"
 
-/* A hash table never looks further than this. Tables are at most half full, so that no text met by chance comes near it;
- * a file made of colliding texts is refused instead of read for hours. */
+/* A hash table never looks further than this. Tables are at most half full, so that no text met by chance comes near
+ * it; a file made of colliding texts is refused instead of read for hours. */
 #define FR_MAX_PROBES 256
 
 typedef struct fr_token {

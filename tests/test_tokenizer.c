@@ -28,7 +28,7 @@ static uint64_t next_random(uint64_t limit) {
     return random_state % limit;
 }
 
-/* ------------------------------------------------------------------------------------------------------ against others */
+/* --------------------------------------------------------------------------------------------------- against others */
 
 START_TEST(reference_cases) {
     static const char *const files[] = {"gemma/tokenizer_cases.json", "gemma/random_cases.json"};
@@ -108,7 +108,7 @@ START_TEST(decode_cases) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- any bytes */
+/* -------------------------------------------------------------------------------------------------------- any bytes */
 
 /* Each byte of what is no UTF-8 is its byte token; valid characters around it are found all the same. */
 START_TEST(invalid_utf8) {
@@ -118,11 +118,11 @@ START_TEST(invalid_utf8) {
         const char *tokens[8];
     } cases[] = {
         {"\xFF", 1, {"<0xFF>"}},
-        {"a\xFF\xFE" "a", 4, {"a", "<0xFF>", "<0xFE>", "a"}},
-        {"\xE6\x97", 2, {"<0xE6>", "<0x97>"}},                         /* a character cut short */
-        {"\xE6\x97" "a", 3, {"<0xE6>", "<0x97>", "a"}},
-        {"\xC0\x80", 2, {"<0xC0>", "<0x80>"}},                         /* an overlong NUL */
-        {"\xED\xA0\x80", 3, {"<0xED>", "<0xA0>", "<0x80>"}},           /* a surrogate */
+        {"z\xFF\xFEz", 4, {"z", "<0xFF>", "<0xFE>", "z"}},
+        {"\xE6\x97", 2, {"<0xE6>", "<0x97>"}}, /* a character cut short */
+        {"\xE6\x97z", 3, {"<0xE6>", "<0x97>", "z"}},
+        {"\xC0\x80", 2, {"<0xC0>", "<0x80>"}},                             /* an overlong NUL */
+        {"\xED\xA0\x80", 3, {"<0xED>", "<0xA0>", "<0x80>"}},               /* a surrogate */
         {"\xF4\x90\x80\x80", 4, {"<0xF4>", "<0x90>", "<0x80>", "<0x80>"}}, /* beyond U+10FFFF */
         {"\x80\xC3\xA9", 3, {"<0x80>", "é"}},
         {"a\0a", 3, {"a", "<0x00>", "a"}},
@@ -153,8 +153,7 @@ START_TEST(random_bytes_round_trip) {
     for (int round = 0; round < 300; round++) {
         char bytes[64];
         size_t size = next_random(sizeof bytes + 1), count, length;
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = next_random(4) ? (char)next_random(256) : " \xE3\x81\x82"[i % 4];
+        for (size_t i = 0; i < size; i++) bytes[i] = next_random(4) ? (char)next_random(256) : " \xE3\x81\x82"[i % 4];
         int32_t *ids;
         ck_assert_int_eq(fr_tokenize(tokenizer, bytes, size, false, &ids, &count), FR_OK);
         char *text = fr_print_ids(tokenizer, ids, count, &length);
@@ -172,10 +171,12 @@ START_TEST(decoder_holds_back) {
     static const struct {
         const char *token, *text;
     } steps[] = {
-        {"<0xF0>", ""}, {"<0x9F>", ""}, {"<0x98>", ""}, {"<0x80>", "\xF0\x9F\x98\x80"}, {"<0x80>", "\x80"},
-        {"<0xE6>", ""}, {"<0x97>", ""}, {"a", "\xE6\x97" "a"}, {"<0xE6>", ""}, {"<0xE6>", "\xE6"}, {"<0xC0>", "\xE6\xC0"},
-        {"<0xE0>", ""}, {"<0x80>", "\xE0\x80"}, {"<0xED>", ""}, {"<0x9F>", ""}, {"<0xED>", "\xED\x9F"}, {"<0xA0>", "\xED\xA0"},
-        {"<0xF4>", ""}, {"<0x90>", "\xF4\x90"}, {"<0xF5>", "\xF5"}, {"<bos>", "<bos>"}, {"<0xF1>", ""}, {"<0x80>", ""},
+        {"<0xF0>", ""},         {"<0x9F>", ""},     {"<0x98>", ""},         {"<0x80>", "\xF0\x9F\x98\x80"},
+        {"<0x80>", "\x80"},     {"<0xE6>", ""},     {"<0x97>", ""},         {"z", "\xE6\x97z"},
+        {"<0xE6>", ""},         {"<0xE6>", "\xE6"}, {"<0xC0>", "\xE6\xC0"}, {"<0xE0>", ""},
+        {"<0x80>", "\xE0\x80"}, {"<0xED>", ""},     {"<0x9F>", ""},         {"<0xED>", "\xED\x9F"},
+        {"<0xA0>", "\xED\xA0"}, {"<0xF4>", ""},     {"<0x90>", "\xF4\x90"}, {"<0xF5>", "\xF5"},
+        {"<bos>", "<bos>"},     {"<0xF1>", ""},     {"<0x80>", ""},
     };
     fr_tokenizer *tokenizer = open_gemma();
     fr_decoder *decoder;
@@ -214,7 +215,7 @@ START_TEST(ids_outside) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------- files that lie */
+/* --------------------------------------------------------------------------------------------------- files that lie */
 
 /* A whole tokenizer.json; every string here is one that a case may replace. */
 static const char sample[] =
@@ -276,18 +277,26 @@ static const struct {
     {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Lowercase\"}", "normalizer \"Lowercase\" is not built yet"},
     {"\"normalizer\":null", "\"normalizer\":\"NFC\"", "\"normalizer\" is not an object"},
     {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Sequence\"}", "\"normalizers\" is missing"},
-    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[1]}", "\"normalizer\" is not an object"},
+    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[1]}",
+     "\"normalizer\" is not an object"},
     {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\"}", "\"pattern\" is neither"},
-    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"String\":\"\"}}", "\"pattern\" is neither"},
-    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"(\"}}", "not a regular expression"},
-    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"(a)\\\\1\"}}", "refers back"},
-    {"\"pre_tokenizer\":null", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}", "pre_tokenizer \"ByteLevel\" is not built yet"},
-    {"\"pre_tokenizer\":null", "\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"X\"}", "\"X\" is not known"},
+    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"String\":\"\"}}",
+     "\"pattern\" is neither"},
+    {"\"normalizer\":null", "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"(\"}}",
+     "not a regular expression"},
+    {"\"normalizer\":null",
+     "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"(a)\\\\1\"}}", "refers back"},
+    {"\"pre_tokenizer\":null", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}",
+     "pre_tokenizer \"ByteLevel\" is not built yet"},
+    {"\"pre_tokenizer\":null",
+     "\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"X\"}", "\"X\" is not known"},
     {"{\"type\":\"Fuse\"}", "null", "\"decoder\" is missing"},
     {"{\"type\":\"Fuse\"}", "{\"type\":\"ByteLevel\"}", "decoder \"ByteLevel\" is not built yet"},
     {"{\"type\":\"Fuse\"}", "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}", "order"},
-    {"{\"type\":\"Fuse\"}", "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}", "order"},
-    {"\"type\":\"TemplateProcessing\"", "\"type\":\"BertProcessing\"", "post_processor \"BertProcessing\" is not built yet"},
+    {"{\"type\":\"Fuse\"}", "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}",
+     "order"},
+    {"\"type\":\"TemplateProcessing\"", "\"type\":\"BertProcessing\"",
+     "post_processor \"BertProcessing\" is not built yet"},
     {"\"ids\":[0]", "\"ids\":[99]", "the id 99, which no token has"},
     {"\"ids\":[0]", "\"ids\":[5]", "the id 5, which no token has"},
     {"\"ids\":[0]", "\"ids\":[-1]", "bad or too many"},
@@ -302,7 +311,8 @@ static const struct {
     {"\"content\":\"<x>\"", "\"content\":\"\"", "0 bytes"},
     {"\"content\":\"<x>\"", "\"content\":[]", "\"content\" is not a string"},
     {"{\"id\":7,\"content\":\"<x>\",\"normalized\":false}", "7", "added token 1 is not an object"},
-    {"{\"id\":7,\"content\":\"<x>\",\"normalized\":false}", "{\"id\":0,\"content\":\"<s>\",\"normalized\":false}", "two added tokens"},
+    {"{\"id\":7,\"content\":\"<x>\",\"normalized\":false}", "{\"id\":0,\"content\":\"<s>\",\"normalized\":false}",
+     "two added tokens"},
     {"\"special\":true", "\"special\":\"yes\"", "neither true nor false"},
 };
 
@@ -330,8 +340,13 @@ START_TEST(config_file) {
     } cases[] = {
         {"{\"bos_token\":\"<s>\",\"add_bos_token\":false,\"model_max_length\":1000000000000000019884624838656}", "<s>"},
         {"{\"bos_token\":{\"content\":\"<x>\",\"lstrip\":false}}", "<x>"},
-        {"{\"bos_token\":null}", ""}, {"{}", ""},
-        {"{\"bos_token\":3}", NULL}, {"{\"bos_token\":{}}", NULL}, {"[]", NULL}, {"{", NULL}, {"", NULL},
+        {"{\"bos_token\":null}", ""},
+        {"{}", ""},
+        {"{\"bos_token\":3}", NULL},
+        {"{\"bos_token\":{}}", NULL},
+        {"[]", NULL},
+        {"{", NULL},
+        {"", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         fr_tokenizer *tokenizer;
@@ -373,20 +388,28 @@ START_TEST(deep_json) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------- patterns that hang */
+/* ----------------------------------------------------------------------------------------------- patterns that hang */
 
 /* Each of these takes exponential or quadratic time in a matcher without limits. */
 START_TEST(hostile_patterns) {
-    static const char *const patterns[] = {"(a+)+[bc]",  "(a|a)*[^a]",      "(a*)*\\\\z(?!)",
-                                           "(?>a+)[bc]", "\\\\p{L}+[12]", "(?<=a)x|a+?[xy]",
-                                           "a*a*a*[xy]", "(?=(a+)+[xy])",   "((?:a{0,5}){0,5}){0,5}[xy]",
-                                           "(?:a?){40}a{40}[xy]",           "(?:(?:a|b)(?=.*[xy]))+"};
+    static const char *const patterns[] = {"(a+)+[bc]",
+                                           "(a|a)*[^a]",
+                                           "(a*)*\\\\z(?!)",
+                                           "(?>a+)[bc]",
+                                           "\\\\p{L}+[12]",
+                                           "(?<=a)x|a+?[xy]",
+                                           "a*a*a*[xy]",
+                                           "(?=(a+)+[xy])",
+                                           "((?:a{0,5}){0,5}){0,5}[xy]",
+                                           "(?:a?){40}a{40}[xy]",
+                                           "(?:(?:a|b)(?=.*[xy]))+"};
     size_t length = 200000;
     char *letters = malloc(length);
     memset(letters, 'a', length);
     for (size_t i = 0; i < COUNT_OF(patterns); i++) {
         char rule[256], *text;
-        snprintf(rule, sizeof rule, "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"%s\"}}",
+        snprintf(rule, sizeof rule,
+                 "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":\"%s\"}}",
                  patterns[i]);
         text = edited("\"pre_tokenizer\":null", rule);
         fr_tokenizer *tokenizer;
@@ -428,7 +451,7 @@ START_TEST(real_pattern) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------- mutations */
+/* -------------------------------------------------------------------------------------------------------- mutations */
 
 /* A damaged file is refused with a line, or read, and then it works. */
 static void check_damaged(const char *text, size_t length) {

@@ -11,7 +11,7 @@
 #include "src/tokenizer.h"
 #include "tests/token_files.h"
 
-#define OPEN_SECONDS 1.5
+#define OPEN_SECONDS   1.5
 #define ENCODE_SECONDS 20.0 /* two hundred times less than a quadratic merge needs for a hundredth of the text */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -33,12 +33,12 @@ static double processor_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the generator */
+/* ---------------------------------------------------------------------------------------------------- the generator */
 
 /* The same tokenizer as large() in tests/data/tokenizers/make_cases.py makes, laid out as published files are: a member
  * a line, merges as arrays over four lines. */
-#define TOKENS 262144
-#define MERGES 514000
+#define TOKENS    262144
+#define MERGES    514000
 #define SYLLABLES 64
 
 static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeio";
@@ -60,10 +60,11 @@ static void put_token(token_writer *writer, const char *a, const char *b, const 
 }
 
 /* left_a and left_b with right_a and right_b. */
-static void put_merge(token_writer *writer, const char *left_a, const char *left_b, const char *right_a, const char *right_b) {
+static void put_merge(token_writer *writer, const char *left_a, const char *left_b, const char *right_a,
+                      const char *right_b) {
     if (writer->merges == MERGES) return;
-    fprintf(writer->file, "%s\n      [\n        \"%s%s\",\n        \"%s%s\"\n      ]", writer->merges ? "," : "", left_a,
-            left_b, right_a, right_b);
+    fprintf(writer->file, "%s\n      [\n        \"%s%s\",\n        \"%s%s\"\n      ]", writer->merges ? "," : "",
+            left_a, left_b, right_a, right_b);
     writer->merges++;
 }
 
@@ -71,13 +72,14 @@ static void put_added(FILE *file) {
     static const char *const names[] = {"<pad>", "<eos>", "<bos>", "<unk>"};
     fprintf(file, "{\n  \"version\": \"1.0\",\n  \"added_tokens\": [");
     for (int i = 0; i < 4; i++)
-        fprintf(file, "%s\n    {\"id\": %d, \"content\": \"%s\", \"special\": true, \"normalized\": false}", i ? "," : "", i,
-                names[i]);
-    fprintf(file, "\n  ],\n  \"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"▁\"},\n"
-                  "  \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \" \"}, \"behavior\": "
-                  "\"MergedWithPrevious\", \"invert\": false},\n  \"post_processor\": null,\n"
-                  "  \"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", \"pattern\": {\"String\": "
-                  "\"▁\"}, \"content\": \" \"}, {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}]},\n");
+        fprintf(file, "%s\n    {\"id\": %d, \"content\": \"%s\", \"special\": true, \"normalized\": false}",
+                i ? "," : "", i, names[i]);
+    fprintf(file,
+            "\n  ],\n  \"normalizer\": {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"▁\"},\n"
+            "  \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \" \"}, \"behavior\": "
+            "\"MergedWithPrevious\", \"invert\": false},\n  \"post_processor\": null,\n"
+            "  \"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", \"pattern\": {\"String\": "
+            "\"▁\"}, \"content\": \" \"}, {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}]},\n");
 }
 
 static void put_vocabulary(token_writer *writer) {
@@ -112,8 +114,9 @@ static void generate(fr_test_folder *folder) {
     fr_folder_make(folder);
     token_writer writer = {.file = fr_folder_create(folder, "tokenizer.json")};
     put_added(writer.file);
-    fprintf(writer.file, "  \"model\": {\n    \"type\": \"BPE\",\n    \"unk_token\": \"<unk>\",\n    \"fuse_unk\": true,\n"
-                         "    \"byte_fallback\": true,\n    \"vocab\": {");
+    fprintf(writer.file,
+            "  \"model\": {\n    \"type\": \"BPE\",\n    \"unk_token\": \"<unk>\",\n    \"fuse_unk\": true,\n"
+            "    \"byte_fallback\": true,\n    \"vocab\": {");
     put_vocabulary(&writer);
     fprintf(writer.file, "\n    },\n    \"merges\": [");
     put_merges(&writer);
@@ -122,7 +125,7 @@ static void generate(fr_test_folder *folder) {
     ck_assert_int_eq(fclose(writer.file), 0);
 }
 
-/* ----------------------------------------------------------------------------------------------------------------- tests */
+/* ------------------------------------------------------------------------------------------------------------ tests */
 
 START_TEST(real_size) {
     fr_test_folder folder;

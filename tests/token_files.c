@@ -15,7 +15,7 @@ json_t *fr_load_json(const char *path) {
     return root;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ folders */
+/* ---------------------------------------------------------------------------------------------------------- folders */
 
 void fr_folder_make(fr_test_folder *folder) {
     snprintf(folder->path, sizeof folder->path, "/tmp/test_tokenizer_XXXXXX");
@@ -64,7 +64,7 @@ fr_tokenizer *fr_open_value(const json_t *value) {
     return tokenizer;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- cases */
+/* ------------------------------------------------------------------------------------------------------------ cases */
 
 int32_t *fr_ids_of(const json_t *array, size_t *count) {
     ck_assert(json_is_array(array));
@@ -79,12 +79,25 @@ static void check_ids(const fr_tokenizer *tokenizer, const json_t *text, bool sp
     if (!expected) return;
     size_t count, expected_count;
     int32_t *ids, *expected_ids = fr_ids_of(expected, &expected_count);
-    ck_assert_int_eq(
-        fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), special, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), special, &ids, &count),
+                     FR_OK);
     bool same = count == expected_count && memcmp(ids, expected_ids, count * sizeof *ids) == 0;
     ck_assert_msg(same, "%s: other ids for \"%s\"", name, json_string_value(text));
     fr_free(ids);
     free(expected_ids);
+}
+
+/* How many bytes at the beginning are valid UTF-8. */
+static size_t valid_length(const char *text, size_t length) {
+    size_t valid = 0;
+    while (valid < length) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t step =
+            utf8proc_iterate((const utf8proc_uint8_t *)text + valid, (utf8proc_ssize_t)(length - valid), &codepoint);
+        if (step <= 0) break;
+        valid += (size_t)step;
+    }
+    return valid;
 }
 
 /* Everything a decoder gives. When all of it is valid UTF-8, so is each part. */
@@ -97,25 +110,17 @@ static char *decode(const fr_tokenizer *tokenizer, const int32_t *ids, size_t co
     for (size_t i = 0; i <= count; i++) {
         const char *part;
         size_t part_length;
-        ck_assert_int_eq(i < count ? fr_decoder_feed(decoder, ids[i], &part, &part_length)
-                                   : fr_decoder_finish(decoder, &part, &part_length), FR_OK);
+        fr_status status = i < count ? fr_decoder_feed(decoder, ids[i], &part, &part_length)
+                                     : fr_decoder_finish(decoder, &part, &part_length);
+        ck_assert_int_eq(status, FR_OK);
         all = realloc(all, *length + part_length + 1);
         memcpy(all + *length, part, part_length);
         *length += part_length;
-        utf8proc_int32_t codepoint;
-        for (utf8proc_ssize_t step; part_length > 0 && !cut; part += step, part_length -= (size_t)step) {
-            step = utf8proc_iterate((const utf8proc_uint8_t *)part, (utf8proc_ssize_t)part_length, &codepoint);
-            cut = step <= 0;
-            if (cut) step = 0;
-        }
+        cut |= valid_length(part, part_length) < part_length;
     }
     all[*length] = 0;
     fr_decoder_free(decoder);
-    utf8proc_int32_t codepoint;
-    size_t valid = 0;
-    for (utf8proc_ssize_t step = 1; step > 0 && valid < *length; valid += step > 0 ? (size_t)step : 0)
-        step = utf8proc_iterate((const utf8proc_uint8_t *)all + valid, (utf8proc_ssize_t)(*length - valid), &codepoint);
-    ck_assert_msg(!cut || valid < *length, "a decoder cut a character of \"%s\"", all);
+    ck_assert_msg(!cut || valid_length(all, *length) < *length, "a decoder cut a character of \"%s\"", all);
     return all;
 }
 

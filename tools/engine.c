@@ -83,10 +83,11 @@ static int64_t choose_context(const fr_engine *engine, const fr_arguments *args,
     return wanted < limit ? wanted : limit;
 }
 
-int fr_thread_count(void) {
+/* Threads of this process; an emulator may have some of its own, so only differences mean something. */
+static int count_threads(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
-    if (!tasks) return 1;
+    if (!tasks) return 0;
     for (struct dirent *entry; (entry = readdir(tasks));) count += entry->d_name[0] != '.';
     closedir(tasks);
     return count;
@@ -96,7 +97,7 @@ static void describe(const fr_engine *engine, const fr_arguments *args) {
     fr_note("model %s, %.2f GB of weights", args->text[FR_ARG_MODEL],
             (double)fr_model_fact(engine->model, FR_FACT_WEIGHT_BYTES) / 1e9);
     if (engine->drafter) fr_note("drafter %s", args->text[FR_ARG_DRAFTER]);
-    fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), fr_thread_count(),
+    fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), engine->threads,
             fr_session_context(engine->session));
 }
 
@@ -113,7 +114,9 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         fr_progress_end(&engine->progress);
     }
     if (status == FR_OK) {
+        int before = count_threads();
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
+        engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
     return fr_exit_status(status);

@@ -14,6 +14,7 @@ typedef struct fr_engine {
     fr_drafter *drafter;
     fr_session *session;
     fr_progress progress;
+    int threads; /* that the session computes with */
 } fr_engine;
 
 /* The library's options, as the command line has them. */
@@ -43,8 +44,5 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 /* Bytes to ids; nothing to do for a prompt of ids. A prompt without any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special);
 void fr_prompt_free(fr_prompt *prompt);
-
-/* Threads that this process has. */
-int fr_thread_count(void);
 
 #endif

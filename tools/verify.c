@@ -65,7 +65,7 @@ int fr_verb_verify(const fr_arguments *args) {
     if (!code) code = fr_exit_status(fr_options_set(engine.options, FR_OPT_IGNORE_EOS, 1));
     if (!code) code = fr_engine_start(&engine, args, PROMPT, GREEDY);
     if (!code && !args->given[FR_ARG_QUIET]) {
-        fr_note("isa %s, threads %d", fr_model_isa(engine.model), fr_thread_count());
+        fr_note("isa %s, threads %d", fr_model_isa(engine.model), engine.threads);
     }
     if (!code) code = fr_exit_status(run(&engine));
     fr_engine_close(&engine);
