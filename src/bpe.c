@@ -68,7 +68,6 @@ static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_json *json, size_t ra
     merge *slot = find_slot(bpe, left_id, right_id, &pair);
     if (!slot) return fail_merge(json, rank, "too many merges collide");
     *slot = (merge){pair, (uint32_t)rank, result};
-    bpe->results[rank] = result;
     return FR_OK;
 }
 
@@ -77,9 +76,8 @@ static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_json *json) {
     char *both = malloc(bpe->vocabulary->longest + 1);
     bpe->merges = malloc(size * sizeof *bpe->merges);
     bpe->merge_mask = size - 1;
-    bpe->results = malloc((json->merge_count + 1) * sizeof *bpe->results);
     fr_status status = FR_OK;
-    if (!both || !bpe->merges || !bpe->results)
+    if (!both || !bpe->merges)
         status = fr_fail_memory(json->path, size * sizeof *bpe->merges);
     else
         memset(bpe->merges, 0xFF, size * sizeof *bpe->merges);
@@ -115,7 +113,6 @@ fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tok
 
 void fr_bpe_close(fr_bpe *bpe) {
     free(bpe->merges);
-    free(bpe->results);
     *bpe = (fr_bpe){0};
 }
 
@@ -191,20 +188,19 @@ static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
     if (found) heap_push(work, (uint64_t)found->rank << 32 | (uint32_t)left);
 }
 
-/* A candidate is out of date when its place has gone or another pair stands there. What counts is that the merge would
- * give the same token, not that it is the same pair: the reference implementation decides so, and ids depend on it. */
+/* A candidate is out of date when its place has gone or another pair stands there. */
 static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
     for (size_t i = 0; i < work->symbol_count; i++) offer(bpe, work, (int32_t)i);
     while (work->heap_count > 0) {
         uint64_t key = heap_pop(work);
-        int32_t at = (int32_t)(uint32_t)key, result = bpe->results[key >> 32];
+        int32_t at = (int32_t)(uint32_t)key;
         if (symbols[at].id < 0 || symbols[at].next < 0) continue;
         symbol *right = &symbols[symbols[at].next];
         const merge *found = find_merge(bpe, symbols[at].id, right->id);
-        if (!found || found->result != result) continue;
-        symbols[at].id = result;
+        if (!found || found->rank != key >> 32) continue;
+        symbols[at].id = found->result;
         symbols[at].next = right->next;
         right->id = -1;
         if (symbols[at].next >= 0) symbols[symbols[at].next].previous = at;

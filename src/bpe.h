@@ -12,7 +12,6 @@ typedef struct fr_bpe {
     const fr_vocabulary *vocabulary;
     struct fr_bpe_merge *merges; /* hash table of pairs */
     size_t merge_mask;
-    int32_t *results;      /* what the merge of a rank gives */
     int32_t byte_ids[256]; /* <0xNN>, -1: none */
     int32_t unknown;       /* -1: what has no token is dropped */
     bool fuse_unknown;     /* a run of unknown characters is one token */

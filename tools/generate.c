@@ -15,6 +15,16 @@ static fr_form output_form(const fr_arguments *args) {
     return word && strcmp(word, "json") == 0 ? FORM_JSON : FORM_TEXT;
 }
 
+/* Ids alone can do without a tokenizer, unless a stop string has to be found in their text. */
+static bool needs_text(const fr_arguments *args) {
+    return output_form(args) != FORM_IDS || args->stop_count > 0;
+}
+
+static int check_tokenizer(const fr_engine *engine, const fr_arguments *args) {
+    const fr_tokenizer *tokenizer;
+    return needs_text(args) ? fr_engine_tokenizer(engine, args, &tokenizer) : 0;
+}
+
 /* --chat: the prompt's bytes become the user turn of a rendered conversation. */
 static int render_chat(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
@@ -50,10 +60,9 @@ static int run(const fr_engine *engine, const fr_arguments *args, const fr_promp
     fr_form form = output_form(args);
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
-    bool needs_text = form != FORM_IDS || args->stop_count > 0;
     fr_reply reply = {0};
     int code = fr_exit_status(fr_session_prompt(engine->session, prompt->ids, prompt->count));
-    if (!code) code = fr_reply_run(&reply, engine, args, needs_text ? &text : NULL, NULL);
+    if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL, NULL);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
@@ -77,6 +86,7 @@ int fr_verb_generate(const fr_arguments *args) {
     fr_prompt prompt;
     int code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_engine_open(&engine, args);
+    if (!code) code = check_tokenizer(&engine, args);
     if (!code && chat) code = render_chat(&prompt, &engine, args);
     if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !chat);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);

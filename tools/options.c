@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

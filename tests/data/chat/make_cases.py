@@ -40,7 +40,7 @@ ADDRESS = {"type": "object", "description": "Where", "properties": {
     "street": {"type": "string"}, "number": {"type": "integer", "nullable": True},
     "geo": {"type": "object", "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}}, "required": ["lat", "lon"]}}, "required": ["street"]}
 VALUES = {"text": "äöü \"q\" <|\"|>", "empty": "", "int": 42, "negative": -7, "zero": 0, "float": 1.5, "whole": 100000.0, "small": 1e-05, "tiny": 5e-324,
-          "limit": 0.0001, "big": 1e16, "below": 123456789012345.6, "huge": 1.7976931348623157e308, "third": 1 / 3, "minus": -0.0, "true": True,
+          "limit": 0.0001, "big": 1e16, "below": 123456789012345.6, "last": 1234567890123456.0, "first": 12345678901234567.0, "huge": 1.7976931348623157e308, "third": 1 / 3, "minus": -0.0, "true": True,
           "false": False, "none": None, "list": [1, [2, "x"], {"b": None, "a": []}], "object": {"Z": 1, "a": {"b": {}}, "B": 2}}
 ARGUMENTS = call("all", VALUES, id="a1")
 

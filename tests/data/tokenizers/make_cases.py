@@ -13,6 +13,9 @@ ODD = ["é", "e\u0301", "日本", "😀", "👩‍👩‍👧‍👦", "▁", "�
        "q\u0323\u0307", "q\u0307\u0323", "각", "\u1112\u1161\u11ab", "Å", "\u212b", "İ", "ß", "_", "٣", "Ⓐ", "\u0345", "\u0300\u0316\u0300"]
 
 
+FIXED = ["", " ", "  ab", " a  b ", "dad bad dad", " bad", "\n\nab\n", "_cab cab_ -cab cab- cab", "  cab  cabba  <x> \n"]
+
+
 def merged(vocab, merges, words):
     """Adds each word and the merges that build it, left to right."""
     for word in words:
@@ -83,7 +86,11 @@ def variants():
 
     yield make("base")
     yield make("merges as strings", merges=[" ".join(m) for m in base()["model"]["merges"] if " " not in "".join(m)])
-    yield make("ignore merges", ignore_merges=True, pre_tokenizer=split("▁", "MergedWithNext"))
+    def unreached(vocab):
+        vocab.update({"dad": len(vocab), "▁bad": len(vocab) + 1})  # no merges make these
+
+    for ignore in (True, False):
+        yield make(f"ignore merges {ignore}", ignore_merges=ignore, vocab=unreached, pre_tokenizer=split("▁", "MergedWithNext"))
     for fuse in (True, False):
         yield make(f"no byte fallback, fuse {fuse}", byte_fallback=False, fuse_unk=fuse)
         yield make(f"some byte tokens, fuse {fuse}", fuse_unk=fuse, vocab=drop((0x80, 0xA0), (0xF0, 0xF8)))
@@ -141,8 +148,7 @@ def random_text(rnd, words):
 
 def cases(tok, rnd, words, count):
     out = []
-    for _ in range(count):
-        text = random_text(rnd, words)
+    for text in FIXED + [random_text(rnd, words) for _ in range(count)]:
         ids = tok.encode(text, add_special_tokens=False).ids
         out.append({"text": text, "ids": ids, "ids_with_special": tok.encode(text).ids,
                     "decoded": tok.decode(ids, skip_special_tokens=False), "decoded_skip_special": tok.decode(ids, skip_special_tokens=True)})
