@@ -22,7 +22,8 @@ endif
 # What runs a program of this build: nothing, or qemu-aarch64-static, or valgrind.
 RUN ?=
 
-WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+WERROR ?= -Werror
+WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 INCLUDE := -Iinclude -I. -D_GNU_SOURCE
 # After the user's CFLAGS: one answer needs every rounding to be written down in the source.
 NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
@@ -159,35 +160,37 @@ demo: ## set-up, build, and the demo model writes text with its drafter; accepte
 
 # ---------------------------------------------------------------------------------------------------------------- tests
 
-# A suite is its name and its command: tests/run starts several at once, and those that measure time alone at the end.
+# A suite is its name and its command. tests/run starts several at once; alone, at the end, those that measure time and
+# those whose threads would wait for each other while another suite has their core.
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(TEST_PROGRAMS)
-TIMED := $(filter %_speed %_speed.sh,$(TESTS))
+ALONE := $(filter %_speed %_speed.sh %/test_pool %/test_one_answer,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
-RUN_TESTS = BUILD=$(BUILD) JOBS=$(JOBS) tests/run $(call suites,$(filter-out $(TIMED),$(TESTS)))
-RUN_TIMED = $(if $(SANITIZE),,-- $(call suites,$(TIMED)))
+RUN_TESTS = BUILD=$(BUILD) JOBS=$(JOBS) tests/run $(call suites,$(filter-out $(ALONE),$(TESTS)))
+RUN_ALONE = -- $(call suites,$(if $(SANITIZE)$(RUN),$(filter-out %_speed %_speed.sh,$(ALONE)),$(ALONE)))
 
-# The AArch64 build, under an emulator on other machines.
+# The AArch64 build, under an emulator on other machines: what depends on instructions, not on files or time.
 QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_SUITES := 'neon.sh tests/neon.sh' $(foreach t,$(basename $(call test_sources,plain)), \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_topology test_pool %_speed), \
+    $(basename $(call test_sources,plain)))
+  NEON_SUITES := 'neon.sh tests/neon.sh' $(foreach t,$(NEON_TESTS), \
     'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t')
 endif
 
 # What meets hostile bytes also runs under the sanitizers.
 HOSTILE_BUILD := $(BUILD)/hostile
-HOSTILE := $(wildcard tests/test_formats.c tests/test_tokenizer.c tests/test_chat.c tests/test_cli_files.c \
-  tests/fuzz/mutate_*.c)
-HOSTILE := $(HOSTILE:%.c=$(HOSTILE_BUILD)/%)
+HOSTILE_TESTS := $(addprefix tests/,test_formats test_tokenizer test_chat test_cli_files)
+HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: check
 check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
-	@$(MAKE) programs bench-programs hostile $(NEON) tidy
-	@$(RUN_TESTS) $(HOSTILE_SUITES) $(NEON_SUITES) $(RUN_TIMED)
+	@$(MAKE) programs bench-programs hostile $(NEON)
+	@$(RUN_TESTS) 'source_rules tests/source_rules' $(HOSTILE_SUITES) $(NEON_SUITES) $(RUN_ALONE)
 
 .PHONY: check-all
 check-all: ## check with the full products, then the sanitizers, valgrind and fuzzing (hours)
@@ -196,7 +199,7 @@ check-all: ## check with the full products, then the sanitizers, valgrind and fu
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON
-	@$(RUN_TESTS) $(RUN_TIMED)
+	@$(RUN_TESTS) $(RUN_ALONE)
 
 .PHONY: tidy
 tidy: $(LIBRARY) ## the source rules: what files may say, include, call and export
@@ -206,9 +209,10 @@ tidy: $(LIBRARY) ## the source rules: what files may say, include, call and expo
 neon: ## the AArch64 build, in build/arm64
 	@$(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= LDFLAGS= programs
 
-.PHONY: hostile
+.PHONY: hostile hostile-programs
 hostile:
-	@$(MAKE) BUILD=$(HOSTILE_BUILD) SANITIZE='$(SANITIZE_hostile)' $(HOSTILE_BUILD)/forerun $(HOSTILE)
+	@$(MAKE) BUILD=$(HOSTILE_BUILD) SANITIZE='$(SANITIZE_hostile)' hostile-programs
+hostile-programs: $(COMMAND) $(MUTATORS) $(HOSTILE_TESTS:%=$(BUILD)/%)
 
 SANITIZE_asan := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan := -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all
@@ -219,13 +223,13 @@ asan ubsan tsan: ## every test under that sanitizer
 
 .PHONY: valgrind
 valgrind: programs ## every test program under valgrind
-	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= TIMED= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
+	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
 
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz
 fuzz: hostile ## thousands of damaged files under the sanitizers, and libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
-	@set -e; for program in $(filter %/mutate_%,$(HOSTILE)); do $$program $(MUTATIONS) 2; done
+	@set -e; for program in $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%); do $$program $(MUTATIONS) 2; done
 	@! command -v clang >/dev/null || $(MAKE) libfuzzer CC=clang BUILD=$(BUILD)/libfuzzer \
 	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
 

@@ -1,8 +1,8 @@
 /* The float path against this machine's limits, in one run: decode bandwidth, the price of verifying rows, the
  * centroid head, and what speculation gains where weights come from memory and where they lie in the cache.
  *
- * In: nothing (it writes about 1.2 GB of random weights to build/bench on its first run). Out: markdown on standard
- * output; each line has the figure, the target and what it was divided by. */
+ * In: the parts to run, demo, head, big (all if none is named). It writes about 2.3 GB of random weights to build/bench
+ * on its first run. Out: markdown on standard output; each line has the figure, the target and what it was divided by. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -327,12 +327,20 @@ static void bench_centroids(void) {
            "(target 1/20).\n", seconds[0] * 1e3, seconds[1] * 1e3, seconds[1] / seconds[0]);
 }
 
-int main(void) {
-    rates measured = {.random = 1};
+/* Whether a part was asked for: all are if none is named. */
+static bool wanted(int argc, char **argv, const char *part) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], part) == 0) return true;
+    return argc == 1;
+}
+
+int main(int argc, char **argv) {
+    rates measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* unless the demo says better */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     write_models();
     printf("# forerun, float path\n");
-    bench_demo(&measured);
-    bench_centroids();
-    bench_big(&measured);
+    if (wanted(argc, argv, "demo")) bench_demo(&measured);
+    if (wanted(argc, argv, "head")) bench_centroids();
+    if (wanted(argc, argv, "big")) bench_big(&measured);
     return 0;
 }

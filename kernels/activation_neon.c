@@ -1,4 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn and fr_softcap_fn in
+ * kernels.h. */
 #include "kernels/simd_neon.h"
 
 FR_INLINE float32x4_t exponential(float32x4_t a, float32x4_t b, float32x4_t factor) {

@@ -1,8 +1,8 @@
 /* Flash attention of one KV head. Contract fr_attn_fn in kernels.h.
  *
- * Blocks are the outer loop, so that K and V come from memory once for all queries. Within a block, four positions of K
- * stay in the L1 cache while every query takes its four scores; then each query's weights are made; then 64 columns of V
- * (16 KB) stay there while every query adds them up, in registers over the 64 positions. */
+ * Blocks are the outer loop, so that K and V come from memory once for all queries. Within a block, four positions of
+ * K stay in the L1 cache while every query takes its four scores; then each query's weights are made; then 64 columns
+ * of V (16 KB) stay there while every query adds them up, in registers over the 64 positions. */
 #include "kernels/simd_neon.h"
 
 #include <math.h>

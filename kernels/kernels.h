@@ -3,8 +3,9 @@
  * In: plain arrays. Out: plain arrays. No kernel allocates, fails, locks or knows a model. The _scalar file of an
  * operation is the definition of its result (quant/NUMERICS.md has the formulas); every other instruction set gives the
  * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
- * over-read, no over-write, no alignment demanded unless stated. Values are finite; where a NaN comes in, a NaN comes
- * out (its payload is free). Arrays don't overlap unless stated.
+ * over-read (a prefetch hint may point outside), no over-write. Floats lie as floats do, weights at any byte. Values
+ * are finite; where a NaN comes in, a NaN comes out (its payload is free). Arrays don't overlap unless stated. rows,
+ * outs, count and the n of operations element by element may be 0; other lengths are at least 1.
  *
  * "row" is a row of activations (one token), "out" an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
@@ -16,11 +17,11 @@
 /* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < outs, where w_o is `cols` values of the kernel's type at byte
  * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
  * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
- * i < 8; then 4, 2, 1. */
+ * i < 8; then 4, 2, 1. Past cols nothing is added to a partial sum, not even 0. */
 typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
                           size_t w_stride, size_t cols, size_t outs);
 
-/* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. */
+/* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
 typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
                           size_t count);
 
@@ -35,7 +36,8 @@ typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t
 typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t n);
 
 /* y[i] = gelu_tanh(gate[i]) * up[i]; y may be gate or up.
- * gelu_tanh(x) = (0.5 x) (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks and Gimpel 2016, arXiv:1606.08415. */
+ * gelu_tanh(x) = (0.5 * x) * (1 + tanh(sqrt(2/pi) * fma(0.044715 * (x * x), x, x))). Hendrycks and Gimpel 2016,
+ * arXiv:1606.08415. */
 typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
 /* x[i] = tanh(x[i] / cap) * cap. */
@@ -58,12 +60,12 @@ typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
 typedef int64_t fr_argmax_fn(const float *x, size_t n);
 
 /* ids[0..k) = indices of the k largest of n values (1 <= k <= n), largest first, the lowest index first of equals. NaN
- * counts as less than everything. work has room for n int32. */
+ * counts as less than everything. n < 2^31. work has room for n int32, for implementations that want it. */
 typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *work);
 
 /* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
  * Position p lies in slot p % slots, at k + slot * stride and v + slot * stride (floats); slots is a multiple of 64. A
- * query sees positions first..last (first <= last, both inclusive, last - first < slots); nothing else is read.
+ * query sees positions first..last (0 <= first <= last, both inclusive, last - first < slots); nothing else is read.
  * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
  * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
  * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,

@@ -1,11 +1,17 @@
 /* Float weights times rows, 16 partial sums in two registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows: at least 8 sums in flight, as the latency of a multiply-add
- * asks for, and at most 12 + 2 + 1 of the 16 registers. Its weight rows are read once from memory, by the first tile of
- * rows; later ones find them in the cache. */
+ * asks for, and at most 12 + 2 + 1 of the 16 registers. Where no cache holds the weights, a tile fetches the next one's
+ * while it works, in the order in which they lie in memory. A group of outputs is done for one tile of rows after the
+ * other: the rows stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/simd_avx2.h"
 
-enum { OUTS = 4, ROWS = 3 };
+enum {
+    OUTS = 4,
+    ROWS = 3,
+    GROUP = 32,         /* outputs */
+    STREAMED = 1 << 20, /* bytes of weights from which on a call fetches ahead */
+};
 
 /* 8 weights as floats, from the i-th on. */
 typedef __m256 load_fn(const char *w, size_t i);
@@ -23,18 +29,37 @@ FR_INLINE __m256 load_bf16(const char *w, size_t i) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
 }
 
-/* A kernel's weight type. */
+/* A weight type: how to load it, and its bytes. */
 typedef struct weights {
     load_fn *load;
     size_t size;
 } weights;
 
-/* A tile's sums; half h of 16 columns has its own register. */
+static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
+
+/* What one call computes, as fr_matmul_fn has it. */
+typedef struct product {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const char *w;
+    size_t w_stride, cols, outs;
+} product;
+
+/* A tile from `row` and `out` on: its weight rows, and the next tile's to fetch (NULL: not at all). Outputs past the
+ * end repeat the last weight row and are not stored. */
+typedef struct tile {
+    size_t row, out;
+    const char *w[OUTS], *next[OUTS];
+} tile;
+
+/* Half h of 16 columns has its own register. */
 typedef __m256 sums[ROWS][OUTS][2];
 
 /* 16 columns from i on, of which the first `count` are used. */
-FR_INLINE void step(load_fn *load, sums p, size_t rows, size_t outs, const char *const *w, const float *x,
-                    size_t x_stride, size_t i, size_t count) {
+FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x, size_t x_stride, size_t rows,
+                    size_t outs, size_t i, size_t count) {
 #pragma GCC unroll 2
     for (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[OUTS];
@@ -53,89 +78,112 @@ FR_INLINE void step(load_fn *load, sums p, size_t rows, size_t outs, const char 
 }
 
 /* The last columns, from i on, copied to where 16 can be read. */
-FR_INLINE void last_step(weights type, sums p, size_t rows, size_t outs, const char *const *w, const float *x,
-                         size_t x_stride, size_t i, size_t count) {
+FR_INLINE void last_step(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
+                         size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[OUTS][64] = {0};
-    const char *w_copies[OUTS];
+    const char *w[OUTS];
     for (size_t r = 0; r < rows; r++) memcpy(values[r], x + r * x_stride + i, count * sizeof *x);
-    for (size_t o = 0; o < outs; o++) w_copies[o] = memcpy(copies[o], w[o] + i * type.size, count * type.size);
-    step(type.load, p, rows, outs, w_copies, values[0], 16, 0, count);
+    for (size_t o = 0; o < outs; o++) w[o] = memcpy(copies[o], t->w[o] + i * type.size, count * type.size);
+    step(type.load, p, w, values[0], 16, rows, outs, 0, count);
 }
 
-/* y[r * y_stride + o] for `rows` rows and the first `stored` of `outs` outputs; rows and outs are constants. */
-FR_INLINE void tile(weights type, float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
-                    const char *const *w, size_t cols, size_t outs, size_t stored) {
+/* All columns of a tile. While the first of `outs` parts of them is computed, the next tile's first weight row is
+ * fetched, and so on: in the order of memory. */
+FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
+                    size_t cols) {
+    size_t i = 0, part = (cols / outs + 15) / 16 * 16;
+    for (size_t o = 0; o < outs; o++) {
+        size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
+        const char *fetched = t->next[o];
+        for (; i + 16 <= end; i += 16) {
+            if (fetched) {
+#pragma GCC unroll 4
+                for (size_t line = 0; line < outs * type.size / 4; line++)
+                    _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
+                fetched += 16 * outs * type.size;
+            }
+            step(type.load, p, t->w, x, x_stride, rows, outs, i, 16);
+        }
+    }
+    if (i < cols) last_step(type, p, t, x, x_stride, rows, outs, i, cols - i);
+}
+
+/* `rows` rows x `outs` outputs, both constants. */
+FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t outs) {
     sums p;
 #pragma GCC unroll 3
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (size_t o = 0; o < outs; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
-    size_t i = 0;
-    for (; i + 16 <= cols; i += 16) step(type.load, p, rows, outs, w, x, x_stride, i, 16);
-    if (i < cols) last_step(type, p, rows, outs, w, x, x_stride, i, cols - i);
+    walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, outs, job->cols);
 #pragma GCC unroll 3
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (size_t o = 0; o < outs; o++) {
             float sum = sum16(p[r][o][0], p[r][o][1]);
-            if (o < stored) y[r * y_stride + o] = sum;
+            if (t->out + o < job->outs) job->y[(t->row + r) * job->y_stride + t->out + o] = sum;
         }
 }
 
-/* One row, by its weight rows. Outputs past the end repeat the last and are not stored. */
+/* The outputs of a group, or up to the last, for one tile of rows. */
+FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t outs,
+                             bool fetch) {
+    tile t = {.row = row};
+    for (t.out = group; t.out < group + GROUP && t.out < job->outs; t.out += outs) {
+        for (size_t o = 0; o < outs; o++) {
+            size_t here = t.out + o, there = here + outs, last = job->outs - 1;
+            t.w[o] = job->w + (here < last ? here : last) * job->w_stride;
+            t.next[o] = fetch ? job->w + (there < last ? there : last) * job->w_stride : NULL;
+        }
+        compute_tile(type, job, &t, rows, outs);
+    }
+}
+
+/* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile fetches; the
+ * others find a group's weights in the L2 cache. */
+FR_INLINE void matmul(weights type, const product *job) {
+    bool streamed = job->outs * job->w_stride >= STREAMED;
+    for (size_t group = 0; group < job->outs; group += GROUP) {
+        size_t tiles = (job->rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
+            rows = (job->rows - row + tiles - 1) / tiles;
+            bool fetch = streamed && row == 0;
+            if (rows == 1) compute_group(type, job, row, group, 1, 4, fetch);
+            else if (rows == 2) compute_group(type, job, row, group, 2, 2, fetch);
+            else compute_group(type, job, row, group, 3, 2, fetch);
+        }
+    }
+}
+
+/* One row by scattered weight rows: each tile fetches the next one's. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
-    for (size_t j = 0; j < count; j += 4) {
-        size_t left = count - j;
-        const char *w_rows[4];
-        for (size_t o = 0; o < 4; o++) {
-            size_t at = j + (o < left ? o : left - 1);
-            w_rows[o] = w + (ids ? (size_t)ids[at] : at) * w_stride;
+    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
+    tile t = {.row = 0};
+    for (t.out = 0; t.out < count; t.out += OUTS) {
+        for (size_t o = 0; o < OUTS; o++) {
+            size_t here = t.out + o < count ? t.out + o : count - 1, there = here + OUTS < count ? here + OUTS : here;
+            t.w[o] = w + (size_t)ids[here] * w_stride;
+            t.next[o] = w + (size_t)ids[there] * w_stride;
         }
-        tile(type, y + j, 0, x, 0, 1, w_rows, cols, 4, left);
+        compute_tile(type, &job, &t, 1, OUTS);
     }
 }
-
-/* Two or more rows are split evenly over tiles of 2 or 3. */
-FR_INLINE void matmul(weights type, float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
-                      const char *w, size_t w_stride, size_t cols, size_t outs) {
-    if (rows == 1) {
-        gather(type, y, x, w, w_stride, cols, NULL, outs);
-        return;
-    }
-    for (size_t o = 0; o < outs; o += 2) {
-        size_t left = outs - o;
-        const char *const w_rows[2] = {w + o * w_stride, w + (left > 1 ? o + 1 : o) * w_stride};
-        for (size_t r = 0; r < rows;) {
-            float *y_tile = y + r * y_stride + o;
-            const float *x_tile = x + r * x_stride;
-            if ((rows - r) % 3 == 0) {
-                tile(type, y_tile, y_stride, x_tile, x_stride, 3, w_rows, cols, 2, left);
-                r += 3;
-            } else {
-                tile(type, y_tile, y_stride, x_tile, x_stride, 2, w_rows, cols, 2, left);
-                r += 2;
-            }
-        }
-    }
-}
-
-static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
 void fr_matmul_f32_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
                         size_t w_stride, size_t cols, size_t outs) {
-    matmul(f32, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
 }
 
 void fr_matmul_f16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
                         size_t w_stride, size_t cols, size_t outs) {
-    matmul(f16, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
 }
 
 void fr_matmul_bf16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
                          size_t w_stride, size_t cols, size_t outs) {
-    matmul(bf16, y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
 }
 
 void fr_gather_f32_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

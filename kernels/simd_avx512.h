@@ -44,8 +44,8 @@ FR_INLINE float sum16(__m512 p) {
 }
 
 /* The same additions on four registers at once. The last step is on 128-bit registers, so that a masked store of the
- * result is a vmovups: of the low end of a zmm gcc 12 makes a masked vextractf32x4, which faults on memory that the mask
- * leaves out. */
+ * result is a vmovups: of the low end of a zmm gcc 12 makes a masked vextractf32x4, which faults on memory outside the
+ * mask. */
 FR_INLINE __m128 sum16_of_4(__m512 a, __m512 b, __m512 c, __m512 d) {
     __m512 ac = _mm512_add_ps(_mm512_shuffle_f32x4(a, c, 0x44), _mm512_shuffle_f32x4(a, c, 0xee));
     __m512 bd = _mm512_add_ps(_mm512_shuffle_f32x4(b, d, 0x44), _mm512_shuffle_f32x4(b, d, 0xee));

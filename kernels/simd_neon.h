@@ -90,7 +90,7 @@ FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], const
 
 enum { MOST_DOTS = 6 };
 
-/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept, w_o = w[o] with `width` bytes a weight, x_r = x + r * x_stride.
+/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], `width` bytes a weight, x_r = x + r * x_stride.
  * rows, outs and width are constants; rows x outs <= 6, so that 24 registers hold the sums. w has `outs` rows, of which
  * the last may stand for rows that there aren't: kept <= outs. */
 FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,

@@ -16,7 +16,8 @@
 #include "src/chat.h"
 #include "src/python_text.h"
 
-#define QUOTE "<|\"|>"
+#define QUOTE     "<|\"|>"
+#define MAX_CALLS 1024 /* in a message: each response is looked for among them */
 
 /* ---------------------------------------------------------------------------------------------- values, as in Jinja */
 
@@ -403,7 +404,8 @@ static fr_status put_thoughts(const chat_state *chat, size_t index) {
 static fr_status put_calls(chat_state *chat, size_t index) {
     const json_t *calls = member(message_at(chat, index), "tool_calls");
     if (!is_true(calls)) return FR_OK;
-    if (!json_is_array(calls)) return fr_fail(FR_INPUT, "messages[%zu]: \"tool_calls\" is not an array", index);
+    if (!json_is_array(calls) || json_array_size(calls) > MAX_CALLS)
+        return fr_fail(FR_INPUT, "messages[%zu]: \"tool_calls\" is not an array of at most %d", index, MAX_CALLS);
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = member(json_array_get(calls, i), "function"), *name = member(function, "name");
         const json_t *arguments = member(function, "arguments");

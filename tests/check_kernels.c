@@ -244,6 +244,21 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
+/* Matrices that no cache holds, which kernels may walk in another way. */
+static void check_large_matmul(operation *op, fr_dtype type) {
+    static const size_t rows[] = {1, 2, 3, 5, 7, 8, 13}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t j = 0; j < COUNT(cols); j++) {
+            if (options.quick && (i + j) % 4) continue;
+            matmul_case c = {.type = type, .rows = rows[i], .cols = cols[j], .at_end = below(4) > 0};
+            c.outs = ((1 << 20) + below(1 << 17)) / fr_dtype_row_bytes(type, c.cols) + 1;
+            c.x_stride = c.cols + below(20);
+            c.y_stride = c.outs + below(20);
+            c.w_stride = fr_dtype_row_bytes(type, c.cols) + below(2) * below(20);
+            check_matmul_case(op, &c);
+        }
+}
+
 static void check_matmul(operation *op) {
     matmul_case c = {.type = type_of(op, offsetof(fr_kernels, matmul))};
     for (c.rows = 1; c.rows <= 64; c.rows += c.rows < 17 ? 1 : c.rows == 17 ? 14 : 33)
@@ -256,6 +271,13 @@ static void check_matmul(operation *op) {
                 c.w_stride = fr_dtype_row_bytes(c.type, c.cols) + below(2) * below(20);
                 check_matmul_case(op, &c);
             }
+    check_large_matmul(op, c.type);
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        void *nowhere = place(0, 0, true);
+        snprintf(shape, sizeof shape, "no rows, or no outputs");
+        ((fr_matmul_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8);
+        ((fr_matmul_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0);
+    }
 }
 
 static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t outs, size_t count) {
@@ -282,7 +304,7 @@ static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t 
 static void check_gather(operation *op) {
     fr_dtype type = type_of(op, offsetof(fr_kernels, gather));
     for (size_t cols = 1; cols <= 1000; cols = cols == 70 ? 127 : cols == 129 ? 1000 : cols + 1)
-        for (size_t count = 1; count <= 20; count++) check_gather_case(op, type, cols, 1 + below(30), count);
+        for (size_t count = 0; count <= 20; count++) check_gather_case(op, type, cols, 1 + below(30), count);
 }
 
 /* --------------------------------------------------------------------------------------- contracts on plain arrays */
@@ -367,7 +389,7 @@ static void check_array_sweep(operation *op) {
 }
 
 static void check_array(operation *op) {
-    for (size_t n = 1; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
+    for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
         for (fill_mode mode = 0; mode < MODES; mode++)
             for (unsigned repeat = 0; repeat < 4; repeat++) {
                 check_array_case(op, n, mode, 0);

@@ -12,7 +12,7 @@
 #include "tests/token_files.h"
 
 #define OPEN_SECONDS   1.5
-#define ENCODE_SECONDS 20.0 /* two hundred times less than a quadratic merge needs for a hundredth of the text */
+#define ENCODE_SECONDS 20.0 /* ten times what it takes; a merge in quadratic time would need days */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool sanitized = true;
@@ -150,7 +150,7 @@ START_TEST(real_size) {
 }
 END_TEST
 
-/* One word of ten million characters, as Gemma's rules make of any text: the merges have no shorter piece to work on. */
+/* One word of ten million bytes, as Gemma's rules make of any text: the merges have no shorter piece to work on. */
 START_TEST(long_texts) {
     static const char *const fills[] = {"a", " ", "the quick brown fox ", "\xFF", "\n", "\xE6\x97\xA5"};
     const char *fill = fills[_i];
