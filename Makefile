@@ -151,12 +151,14 @@ help: ## these lines
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 DEMO := tools/demo
+DEMO_PROMPT := $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
 .PHONY: demo
-demo: ## set-up, build, and the demo model writes text with its drafter; accepted drafts in colour
+demo: ## set-up, build, and the demo model goes on with a prompt, its drafter drafting; accepted drafts in colour
 	@tools/setup build
 	@$(MAKE) all
-	$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -n 200 --color --stats \
-	  -f $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
+	@echo '$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats'
+	@cat $(DEMO_PROMPT)
+	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
 
 # ---------------------------------------------------------------------------------------------------------------- tests
 
@@ -193,9 +195,9 @@ check: ## set-up, then everything that must hold: source rules, every test, host
 	@$(RUN_TESTS) 'source_rules tests/source_rules' $(HOSTILE_SUITES) $(NEON_SUITES) $(RUN_ALONE)
 
 .PHONY: check-all
-check-all: ## check with the full products, then the sanitizers, valgrind and fuzzing (hours)
+check-all: ## check with the full products, then clang, the sanitizers, valgrind and fuzzing (hours)
 	@FULL=1 $(MAKE) check
-	@$(MAKE) -j1 asan ubsan tsan valgrind fuzz
+	@$(MAKE) -j1 clang asan ubsan tsan valgrind fuzz
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON
@@ -220,6 +222,10 @@ SANITIZE_tsan := -fsanitize=thread
 .PHONY: asan ubsan tsan
 asan ubsan tsan: ## every test under that sanitizer
 	@$(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_MULTIPLIER=20
+
+.PHONY: clang
+clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
+	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
 .PHONY: valgrind
 valgrind: programs ## every test program under valgrind

@@ -15,24 +15,40 @@
 #include "forerun_lab.h"
 #include "src/session.h"
 
-#define FOLDER "build/bench"
+#define FOLDER   "build/bench"
 #define MAX_ROWS 8
-#define PAIRS 15
+#define PAIRS    15
 #define DEMO_IDS 400
-#define BIG_IDS 120
-#define CONTEXT 128 /* positions before the timed rows */
+#define BIG_IDS  120
+#define CONTEXT  128 /* positions before the timed rows */
 
 /* About 1 GB of BF16: a cut of the published dense shapes. */
-static const fr_synth_target big = {.vocab = 16384, .hidden = 1536, .layers = 14, .heads = 8, .kv_heads = 2,
-                                    .head_dim = 256, .global_head_dim = 512, .ffn = 6144, .window = 512, .full_every = 6};
-static const fr_synth_assistant big_assistant = {.hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128,
-                                                 .top = 32};
+static const fr_synth_target big = {.vocab = 16384,
+                                    .hidden = 1536,
+                                    .layers = 14,
+                                    .heads = 8,
+                                    .kv_heads = 2,
+                                    .head_dim = 256,
+                                    .global_head_dim = 512,
+                                    .ffn = 6144,
+                                    .window = 512,
+                                    .full_every = 6};
+static const fr_synth_assistant big_assistant = {
+    .hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 128, .top = 32};
 
 /* E2B's vocabulary and widths, with just the layers whose KV the assistant reads. */
-static const fr_synth_target e2b = {.vocab = 262144, .hidden = 1536, .layers = 2, .heads = 8, .kv_heads = 1,
-                                    .head_dim = 256, .global_head_dim = 512, .ffn = 512, .window = 512, .full_every = 2};
-static const fr_synth_assistant e2b_assistant = {.hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 2048,
-                                                 .top = 32};
+static const fr_synth_target e2b = {.vocab = 262144,
+                                    .hidden = 1536,
+                                    .layers = 2,
+                                    .heads = 8,
+                                    .kv_heads = 1,
+                                    .head_dim = 256,
+                                    .global_head_dim = 512,
+                                    .ffn = 512,
+                                    .window = 512,
+                                    .full_every = 2};
+static const fr_synth_assistant e2b_assistant = {
+    .hidden = 256, .layers = 4, .heads = 4, .ffn = 2048, .clusters = 2048, .top = 32};
 
 static const char *const demo_prompts[] = {"1-parser", "2-lock", "3-modules", "4-iterators", "5-collector"};
 
@@ -99,12 +115,19 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* ------------------------------------------------------------------------------------------- T(K), and the draft step */
+/* ------------------------------------------------------------------------------------------ T(K), and the draft step */
 
 /* Seconds of a forward of `rows` rows with all their logits, at the session's frontier. */
 static double time_forward(fr_session *s, size_t rows) {
-    fr_forward f = {.model = s->model, .pass = s->pass, .kv = &s->kv, .ids = s->ids, .rows = rows,
-                    .position = (int64_t)s->kv.length, .hidden = s->hidden, .head_rows = rows, .logits = s->logits,
+    fr_forward f = {.model = s->model,
+                    .pass = s->pass,
+                    .kv = &s->kv,
+                    .ids = s->ids,
+                    .rows = rows,
+                    .position = (int64_t)s->kv.length,
+                    .hidden = s->hidden,
+                    .head_rows = rows,
+                    .logits = s->logits,
                     .best = s->best};
     double start = fr_clock();
     fr_forward_run(s->pool, &f);
@@ -136,7 +159,10 @@ static double time_draft_step(fr_session *s) {
     int32_t ids[CONTEXT];
     make_prompt(s->model, ids, CONTEXT, 0);
     require(fr_session_draft_logits(s, ids, CONTEXT, 1, ignore_logits, NULL)); /* leaves the timeline ready to draft */
-    fr_draft_view view = {.ids = s->ids, .length = s->length, .kv = &s->kv, .pool = s->pool,
+    fr_draft_view view = {.ids = s->ids,
+                          .length = s->length,
+                          .kv = &s->kv,
+                          .pool = s->pool,
                           .hidden = s->hidden + s->hidden_row * s->model->hidden};
     for (int pair = -1; pair < PAIRS; pair++)
         for (int which = 0; which < 2; which++) {
@@ -148,7 +174,7 @@ static double time_draft_step(fr_session *s) {
     return (medians[1] - medians[0]) / 10;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- speculation */
+/* ------------------------------------------------------------------------------------------------------- speculation */
 
 /* How far drafts of the demo are right: at[d] of the rounds that reached depth d accepted it. */
 typedef struct rates {
@@ -215,8 +241,8 @@ static double bench_demo_depth(const engine *e, int depth, tally *rounds) {
     fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
     for (int pair = 0; pair < PAIRS; pair++) {
         size_t count;
-        int32_t *prompt = read_prompt(e->model, demo_prompts[(size_t)pair % (sizeof demo_prompts / sizeof *demo_prompts)],
-                                      &count);
+        int32_t *prompt =
+            read_prompt(e->model, demo_prompts[(size_t)pair % (sizeof demo_prompts / sizeof *demo_prompts)], &count);
         run_text(none, prompt, count, plain);
         run_text(drafting, prompt, count, text);
         same = same && memcmp(plain, text, sizeof text) == 0;
@@ -238,7 +264,8 @@ static void bench_demo(rates *measured) {
     tally rounds;
     double best = 0;
     printf("\n## The demo model (it lies in the cache), %d ids after each of its prompts\n\n"
-           "| drafts | ids | tokens a call | tokens/s over none |\n| --- | --- | --- | --- |\n", DEMO_IDS);
+           "| drafts | ids | tokens a call | tokens/s over none |\n| --- | --- | --- | --- |\n",
+           DEMO_IDS);
     for (int depth = 1; depth <= 3; depth++) {
         rounds = (tally){0};
         best = fmax(best, bench_demo_depth(&e, depth, &rounds));
@@ -301,11 +328,12 @@ static void bench_big(const rates *measured) {
     double limit = fr_bench_read_bandwidth(session->pool, (size_t)1 << 30, 7);
     time_rows(session, t);
     double rate = streamed_bytes(e.model) / t[1];
-    printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n", streamed_bytes(e.model) / 1e9,
-           CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
-    printf("Read bandwidth, measured just before: %.1f GB/s. Decode: %.1f ms a token, %.1f GB/s, **%.0f%%** of it (target "
-           "85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n", limit / 1e9, t[1] * 1e3, rate / 1e9,
-           100 * rate / limit, draft_step * 1e3);
+    printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n",
+           streamed_bytes(e.model) / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
+    printf(
+        "Read bandwidth, measured just before: %.1f GB/s. Decode: %.1f ms a token, %.1f GB/s, **%.0f%%** of it (target "
+        "85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n",
+        limit / 1e9, t[1] * 1e3, rate / 1e9, 100 * rate / limit, draft_step * 1e3);
     for (size_t rows = 1; rows <= MAX_ROWS; rows++)
         printf("| %zu | %.2f%s |\n", rows, t[rows] / t[1], rows == 4 ? " (target 1.30)" : "");
     fr_session_close(session);
@@ -323,8 +351,10 @@ static void bench_centroids(void) {
         fr_session_close(session);
         close_engine(&e);
     }
-    printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\nCentroid head %.3f ms, full head %.3f ms: 1/%.1f "
-           "(target 1/20).\n", seconds[0] * 1e3, seconds[1] * 1e3, seconds[1] / seconds[0]);
+    printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\nCentroid head %.3f ms, full head %.3f ms: "
+           "1/%.1f "
+           "(target 1/20).\n",
+           seconds[0] * 1e3, seconds[1] * 1e3, seconds[1] / seconds[0]);
 }
 
 /* Whether a part was asked for: all are if none is named. */

@@ -69,7 +69,8 @@ static double bandwidth(fr_pool *pool, size_t bytes, int repeats, int advice) {
 
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
     bytes = bytes / 4096 * 4096;
-    double small = bandwidth(pool, bytes, repeats, MADV_NOHUGEPAGE), huge = bandwidth(pool, bytes, repeats, MADV_HUGEPAGE);
+    double small = bandwidth(pool, bytes, repeats, MADV_NOHUGEPAGE),
+           huge = bandwidth(pool, bytes, repeats, MADV_HUGEPAGE);
     return small > huge ? small : huge;
 }
 

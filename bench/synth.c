@@ -72,8 +72,10 @@ static void tensor(writer *w, size_t outs, size_t cols, float mean, float deviat
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    if (outs) snprintf(shape, sizeof shape, "%zu,%zu", outs, cols);
-    else snprintf(shape, sizeof shape, "%zu", cols);
+    if (outs)
+        snprintf(shape, sizeof shape, "%zu,%zu", outs, cols);
+    else
+        snprintf(shape, sizeof shape, "%zu", cols);
     append(w, "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}", w->offset ? "," : "{", name,
            shape, (unsigned long long)w->offset, (unsigned long long)(w->offset + 2 * count));
     w->offset += 2 * count;
@@ -152,7 +154,8 @@ static bool write_tensors(const char *folder, walk_fn *walk, const void *shape, 
     if (!w.file) return false;
     walk(&w, shape, target);
     if (ordering)
-        append(&w, ",\"masked_embedding.token_ordering\":{\"dtype\":\"I64\",\"shape\":[%zu],\"data_offsets\":[%llu,%llu]}",
+        append(&w,
+               ",\"masked_embedding.token_ordering\":{\"dtype\":\"I64\",\"shape\":[%zu],\"data_offsets\":[%llu,%llu]}",
                ordering, (unsigned long long)w.offset, (unsigned long long)(w.offset + 8 * ordering));
     append(&w, "}");
     while (w.used % 8) append(&w, " ");
@@ -167,14 +170,16 @@ static bool write_tensors(const char *folder, walk_fn *walk, const void *shape, 
     return fclose(w.file) == 0 && good;
 }
 
-static void write_text_config(FILE *file, const fr_synth_target *t, size_t hidden, size_t layers, size_t heads, size_t ffn,
-                              size_t full_every, bool assistant) {
-    fprintf(file, "{\"model_type\": \"gemma4_text\", \"vocab_size\": %zu, \"hidden_size\": %zu, \"num_hidden_layers\": %zu, "
-            "\"num_attention_heads\": %zu, \"num_key_value_heads\": %zu, \"head_dim\": %zu, \"global_head_dim\": %zu, "
-            "\"intermediate_size\": %zu, \"sliding_window\": %zu, \"hidden_size_per_layer_input\": 0, "
-            "\"num_kv_shared_layers\": %zu, \"max_position_embeddings\": 32768, \"eos_token_id\": 1, \"bos_token_id\": 2, ",
-            t->vocab, hidden, layers, heads, t->kv_heads, t->head_dim, t->global_head_dim, ffn, t->window,
-            assistant ? layers : (size_t)0);
+static void write_text_config(FILE *file, const fr_synth_target *t, size_t hidden, size_t layers, size_t heads,
+                              size_t ffn, size_t full_every, bool assistant) {
+    fprintf(
+        file,
+        "{\"model_type\": \"gemma4_text\", \"vocab_size\": %zu, \"hidden_size\": %zu, \"num_hidden_layers\": %zu, "
+        "\"num_attention_heads\": %zu, \"num_key_value_heads\": %zu, \"head_dim\": %zu, \"global_head_dim\": %zu, "
+        "\"intermediate_size\": %zu, \"sliding_window\": %zu, \"hidden_size_per_layer_input\": 0, "
+        "\"num_kv_shared_layers\": %zu, \"max_position_embeddings\": 32768, \"eos_token_id\": 1, \"bos_token_id\": 2, ",
+        t->vocab, hidden, layers, heads, t->kv_heads, t->head_dim, t->global_head_dim, ffn, t->window,
+        assistant ? layers : (size_t)0);
     if (!assistant) fprintf(file, "\"final_logit_softcapping\": 30.0, \"architectures\": [\"Gemma4ForCausalLM\"], ");
     fprintf(file, "\"layer_types\": [");
     for (size_t i = 0; i < layers; i++)
@@ -205,8 +210,10 @@ bool fr_synth_write_target(const char *folder, const fr_synth_target *t) {
 bool fr_synth_write_assistant(const char *folder, const fr_synth_assistant *a, const fr_synth_target *t) {
     FILE *file = open_config(folder);
     if (!file) return report(folder, false);
-    fprintf(file, "{\"architectures\": [\"Gemma4AssistantForCausalLM\"], \"backbone_hidden_size\": %zu, "
-            "\"use_ordered_embeddings\": %s, \"num_centroids\": %zu, \"centroid_intermediate_top_k\": %zu, \"text_config\": ",
+    fprintf(file,
+            "{\"architectures\": [\"Gemma4AssistantForCausalLM\"], \"backbone_hidden_size\": %zu, "
+            "\"use_ordered_embeddings\": %s, \"num_centroids\": %zu, \"centroid_intermediate_top_k\": %zu, "
+            "\"text_config\": ",
             t->hidden, a->plain ? "false" : "true", a->clusters, a->top);
     write_text_config(file, t, a->hidden, a->layers, a->heads, a->ffn, a->layers, true);
     fprintf(file, "}\n");

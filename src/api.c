@@ -12,7 +12,7 @@
 #include "src/draft_scripted.h"
 #include "src/session.h"
 
-#define TEXT(number) #number
+#define TEXT(number)                 #number
 #define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
 
 const char *fr_version(void) {
@@ -124,9 +124,10 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     return status;
 }
 
-fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
-                                  void *context) {
-    if (!ids || count < 2) return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
+                                  fr_logits_fn *sink, void *context) {
+    if (!ids || count < 2)
+        return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
     if (steps == 0 || steps >= FR_STEP_MAX || !sink)
         return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
     if (session->draft->method == &fr_draft_none) return fr_fail(FR_USAGE, "draft logits need a drafter");
@@ -146,7 +147,7 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
     return session->stats.rounds;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------- lab */
+/* --------------------------------------------------------------------------------------------------------------- lab */
 
 const char *fr_lab_isa_word(size_t index) {
     return fr_isa_word(index);

@@ -36,8 +36,9 @@ static fr_status check_ordering(const fr_assistant *a, size_t vocab, const char 
     fr_status status = FR_OK;
     for (size_t i = 0; i < vocab && status == FR_OK; i++) {
         if (seen[a->ordering[i]]++)
-            status = fr_fail(FR_INPUT, "%s: tensor masked_embedding.token_ordering is no permutation: id %d stands twice",
-                             path, a->ordering[i]);
+            status =
+                fr_fail(FR_INPUT, "%s: tensor masked_embedding.token_ordering is no permutation: id %d stands twice",
+                        path, a->ordering[i]);
     }
     free(seen);
     return status;
@@ -70,7 +71,8 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     fr_gemma4_config config;
     FR_TRY(fr_json_int(files->config, "backbone_hidden_size", 1, 1 << 17, 1536, "config.json", &backbone));
     if (target && (size_t)backbone != target->hidden)
-        return fr_fail(FR_INPUT, "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
+        return fr_fail(FR_INPUT,
+                       "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
                        files->path, (long long)backbone, target->hidden);
     FR_TRY(fr_json_object(files->config, "text_config", "config.json", &text));
     if (!text) return fr_fail(FR_INPUT, "%s/config.json: text_config is missing", files->path);
@@ -82,7 +84,8 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
         if (other_vocab)
             return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it drafts for another model",
                            files->path, vocab, target->vocab);
-        return fr_fail(FR_INPUT, "%s/config.json: an assistant has no per-layer embeddings and no experts", files->path);
+        return fr_fail(FR_INPUT, "%s/config.json: an assistant has no per-layer embeddings and no experts",
+                       files->path);
     }
     FR_TRY(fr_gemma4_open(&a->net, &config, weights, "model."));
     if (target) FR_TRY(borrow_kv(&a->net, target, files->path));

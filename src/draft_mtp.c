@@ -19,12 +19,12 @@ typedef struct mtp {
     fr_draft base;
     const fr_drafter *drafter;
     fr_gemma4_pass *pass;
-    float *input;      /* [2 * backbone]: embedding, hidden */
-    float *scores;     /* [vocab], or [top * cluster_size] beside ids */
+    float *input;           /* [2 * backbone]: embedding, hidden */
+    float *scores;          /* [vocab], or [top * cluster_size] beside ids */
     float *centroid_scores; /* [clusters] */
-    int32_t *chosen;   /* [top] */
-    int32_t *work;     /* [clusters] */
-    int32_t *ids;      /* [top * cluster_size] candidates, ascending within a cluster's order */
+    int32_t *chosen;        /* [top] */
+    int32_t *work;          /* [clusters] */
+    int32_t *ids;           /* [top * cluster_size] candidates, ascending within a cluster's order */
 } mtp;
 
 static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t threads) {
@@ -127,8 +127,8 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
         fr_pool_run(view->pool, step, m);
         int64_t best = best_candidate(m);
         if (best < 0)
-            return fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu", m->drafter->files.path,
-                           view->length - 1 + d);
+            return fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu",
+                           m->drafter->files.path, view->length - 1 + d);
         if (logits) write_logits(m, logits + d * target->vocab);
         id = ids[d] = (int32_t)best;
         *proposed = d + 1;
@@ -150,7 +150,7 @@ static void mtp_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* The next proposal starts from the target's own rows: nothing of a chain is kept, so there is no begin and no commit. */
+/* The next proposal starts from the target's own rows: nothing of a chain is kept, so no begin and no commit. */
 const fr_draft_method fr_draft_mtp = {
     .name = "mtp",
     .architecture = "Gemma4AssistantForCausalLM",

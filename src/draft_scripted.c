@@ -32,8 +32,13 @@ fr_status fr_draft_script(const int32_t *ids, size_t count, size_t vocab, fr_lab
         return fr_fail_memory("script", count * sizeof *script);
     }
     memcpy(script, ids, count * sizeof *script);
-    *s = (scripted){.base.method = &fr_draft_scripted, .script = script, .count = count, .vocab = (int32_t)vocab,
-                    .accept = accept, .context = context, .inner = inner};
+    *s = (scripted){.base.method = &fr_draft_scripted,
+                    .script = script,
+                    .count = count,
+                    .vocab = (int32_t)vocab,
+                    .accept = accept,
+                    .context = context,
+                    .inner = inner};
     *draft = &s->base;
     return FR_OK;
 }

@@ -1,5 +1,5 @@
-/* Makes a state of the scripted method: see draft_scripted.c. The ids are copied; inner (may be NULL) is taken over; free
- * it with its method's close. */
+/* Makes a state of the scripted method: see draft_scripted.c. The ids are copied; inner (may be NULL) is taken over;
+ * free it with its method's close. */
 #ifndef FR_SRC_DRAFT_SCRIPTED_H
 #define FR_SRC_DRAFT_SCRIPTED_H
 

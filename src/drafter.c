@@ -34,8 +34,10 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     if (!d) return fr_fail_memory("drafter", sizeof *d);
     d->target = target;
     fr_status status = load(d, path, options);
-    if (status == FR_OK) *drafter = d;
-    else fr_drafter_unload(d);
+    if (status == FR_OK)
+        *drafter = d;
+    else
+        fr_drafter_unload(d);
     return status;
 }
 

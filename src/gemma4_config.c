@@ -21,8 +21,10 @@ static fr_status read_size(const json_t *text, const char *key, int64_t low, int
 }
 
 static fr_status read_kind(const char *name, const char *where, fr_layer_kind *kind) {
-    if (name && strcmp(name, "sliding_attention") == 0) *kind = FR_SLIDING;
-    else if (name && strcmp(name, "full_attention") == 0) *kind = FR_FULL;
+    if (name && strcmp(name, "sliding_attention") == 0)
+        *kind = FR_SLIDING;
+    else if (name && strcmp(name, "full_attention") == 0)
+        *kind = FR_FULL;
     else
         return fr_fail(FR_INPUT, "%s: layer type %s is not known (sliding_attention, full_attention)", where,
                        name ? name : "that is no string");
@@ -52,7 +54,8 @@ static fr_status override_layer(const json_t *entry, fr_gemma4_layer_config *lay
     json_t *value;
     json_object_foreach((json_t *)entry, key, value) {
         if (strcmp(key, "head_dim") != 0 && strcmp(key, "num_key_value_heads") != 0)
-            return fr_fail(FR_INPUT, "%s: per_layer_config has %s, expected head_dim or num_key_value_heads", where, key);
+            return fr_fail(FR_INPUT, "%s: per_layer_config has %s, expected head_dim or num_key_value_heads", where,
+                           key);
     }
     FR_TRY(read_size(entry, "head_dim", 2, 4096, (int64_t)layer->head_dim, where, &layer->head_dim));
     return read_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
@@ -112,8 +115,10 @@ static fr_status read_rope(const json_t *table, const char *kind_name, fr_gemma4
     if (!entry) return FR_OK; /* the defaults stand */
     const char *type;
     FR_TRY(fr_json_text(entry, "rope_type", where, &type));
-    if (!type || strcmp(type, "default") == 0) rope->proportional = false;
-    else if (strcmp(type, "proportional") == 0) rope->proportional = true;
+    if (!type || strcmp(type, "default") == 0)
+        rope->proportional = false;
+    else if (strcmp(type, "proportional") == 0)
+        rope->proportional = true;
     else
         return fr_fail(FR_INPUT, "%s: rope_type %s of %s is not known (default, proportional)", where, type, kind_name);
     FR_TRY(fr_json_real(entry, "rope_theta", 1.0, 1e12, rope->theta, where, &rope->theta));
@@ -156,10 +161,11 @@ static fr_status read_sharing(const json_t *text, fr_gemma4_config *config, bool
         fr_gemma4_layer_config *layer = &config->layer[i];
         layer->owns_kv = i < owners;
         layer->ffn = wide && !layer->owns_kv && owners > 0 ? 2 * ffn : ffn;
-        if (layer->owns_kv) seen[layer->kind] = true;
+        if (layer->owns_kv)
+            seen[layer->kind] = true;
         else if (!assistant && !seen[layer->kind])
-            return fr_fail(FR_INPUT, "%s: layer %zu borrows a KV cache of its kind, but no earlier layer owns one", where,
-                           i);
+            return fr_fail(FR_INPUT, "%s: layer %zu borrows a KV cache of its kind, but no earlier layer owns one",
+                           where, i);
     }
     return FR_OK;
 }

@@ -34,8 +34,8 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
         kv_width = larger(kv_width, c->layer[i].head_dim * c->layer[i].kv_heads);
         ffn = larger(ffn, c->layer[i].ffn);
     }
-    *pass = (fr_gemma4_pass){.net = net, .kernels = kernels, .q_width = c->heads * head_dim, .kv_width = kv_width,
-                             .ffn_width = ffn};
+    *pass = (fr_gemma4_pass){
+        .net = net, .kernels = kernels, .q_width = c->heads * head_dim, .kv_width = kv_width, .ffn_width = ffn};
     pass->x = fr_arena_take(arena, max_rows * c->hidden, sizeof(float));
     pass->normed = fr_arena_take(arena, max_rows * c->hidden, sizeof(float));
     pass->out = fr_arena_take(arena, max_rows * c->hidden, sizeof(float));
@@ -84,8 +84,7 @@ static void project(const fr_team *team, const fr_gemma4_pass *pass, const fr_ge
     fr_matrix_apply(team, k, &layer->q, pass->q, pass->q_width, pass->normed, hidden, pass->rows);
     if (!owns_kv) return;
     fr_matrix_apply(team, k, &layer->k, pass->k, pass->kv_width, pass->normed, hidden, pass->rows);
-    if (layer->v.data)
-        fr_matrix_apply(team, k, &layer->v, pass->v, pass->kv_width, pass->normed, hidden, pass->rows);
+    if (layer->v.data) fr_matrix_apply(team, k, &layer->v, pass->v, pass->kv_width, pass->normed, hidden, pass->rows);
 }
 
 /* One key head and its value head of one row: normed, the key rotated, written to slot = position. */
@@ -128,7 +127,11 @@ static void attend(const fr_team *team, const fr_gemma4_pass *pass, const fr_gem
     size_t n = shape->head_dim, heads = pass->net->config.heads, group = heads / cache->heads;
     size_t per_kv_head = pass->rows * group, begin, end;
     fr_attn_query *queries = pass->queries + team->index * FR_ATTN_BATCH;
-    fr_attn attn = {.stride = n, .slots = cache->slots, .head_dim = n, .scale = 1.0f, .queries = queries,
+    fr_attn attn = {.stride = n,
+                    .slots = cache->slots,
+                    .head_dim = n,
+                    .scale = 1.0f,
+                    .queries = queries,
                     .scratch = pass->attn_scratch + team->index * pass->attn_scratch_size};
     int64_t span = (int64_t)pass->span[shape->kind];
     fr_partition(pass->rows * heads, 1, team->index, team->count, &begin, &end);

@@ -117,8 +117,7 @@ static void experts_out(const fr_team *team, const fr_gemma4_pass *pass, const f
     const fr_moe *moe = pass->moe;
     size_t stride = 2 * c->expert_ffn, begin, end;
     fr_partition(c->hidden, FR_OUT_UNIT, team->index, team->count, &begin, &end);
-    for (size_t r = 0; r < pass->rows; r++)
-        memset(moe->sum + r * c->hidden + begin, 0, (end - begin) * sizeof(float));
+    for (size_t r = 0; r < pass->rows; r++) memset(moe->sum + r * c->hidden + begin, 0, (end - begin) * sizeof(float));
     for (size_t e = 0; e < c->experts; e++) {
         size_t p = moe->first[e], rows = moe->first[e + 1] - p;
         if (rows == 0) continue;

@@ -47,8 +47,10 @@ static void print_unused(const fr_checkpoint *files, const fr_weights *weights, 
         bool bound = false;
         for (size_t b = 0; b < weights->count && !bound; b++) bound = weights->bound[b].tensor == tensor;
         if (bound) continue;
-        if (strstr(tensor->name, "vision") || strstr(tensor->name, "audio")) towers++;
-        else others++;
+        if (strstr(tensor->name, "vision") || strstr(tensor->name, "audio"))
+            towers++;
+        else
+            others++;
     }
     if (towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", towers);
     if (others) fprintf(out, "unused         %zu tensors that nothing reads\n", others);
@@ -78,8 +80,10 @@ static void print_model(const fr_model *model, bool tensors, FILE *out) {
             model->context_limit, (double)kv_bytes_per_position(model->kv_shapes, model->kv_count) / 1e3);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
-    if (model->tokenizer) fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
-    else fprintf(out, "\ntokenizer      none in this folder: ids only\n");
+    if (model->tokenizer)
+        fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
+    else
+        fprintf(out, "\ntokenizer      none in this folder: ids only\n");
     fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
             model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
     print_unused(&model->files, &model->weights, out);
@@ -93,9 +97,12 @@ static void print_drafter(const fr_checkpoint *files, const fr_weights *weights,
     if (a->clusters)
         fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
                 a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);
-    else fprintf(out, "head           plain: all %zu rows a draft\n", a->net.config.vocab);
-    if (target) fprintf(out, "fits           %s\n", target);
-    else fprintf(out, "fits           not checked: give its target with -m and the drafter with -md\n");
+    else
+        fprintf(out, "head           plain: all %zu rows a draft\n", a->net.config.vocab);
+    if (target)
+        fprintf(out, "fits           %s\n", target);
+    else
+        fprintf(out, "fits           not checked: give its target with -m and the drafter with -md\n");
     print_unused(files, weights, out);
     if (tensors) print_tensors(files, out);
 }
@@ -112,14 +119,16 @@ static fr_status inspect_drafter_alone(fr_checkpoint *files, bool tensors, FILE 
     return status;
 }
 
-static fr_status inspect_pair(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out) {
+static fr_status inspect_pair(const char *path, const char *target, const fr_options *options, bool tensors,
+                              FILE *out) {
     fr_model *model;
     fr_drafter *drafter = NULL;
     FR_TRY(fr_model_load(target ? target : path, options, &model));
     fr_status status = target ? fr_drafter_load(path, model, options, &drafter) : FR_OK;
     if (status == FR_OK && drafter)
         print_drafter(&drafter->files, &drafter->weights, drafter->net, target, tensors, out);
-    else if (status == FR_OK) print_model(model, tensors, out);
+    else if (status == FR_OK)
+        print_model(model, tensors, out);
     fr_drafter_unload(drafter);
     fr_model_unload(model);
     return status;

@@ -83,8 +83,10 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
     fr_model *m = calloc(1, sizeof *m);
     if (!m) return fr_fail_memory("model", sizeof *m);
     fr_status status = load(m, path, options);
-    if (status == FR_OK) *model = m;
-    else fr_model_unload(m);
+    if (status == FR_OK)
+        *model = m;
+    else
+        fr_model_unload(m);
     return status;
 }
 
@@ -103,7 +105,7 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------------------- forward runs */
+/* ------------------------------------------------------------------------------------------------------ forward runs */
 
 static void run_head(void *context, const fr_team *team) {
     fr_forward *f = context;

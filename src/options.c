@@ -61,7 +61,8 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
         snprintf(options->isa, sizeof options->isa, "%s", value);
         return FR_OK;
     }
-    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)", value);
+    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)",
+                   value);
 }
 
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context) {

@@ -15,7 +15,7 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* ------------------------------------------------------------------------------------------------------ open and close */
+/* ---------------------------------------------------------------------------------------------------- open and close */
 
 static size_t batch_rows(const fr_session *s) {
     return larger(s->chunk, FR_STEP_MAX);
@@ -54,8 +54,10 @@ static fr_status take_memory(fr_session *s) {
     if (!shapes) return fr_fail_memory("KV shapes", s->model->kv_count * sizeof *shapes);
     layout(s, shapes);
     fr_status status = FR_OK;
-    if (s->arena.overflow) status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
-    else status = fr_arena_open(&s->arena, s->arena.used, "session");
+    if (s->arena.overflow)
+        status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
+    else
+        status = fr_arena_open(&s->arena, s->arena.used, "session");
     if (status == FR_OK) layout(s, shapes);
     free(shapes);
     return status;
@@ -91,8 +93,10 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
     s->model = model;
     s->drafter = drafter;
     fr_status status = open_session(s, options);
-    if (status == FR_OK) *session = s;
-    else fr_session_destroy(s);
+    if (status == FR_OK)
+        *session = s;
+    else
+        fr_session_destroy(s);
     return status;
 }
 
@@ -111,17 +115,27 @@ void fr_session_clear(fr_session *s) {
     fr_stats_reset(&s->stats);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- forward */
+/* ----------------------------------------------------------------------------------------------------------- forward */
 
 static fr_draft_view view_of(const fr_session *s) {
-    return (fr_draft_view){.ids = s->ids, .length = s->length, .kv = (fr_kv *)&s->kv,
-                           .hidden = s->hidden + s->hidden_row * s->model->hidden, .pool = s->pool};
+    return (fr_draft_view){.ids = s->ids,
+                           .length = s->length,
+                           .kv = (fr_kv *)&s->kv,
+                           .hidden = s->hidden + s->hidden_row * s->model->hidden,
+                           .pool = s->pool};
 }
 
 /* The batch of the next `rows` ids that have not been run. */
 static fr_forward next_batch(fr_session *s, size_t rows) {
-    return (fr_forward){.model = s->model, .pass = s->pass, .kv = &s->kv, .ids = s->ids + s->kv.length, .rows = rows,
-                        .position = (int64_t)s->kv.length, .hidden = s->hidden, .logits = s->logits, .best = s->best};
+    return (fr_forward){.model = s->model,
+                        .pass = s->pass,
+                        .kv = &s->kv,
+                        .ids = s->ids + s->kv.length,
+                        .rows = rows,
+                        .position = (int64_t)s->kv.length,
+                        .hidden = s->hidden,
+                        .logits = s->logits,
+                        .best = s->best};
 }
 
 static fr_status not_finite(const fr_session *s, size_t position) {
@@ -168,7 +182,7 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- a round */
+/* ----------------------------------------------------------------------------------------------------------- a round */
 
 /* The first `count` ids after the timeline stand, up to an end of sequence; they join the timeline. */
 static size_t commit(fr_session *s, size_t count) {
@@ -234,7 +248,7 @@ fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *co
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- scores */
+/* ------------------------------------------------------------------------------------------------------------ scores */
 
 /* Logits of the batch's rows from `first` on, FR_STEP_MAX rows at a time. */
 static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {

@@ -69,7 +69,7 @@ static int walk_up(const char *root, const char *mount, const char *path, int (*
     if (strstr(path, "/..")) path = "";
     int top = snprintf(folder, sizeof folder, "%s%s", root, mount);
     if (top < 0 || (size_t)top + strlen(path) >= sizeof folder) return 0;
-    strcpy(folder + top, path);
+    memcpy(folder + top, path, strlen(path) + 1);
     int quota = quota_of(folder);
     while (folder[top]) {
         *strrchr(folder + top, '/') = '\0';

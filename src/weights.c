@@ -56,8 +56,8 @@ static fr_status bind(fr_weights *weights, const char *prefix, const char *name,
     snprintf(full, sizeof full, "%s%s", prefix, name);
     FR_TRY(fr_checkpoint_tensor(weights->files, full, &t));
     if (t->dims != dims || memcmp(t->shape, shape, dims * sizeof *shape) != 0)
-        return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path, full,
-                       shape_text(t->shape, t->dims, found, sizeof found),
+        return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path,
+                       full, shape_text(t->shape, t->dims, found, sizeof found),
                        shape_text(shape, dims, wanted, sizeof wanted));
     size_t rows = dims < 2 ? 1 : (size_t)shape[dims - 2];
     for (size_t i = 0; i < weights->count; i++) {
@@ -86,7 +86,10 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
     size_t row_bytes = fr_dtype_row_bytes(tensor->type, cols);
     for (size_t i = 0; i < count; i++)
         matrices[i] = (fr_matrix){.data = (const uint8_t *)tensor->data + i * outs * row_bytes,
-                                  .type = tensor->type, .outs = outs, .cols = cols, .row_bytes = row_bytes};
+                                  .type = tensor->type,
+                                  .outs = outs,
+                                  .cols = cols,
+                                  .row_bytes = row_bytes};
     return FR_OK;
 }
 
@@ -95,7 +98,10 @@ fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *na
     const fr_tensor *tensor;
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, &tensor));
     FR_TRY(check_float(weights, tensor));
-    *matrix = (fr_matrix){.data = tensor->data, .type = tensor->type, .outs = outs, .cols = cols,
+    *matrix = (fr_matrix){.data = tensor->data,
+                          .type = tensor->type,
+                          .outs = outs,
+                          .cols = cols,
                           .row_bytes = fr_dtype_row_bytes(tensor->type, cols)};
     return FR_OK;
 }
@@ -203,7 +209,8 @@ fr_status fr_weights_lock(const fr_weights *weights) {
         const fr_tensor *tensor = weights->bound[i].tensor;
         uintptr_t begin = (uintptr_t)tensor->data / page * page;
         if (tensor->bytes && mlock((const void *)begin, (uintptr_t)tensor->data + tensor->bytes - begin) != 0)
-            return fr_fail(FR_MACHINE, "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
+            return fr_fail(FR_MACHINE,
+                           "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
                            weights->files->path, (unsigned long long)(weights->bytes >> 20));
     }
     return FR_OK;

@@ -1,4 +1,4 @@
-/* Counts the allocations that this process makes: malloc, calloc, realloc and aligned_alloc are replaced in every suite.
+/* Counts the allocations that this process makes: malloc, calloc and realloc are replaced in every suite.
  *
  * In: the calls themselves. Out: how many there were. Under a sanitizer the sanitizer's own allocator must stay, so
  * nothing is counted and fr_alloc_counted() says so. */

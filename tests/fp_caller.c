@@ -5,7 +5,7 @@
 
 #include <xmmintrin.h>
 
-#define FLAGS 0x3fu
+#define FLAGS      0x3fu
 #define UNFRIENDLY 0xbfc0u /* flush to zero, denormals are zero, round down, all exceptions masked */
 
 uint64_t fr_fp_word(void) {

@@ -22,7 +22,7 @@ for model in tests/data/models/*; do
 done
 prompts=(tools/demo/prompts/*.txt)
 demo=(generate -m tools/demo/target -md tools/demo/assistant -f "${prompts[0]}")
-compare "${demo[@]}" -n 200
+compare "${demo[@]}" -n 400
 isa=scalar
 compare "${demo[@]}" -n 50 --output ids
 exit $different

@@ -9,7 +9,7 @@
 #include "tests/reference.h"
 
 #define LOGIT_BOUND 1e-3
-#define MARGIN 2e-3
+#define MARGIN      2e-3
 
 typedef struct sink {
     float *rows;
@@ -91,15 +91,16 @@ START_TEST(greedy_ids_are_the_references) {
     json_array_foreach(greedy, index, item) {
         size_t prompt_count, count;
         size_t prompt_index = (size_t)json_integer_value(json_object_get(item, "prompt"));
-        int32_t *prompt = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), prompt_index), &prompt_count);
+        int32_t *prompt =
+            fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), prompt_index), &prompt_count);
         int32_t *expected = fr_json_ids_of(json_object_get(item, "tokens"), &count), *got = malloc(count * sizeof *got);
         fr_session_reset(session);
         ck_assert_msg(fr_session_prompt(session, prompt, prompt_count) == FR_OK, "%s", fr_last_error());
         generate(session, got, count);
         for (size_t i = 0; i < count && got[i] != expected[i]; i++) {
             double margin = json_number_value(json_array_get(json_object_get(item, "margins"), i));
-            ck_assert_msg(margin <= MARGIN, "%s prompt %zu: id %zu is %d, the reference says %d", r.folder, prompt_index,
-                          i, got[i], expected[i]);
+            ck_assert_msg(margin <= MARGIN, "%s prompt %zu: id %zu is %d, the reference says %d", r.folder,
+                          prompt_index, i, got[i], expected[i]);
         }
         free(prompt);
         free(expected);
@@ -139,7 +140,8 @@ static void compare_draft_row(const char *name, size_t step, const float *got, c
         }
         scored++;
         double difference = fabs((double)got[i] - (double)expected[i]);
-        ck_assert_msg(difference < LOGIT_BOUND, "%s step %zu: the logit of id %zu differs by %g", name, step, i, difference);
+        ck_assert_msg(difference < LOGIT_BOUND, "%s step %zu: the logit of id %zu differs by %g", name, step, i,
+                      difference);
     }
     ck_assert_uint_gt(scored, 0);
 }

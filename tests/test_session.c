@@ -127,7 +127,8 @@ START_TEST(a_limit_inside_a_step_cuts_the_drafting) {
         require(fr_session_prompt(session, prompt, prompt_count));
         ck_assert_uint_eq(generate(session, ids, limit), limit);
         ck_assert_mem_eq(ids, text, limit * sizeof *ids);
-        double drafted = fr_session_stat(session, FR_STAT_DRAFTED), calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
+        double drafted = fr_session_stat(session, FR_STAT_DRAFTED),
+               calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
         ck_assert(drafted + calls == (double)limit - 1); /* no draft beyond the limit was made or verified */
         fr_session_close(session);
     }

@@ -273,7 +273,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 }
 
 static void make_root(void) {
-    strcpy(root, "/tmp/forerun-quota-XXXXXX");
+    snprintf(root, sizeof root, "/tmp/forerun-quota-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
 }
 

@@ -11,7 +11,7 @@
 
 #include "forerun.h"
 
-#define MODELS "tests/data/models/"
+#define MODELS    "tests/data/models/"
 #define MAX_FILES 16
 
 /* A target folder and its drafter, copied to where they may be damaged. */
@@ -21,10 +21,12 @@ typedef struct subject {
 } subject;
 
 static const subject subjects[] = {
-    {"gemma4-e", {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
-                  "assistant/config.json", "assistant/model.safetensors"}},
-    {"gemma4-dense", {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors",
-                      "assistant/config.json", "assistant/model.safetensors"}},
+    {"gemma4-e",
+     {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
+      "assistant/config.json", "assistant/model.safetensors"}},
+    {"gemma4-dense",
+     {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors", "assistant/config.json",
+      "assistant/model.safetensors"}},
     {"gemma4-moe", {"config.json", "model.safetensors"}},
 };
 
@@ -70,7 +72,8 @@ static size_t place(const blob *b) {
 }
 
 static void overwrite_number(blob *b) {
-    static const char *const numbers[] = {"0", "-1", "1e9", "4294967296", "9223372036854775807", "0.5", "null", "\"x\"", "[]"};
+    static const char *const numbers[] = {"0",   "-1",   "1e9",   "4294967296", "9223372036854775807",
+                                          "0.5", "null", "\"x\"", "[]"};
     size_t at = place(b);
     while (at < b->size && (b->bytes[at] < '0' || b->bytes[at] > '9')) at++;
     const char *number = numbers[draw(sizeof numbers / sizeof *numbers)];
@@ -102,13 +105,19 @@ static void mutate(blob *b) {
         size_t at = place(b);
         switch (draw(8)) {
         case 0: b->size = draw(b->size + 1); break;
-        case 1: if (b->size) b->bytes[at] ^= (uint8_t)(1u << draw(8)); break;
-        case 2: if (b->size) b->bytes[at] = (uint8_t)draw(256); break;
+        case 1:
+            if (b->size) b->bytes[at] ^= (uint8_t)(1u << draw(8));
+            break;
+        case 2:
+            if (b->size) b->bytes[at] = (uint8_t)draw(256);
+            break;
         case 3: overwrite_number(b); break;
         case 4: move_chunk(b); break;
         case 5: cut_chunk(b); break;
         case 6: spoil_weights(b); break;
-        default: if (b->size) b->bytes[at] = (uint8_t)"\"{}[],:\\0"[draw(9)]; break;
+        default:
+            if (b->size) b->bytes[at] = (uint8_t) "\"{}[],:\\0"[draw(9)];
+            break;
         }
     }
 }
@@ -132,7 +141,8 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
             if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
     fr_session_close(session);
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
-    if (tokenizer && !refused(fr_tokenize(tokenizer, "Text, <bos> 12\xff", 16, true, &encoded, &count))) fr_free(encoded);
+    if (tokenizer && !refused(fr_tokenize(tokenizer, "Text, <bos> 12\xff", 16, true, &encoded, &count)))
+        fr_free(encoded);
 }
 
 /* Opens the folder as a user would, and runs it if it opens. */
@@ -156,7 +166,8 @@ static void copy_folder(const char *target, const char *folder) {
     if (system(command) != 0) die("can't copy", target);
 }
 
-static void run_file(const char *target, const char *folder, const char *name, size_t count, const fr_options *options) {
+static void run_file(const char *target, const char *folder, const char *name, size_t count,
+                     const fr_options *options) {
     char source[512], path[512];
     snprintf(source, sizeof source, MODELS "%s/%s", target, name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -165,8 +176,10 @@ static void run_file(const char *target, const char *folder, const char *name, s
     for (size_t i = 0; i < count; i++) {
         memcpy(damaged.bytes, original.bytes, original.size);
         damaged.size = original.size;
-        if (i == 0) damaged.size = 0;
-        else mutate(&damaged);
+        if (i == 0)
+            damaged.size = 0;
+        else
+            mutate(&damaged);
         unlink(path);
         write_blob(path, &damaged);
         use(folder, options);

@@ -35,7 +35,7 @@ def documents(folder):
 
 
 def make_tokenizer(texts, folder):
-    """tokenizer.json and tokenizer_config.json: a byte-fallback BPE in the form in which Gemma's tokenizer.json is published."""
+    """tokenizer.json and tokenizer_config.json: a byte-fallback BPE in the form in which Gemma's is published."""
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     # While training only: words, runs of blanks and runs of newlines stay apart, as they do in Gemma's merges.

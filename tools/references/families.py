@@ -16,7 +16,7 @@ FAMILIES = {
         assistant=dict(hidden=40, ffn=56, layers="sfsf", heads=4, centroids=(27, 4), stored="bfloat16")),
     # Per-layer embeddings without shared KV of two kinds of width: per_layer_config also sets KV heads.
     "gemma4-e-layers": dict(
-        seed=1132, vocab=397, nested=False, spelling="per_layer", stored="float16", shards=1,
+        seed=1143, vocab=397, nested=False, spelling="per_layer", stored="float16", shards=1,
         eos={"config": [6, 1], "generation": None},
         target=dict(hidden=72, ffn=100, layers="fssfsf", heads=6, kv=3, global_kv=2, head_dim=10, global_head_dim=22,
                     window=3, ple=6, shared=2, double=False, softcap=12.0),
