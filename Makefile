@@ -234,7 +234,7 @@ valgrind: programs ## every test program under valgrind
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 300
 .PHONY: fuzz
-fuzz: hostile ## thousands of damaged files under the sanitizers, and libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
+fuzz: hostile ## thousands of damaged files under sanitizers, libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
 	@set -e; for program in $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%); do $$program $(MUTATIONS) 2; done
 	@! command -v clang >/dev/null || $(MAKE) libfuzzer CC=clang BUILD=$(BUILD)/libfuzzer \
 	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'

@@ -2,7 +2,7 @@
  * centroid head, and what speculation gains where weights come from memory and where they lie in the cache.
  *
  * In: the parts to run, demo, head, big (all if none is named). It writes about 2.3 GB of random weights to build/bench
- * on its first run. Out: markdown on standard output; each line has the figure, the target and what it was divided by. */
+ * on its first run. Out: markdown on standard output; a line has the figure, the target, and what it is a share of. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "bench/limits.h"
 #include "bench/synth.h"
 #include "forerun_lab.h"
+#include "src/assistant_gemma4.h"
 #include "src/session.h"
 
 #define FOLDER   "build/bench"
@@ -75,7 +76,7 @@ static void write_models(void) {
     fclose(done);
 }
 
-/* --------------------------------------------------------------------------------------------------------- a session */
+/* -------------------------------------------------------------------------------------------------------- a session */
 
 typedef struct engine {
     fr_model *model;
@@ -115,7 +116,7 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* ------------------------------------------------------------------------------------------ T(K), and the draft step */
+/* ----------------------------------------------------------------------------------------- T(K), and the draft step */
 
 /* Seconds of a forward of `rows` rows with all their logits, at the session's frontier. */
 static double time_forward(fr_session *s, size_t rows) {
@@ -174,7 +175,7 @@ static double time_draft_step(fr_session *s) {
     return (medians[1] - medians[0]) / 10;
 }
 
-/* ------------------------------------------------------------------------------------------------------- speculation */
+/* ------------------------------------------------------------------------------------------------------ speculation */
 
 /* How far drafts of the demo are right: at[d] of the rounds that reached depth d accepted it. */
 typedef struct rates {
@@ -341,20 +342,79 @@ static void bench_big(const rates *measured) {
     close_engine(&e);
 }
 
+/* One row through a head alone, by the team: what a draft step does after its layers. */
+typedef struct head_job {
+    const fr_assistant *assistant;
+    const fr_kernels *kernels;
+    float *row, *centroid_scores, *scores;
+    int32_t *chosen, *work;
+} head_job;
+
+static void run_plain_head(void *context, const fr_team *team) {
+    head_job *job = context;
+    const fr_matrix *head = &job->assistant->net.head;
+    fr_matrix_apply(team, job->kernels, head, job->scores, 0, job->row, head->cols, 1);
+}
+
+static void run_centroid_head(void *context, const fr_team *team) {
+    head_job *job = context;
+    const fr_assistant *a = job->assistant;
+    const fr_matrix *head = &a->net.head;
+    size_t begin, end, size = a->cluster_size;
+    fr_matrix_apply(team, job->kernels, &a->centroids, job->centroid_scores, 0, job->row, head->cols, 1);
+    fr_team_sync(team);
+    if (team->index == 0) job->kernels->topk(job->centroid_scores, a->clusters, a->top, job->chosen, job->work);
+    fr_team_sync(team);
+    fr_partition(a->top, 1, team->index, team->count, &begin, &end);
+    for (size_t c = begin; c < end; c++)
+        job->kernels->gather[head->type](job->scores + c * size, job->row, head->data, head->row_bytes, head->cols,
+                                         a->ordering + (size_t)job->chosen[c] * size, size);
+}
+
+static double time_head(const engine *e, fr_session *session, fr_team_fn *head) {
+    const fr_assistant *a = e->drafter->net;
+    double seconds[PAIRS];
+    head_job job = {.assistant = a, .kernels = e->model->kernels};
+    job.row = calloc(a->net.config.hidden, sizeof(float));
+    job.centroid_scores = calloc(a->clusters + 1, sizeof(float));
+    job.scores = calloc(a->net.config.vocab, sizeof(float));
+    job.chosen = calloc(a->top + 1, sizeof(int32_t));
+    job.work = calloc(a->clusters + 1, sizeof(int32_t));
+    for (size_t i = 0; i < a->net.config.hidden; i++) job.row[i] = (float)(i % 7) - 3;
+    for (int pair = -2; pair < PAIRS; pair++) {
+        double start = fr_clock();
+        fr_pool_run(session->pool, head, &job);
+        if (pair >= 0) seconds[pair] = fr_clock() - start;
+    }
+    free(job.row);
+    free(job.centroid_scores);
+    free(job.scores);
+    free(job.chosen);
+    free(job.work);
+    return fr_bench_median(seconds, PAIRS);
+}
+
 static void bench_centroids(void) {
     const char *const assistants[] = {FOLDER "/e2b-assistant", FOLDER "/e2b-plain"};
-    double seconds[2];
+    fr_team_fn *const heads[] = {run_centroid_head, run_plain_head};
+    double step[2], head[2], bytes[2];
     for (int plain = 0; plain < 2; plain++) {
         engine e = open_engine(FOLDER "/e2b", assistants[plain]);
         fr_session *session = open_session(&e, true, 15);
-        seconds[plain] = time_draft_step(session);
+        const fr_assistant *a = e.drafter->net;
+        step[plain] = time_draft_step(session);
+        head[plain] = time_head(&e, session, heads[plain]);
+        bytes[plain] = (double)e.drafter->weights.bytes;
+        if (!plain) bytes[0] -= (double)(a->net.head.outs - a->top * a->cluster_size) * (double)a->net.head.row_bytes;
         fr_session_close(session);
         close_engine(&e);
     }
-    printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\nCentroid head %.3f ms, full head %.3f ms: "
-           "1/%.1f "
-           "(target 1/20).\n",
-           seconds[0] * 1e3, seconds[1] * 1e3, seconds[1] / seconds[0]);
+    printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\n| | centroid head | full head | ratio |\n"
+           "| --- | --- | --- | --- |\n| head alone, ms | %.3f | %.3f | 1/%.1f |\n"
+           "| whole draft step, ms | %.3f | %.3f | 1/%.1f (target 1/20) |\n"
+           "| bytes of weights a step reads, MB | %.1f | %.1f | 1/%.1f |\n",
+           head[0] * 1e3, head[1] * 1e3, head[1] / head[0], step[0] * 1e3, step[1] * 1e3, step[1] / step[0],
+           bytes[0] / 1e6, bytes[1] / 1e6, bytes[1] / bytes[0]);
 }
 
 /* Whether a part was asked for: all are if none is named. */

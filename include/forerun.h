@@ -9,8 +9,8 @@
  *     fr_session_prompt(session, ids, count);
  *     while (fr_session_step(session, new_ids, FR_STEP_MAX, &count, &accepted) == FR_OK && count) ...
  *
- * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads. A
- * session is one timeline: one thread at a time may call into it. Everything not in this file is not API; no struct
+ * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads.
+ * A session is one timeline: one thread at a time may call into it. Everything not in this file is not API; no struct
  * layout is public, so none can change under a caller.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
@@ -55,7 +55,7 @@ const char *fr_status_name(fr_status status);
 /* The line of this thread's last failure, "" before any. Valid until the thread's next failing call. */
 const char *fr_last_error(void);
 
-/* ----------------------------------------------------------------------------------------------------------- options */
+/* ---------------------------------------------------------------------------------------------------------- options */
 
 /* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. */
 typedef struct fr_options fr_options;
@@ -64,7 +64,7 @@ typedef enum fr_option {
     FR_OPT_THREADS,       /* integer >= 1; default: the cores this process may use (affinity and CPU quota) */
     FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores */
     FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
-    FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best here */
+    FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
     FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
     FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
     FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
@@ -83,7 +83,7 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
 typedef void fr_progress_fn(void *context, uint64_t done, uint64_t total);
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
 
-/* ------------------------------------------------------------------------------------------------------------- model */
+/* ------------------------------------------------------------------------------------------------------------ model */
 
 /* An opened target model: weights, configuration, tokenizer. Immutable, shareable between threads; must outlive the
  * drafters and sessions opened on it. */
@@ -115,7 +115,7 @@ typedef struct fr_drafter fr_drafter;
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);
 
-/* --------------------------------------------------------------------------------------------------------- tokenizer */
+/* -------------------------------------------------------------------------------------------------------- tokenizer */
 
 typedef struct fr_tokenizer fr_tokenizer;
 
@@ -150,13 +150,13 @@ fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *leng
 /* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
  * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default false),
  * tools. The text includes the template's own <bos>: tokenize it with add_special false. *text: fr_free. */
-fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json, char **text,
-                         size_t *length);
+fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
+                         char **text, size_t *length);
 
 /* Frees what a function above allocated for its caller. */
 void fr_free(void *memory);
 
-/* ----------------------------------------------------------------------------------------------------------- session */
+/* ---------------------------------------------------------------------------------------------------------- session */
 
 /* One timeline over a model: tokens so far, their KV cache, the drafter's state, statistics, a thread pool. */
 typedef struct fr_session fr_session;
@@ -176,9 +176,9 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
 
 /* One round: drafts, one verify forward, acceptance. Gives 1 to FR_STEP_MAX ids, in order, and how many of them,
  * counted from the first, were accepted drafts (the rest, at most one, is the target's own). The first step after a
- * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids); drafting is
- * cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and when the
- * context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
+ * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids);
+ * drafting is cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and
+ * when the context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
 /* Tokens on the timeline: prompts and steps. */
@@ -197,8 +197,8 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
 
 /* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
  * last). Ids that the drafter did not score are -infinity. Resets the timeline first. */
-fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
-                                  void *context);
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
+                                  fr_logits_fn *sink, void *context);
 
 typedef enum fr_stat {
     FR_STAT_PROMPT_TOKENS,
@@ -223,7 +223,8 @@ typedef enum fr_stat {
 /* Counts and bytes are whole numbers below 2^53. */
 double fr_session_stat(const fr_session *session, fr_stat stat);
 
-/* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session until its next call. */
+/* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session, until its next
+ * call. */
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
 
 #ifdef __cplusplus

@@ -167,7 +167,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
 
 /* One row while its weights come from memory: output after output, so that memory is read in its own order, fetched
  * AHEAD bytes before it is used. One chain of sums at a time is enough: the next output's begins before it ends. The
- * sums of four outputs share a tree. Against tiles of 4 outputs: 62 for 54 GB/s (two cores of a Zen 5, which read 75). */
+ * sums of four outputs share a tree. Against tiles of 4 outputs: 62 for 54 GB/s (two cores of Zen 5, which read 75). */
 FR_INLINE void stream(weights type, const product *job) {
     for (size_t out = 0; out < job->outs; out += OUTS) {
         __m512 p[OUTS];

@@ -147,7 +147,7 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
     return session->stats.rounds;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- lab */
+/* -------------------------------------------------------------------------------------------------------------- lab */
 
 const char *fr_lab_isa_word(size_t index) {
     return fr_isa_word(index);

@@ -74,7 +74,7 @@ void fr_gemma4_config_free(fr_gemma4_config *config);
 fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights, const char *prefix);
 void fr_gemma4_close(fr_gemma4 *net);
 
-/* ------------------------------------------------------------------------------------------------------------ a pass */
+/* ----------------------------------------------------------------------------------------------------------- a pass */
 
 /* The working rows of a batch. All [rows, width], in one arena; shared by the team. */
 typedef struct fr_gemma4_pass {
@@ -119,7 +119,7 @@ void fr_gemma4_rotations(const fr_team *team, fr_gemma4_pass *pass);
  * each row's owner (fr_rows_part) on return, for others after the next barrier. */
 void fr_gemma4_layer_run(const fr_team *team, fr_gemma4_pass *pass, size_t index);
 
-/* ------------------------------------------------------------------------------------------------ mixture of experts */
+/* ----------------------------------------------------------------------------------------------- mixture of experts */
 
 /* The routed branch's working memory: a pair is one row sent to one expert. */
 typedef struct fr_moe {

@@ -105,7 +105,7 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------------------ forward runs */
+/* ----------------------------------------------------------------------------------------------------- forward runs */
 
 static void run_head(void *context, const fr_team *team) {
     fr_forward *f = context;

@@ -15,7 +15,7 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* ---------------------------------------------------------------------------------------------------- open and close */
+/* --------------------------------------------------------------------------------------------------- open and close */
 
 static size_t batch_rows(const fr_session *s) {
     return larger(s->chunk, FR_STEP_MAX);
@@ -115,7 +115,7 @@ void fr_session_clear(fr_session *s) {
     fr_stats_reset(&s->stats);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- forward */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 static fr_draft_view view_of(const fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
@@ -182,7 +182,7 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- a round */
+/* ---------------------------------------------------------------------------------------------------------- a round */
 
 /* The first `count` ids after the timeline stand, up to an end of sequence; they join the timeline. */
 static size_t commit(fr_session *s, size_t count) {
@@ -248,7 +248,7 @@ fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *co
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ scores */
+/* ----------------------------------------------------------------------------------------------------------- scores */
 
 /* Logits of the batch's rows from `first` on, FR_STEP_MAX rows at a time. */
 static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {

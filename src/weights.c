@@ -155,7 +155,7 @@ fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *n
     return FR_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------------- placing */
+/* ---------------------------------------------------------------------------------------------------------- placing */
 
 typedef struct placing {
     const fr_weights *weights;

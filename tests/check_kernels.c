@@ -122,7 +122,7 @@ static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------- guarded arrays */
+/* --------------------------------------------------------------------------------------------------- guarded arrays */
 
 /* Memory between two pages without access. */
 typedef struct guarded {
@@ -201,7 +201,7 @@ static struct build *next_build(operation *op, struct build *build) {
     return build;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- matmul */
+/* ----------------------------------------------------------------------------------------------------------- matmul */
 
 static fr_dtype type_of(const operation *op, size_t first) {
     return (fr_dtype)((op->offset - first) / sizeof(any_fn *));
@@ -307,7 +307,7 @@ static void check_gather(operation *op) {
         for (size_t count = 0; count <= 20; count++) check_gather_case(op, type, cols, 1 + below(30), count);
 }
 
-/* --------------------------------------------------------------------------------------- contracts on plain arrays */
+/* ---------------------------------------------------------------------------------------- contracts on plain arrays */
 
 static void call_exp(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     (void)b, (void)factor;
@@ -422,7 +422,7 @@ static void check_rope(operation *op) {
         }
 }
 
-/* ------------------------------------------------------------------------------------------------------- selection */
+/* -------------------------------------------------------------------------------------------------------- selection */
 
 /* Numbers with many equals among them, +0 and -0 too; `spoiled` of them NaN or infinite. */
 static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
@@ -478,7 +478,7 @@ static void check_topk(operation *op) {
     if (!options.quick) check_topk_case(op, 262144, 262144, 1000, 3);
 }
 
-/* ------------------------------------------------------------------------------------------------------- attention */
+/* -------------------------------------------------------------------------------------------------------- attention */
 
 enum { MOST_QUERIES = 40 };
 
@@ -567,7 +567,7 @@ static void check_attn(operation *op) {
         }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- timing */
+/* ----------------------------------------------------------------------------------------------------------- timing */
 
 typedef struct timing {
     void (*run)(const struct timing *timed, any_fn *function);
