@@ -156,7 +156,8 @@ DEMO_PROMPT := $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
 demo: ## set-up, build, and the demo model goes on with a prompt, its drafter drafting; accepted drafts in colour
 	@tools/setup build
 	@$(MAKE) all
-	@echo '$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats'
+	@printf '%s \\\n    %s\n' '$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant' \
+	  '-f $(DEMO_PROMPT) -n 200 --color --stats'
 	@cat $(DEMO_PROMPT)
 	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
 
@@ -167,8 +168,9 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(TEST_PROGRAMS)
 ALONE := $(filter %_speed %_speed.sh %/test_pool %/test_one_answer,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
-RUN_TESTS = BUILD=$(BUILD) JOBS=$(JOBS) tests/run $(call suites,$(filter-out $(ALONE),$(TESTS)))
-RUN_ALONE = -- $(call suites,$(if $(SANITIZE)$(RUN),$(filter-out %_speed %_speed.sh,$(ALONE)),$(ALONE)))
+RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
+TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
+THEN_ALONE = -- $(call suites,$(if $(SANITIZE)$(RUN),$(filter-out %_speed %_speed.sh,$(ALONE)),$(ALONE)))
 
 # The AArch64 build, under an emulator on other machines: what depends on instructions, not on files or time.
 QEMU := qemu-aarch64-static
@@ -177,8 +179,10 @@ ifneq ($(HOST),aarch64)
   NEON := neon
   NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_topology test_pool %_speed), \
     $(basename $(call test_sources,plain)))
-  NEON_SUITES := 'neon.sh tests/neon.sh' $(foreach t,$(NEON_TESTS), \
-    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t')
+  LONGEST := tests/test_one_answer
+  NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
+    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t') \
+    'neon.sh tests/neon.sh'
 endif
 
 # What meets hostile bytes also runs under the sanitizers.
@@ -192,7 +196,7 @@ SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-
 check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
-	@$(RUN_TESTS) 'source_rules tests/source_rules' $(HOSTILE_SUITES) $(NEON_SUITES) $(RUN_ALONE)
+	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(TOGETHER) 'source_rules tests/source_rules' $(THEN_ALONE)
 
 .PHONY: check-all
 check-all: ## check with the full products, then clang, the sanitizers, valgrind and fuzzing (hours)
@@ -201,7 +205,7 @@ check-all: ## check with the full products, then clang, the sanitizers, valgrind
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON
-	@$(RUN_TESTS) $(RUN_ALONE)
+	@$(RUN_SUITES) $(TOGETHER) $(THEN_ALONE)
 
 .PHONY: tidy
 tidy: $(LIBRARY) ## the source rules: what files may say, include, call and export

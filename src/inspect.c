@@ -39,21 +39,17 @@ static void print_layers(const fr_gemma4_config *c, FILE *out) {
     fprintf(out, "vocabulary     %zu ids\n", c->vocab);
 }
 
-/* Tensors that nothing reads, by what they begin with: vision and audio towers, and everything else. */
+static bool of_a_tower(const fr_tensor *tensor) {
+    return strstr(tensor->name, "vision") || strstr(tensor->name, "audio");
+}
+
+/* Tensors that nothing reads, those of unread types among them: vision and audio towers, and everything else. */
 static void print_unused(const fr_checkpoint *files, const fr_weights *weights, FILE *out) {
-    size_t towers = 0, others = 0;
-    for (size_t i = 0; i < files->tensors.count; i++) {
-        const fr_tensor *tensor = &files->tensors.items[i];
-        bool bound = false;
-        for (size_t b = 0; b < weights->count && !bound; b++) bound = weights->bound[b].tensor == tensor;
-        if (bound) continue;
-        if (strstr(tensor->name, "vision") || strstr(tensor->name, "audio"))
-            towers++;
-        else
-            others++;
-    }
+    size_t towers = 0, unused = files->tensors.count - weights->count + files->unread.count;
+    for (size_t i = 0; i < files->tensors.count; i++) towers += of_a_tower(&files->tensors.items[i]);
+    for (size_t i = 0; i < files->unread.count; i++) towers += of_a_tower(&files->unread.items[i]);
     if (towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", towers);
-    if (others) fprintf(out, "unused         %zu tensors that nothing reads\n", others);
+    if (unused > towers) fprintf(out, "unused         %zu tensors that nothing reads\n", unused - towers);
 }
 
 static void print_tensors(const fr_checkpoint *files, FILE *out) {
