@@ -34,14 +34,18 @@ LINK = $(CC) $(SANITIZE) $(LDFLAGS) -pthread
 FLAGS_scalar :=
 FLAGS_avx2 := -mavx2 -mfma -mf16c
 FLAGS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
+FLAGS_avxvnni := $(FLAGS_avx2) -mavxvnni
+FLAGS_avx512vnni := $(FLAGS_avx512) -mavx512vnni
 FLAGS_neon :=
-ALL_LEVELS := scalar avx2 avx512 neon
+FLAGS_dotprod := -march=armv8.2-a+dotprod
+FLAGS_i8mm := -march=armv8.2-a+dotprod+i8mm
+ALL_LEVELS := scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm
 
 ifeq ($(ARCH),x86_64)
-  LEVELS := scalar avx2 avx512
+  LEVELS := scalar avx2 avxvnni avx512 avx512vnni
   MACHINE := x86
 else ifeq ($(ARCH),aarch64)
-  LEVELS := scalar neon
+  LEVELS := scalar neon dotprod i8mm
   MACHINE := aarch64
 else
   $(error forerun runs on x86_64 and aarch64, not on $(ARCH))

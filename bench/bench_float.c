@@ -353,7 +353,7 @@ typedef struct head_job {
 static void run_plain_head(void *context, const fr_team *team) {
     head_job *job = context;
     const fr_matrix *head = &job->assistant->net.head;
-    fr_matrix_apply(team, job->kernels, head, job->scores, 0, job->row, head->cols, 1);
+    fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, head, job->scores, 0, job->row, head->cols, 1);
 }
 
 static void run_centroid_head(void *context, const fr_team *team) {
@@ -361,7 +361,8 @@ static void run_centroid_head(void *context, const fr_team *team) {
     const fr_assistant *a = job->assistant;
     const fr_matrix *head = &a->net.head;
     size_t begin, end, size = a->cluster_size;
-    fr_matrix_apply(team, job->kernels, &a->centroids, job->centroid_scores, 0, job->row, head->cols, 1);
+    fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, &a->centroids, job->centroid_scores, 0, job->row,
+                    head->cols, 1);
     fr_team_sync(team);
     if (team->index == 0) job->kernels->topk(job->centroid_scores, a->clusters, a->top, job->chosen, job->work);
     fr_team_sync(team);

@@ -95,6 +95,13 @@ fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end) {
     return read_range(map->fd, map->path, (uint8_t *)(uintptr_t)map->bytes, begin, end);
 }
 
+void fr_map_release(const fr_map *map, size_t begin, size_t end) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    begin += -begin % page;
+    end -= end % page;
+    if (begin < end) madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED);
+}
+
 void fr_map_close(fr_map *map) {
     if (map->bytes) munmap((void *)(uintptr_t)map->bytes, map->size);
     if (map->path && map->fd >= 0) close(map->fd);

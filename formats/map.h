@@ -22,6 +22,10 @@ fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 /* Makes bytes [begin, end) present: reads them from the file, or has the system fault mapped pages in. Ranges of
  * different calls may share a page; calls on different ranges may run in different threads. */
 fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
+
+/* Gives the whole pages of [begin, end) back to the system. Mapped ones come back from the file when they are read
+ * again; of a file that was read into memory they are zeros until fr_map_fill. */
+void fr_map_release(const fr_map *map, size_t begin, size_t end);
 void fr_map_close(fr_map *map);
 
 /* Reads the whole of a small text file (config.json). Limit in bytes; *text is NUL-terminated and malloc'd. */

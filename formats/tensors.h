@@ -14,6 +14,7 @@ typedef struct fr_tensor {
     const char *name;
     const char *type_name;       /* as the file spells it; NULL when adding: fr_dtype_name(type) */
     fr_dtype type;               /* FR_DTYPE_COUNT: none of those that are read */
+    bool packed;                 /* stored in the packed layout (quant/packed.h), each matrix of a stack by itself */
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS]; /* slowest first, as safetensors and PyTorch write it */
     const void *data;            /* any alignment */

@@ -29,6 +29,7 @@ static void fill_table(fr_kernels *table, unsigned levels) {
 #define FR_KERNEL(level, kind, slot, function) \
     if (levels >> (level) & 1) table->slot = function;
 #include "kernels/kernels.def"
+#include "kernels/block_kernels.def"
 #undef FR_KERNEL
 }
 

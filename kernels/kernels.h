@@ -25,6 +25,32 @@ typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_st
 typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
                           size_t count);
 
+/* Activations of a row, quantized in blocks of 32 columns: what block-quantized weights are multiplied with. */
+typedef struct fr_qblock {
+    int8_t q[32];
+    float d;           /* value of column i is about d * q[i] */
+    float dsum;        /* d * (float)sum */
+    int32_t sum, half; /* of all q, of the first 16 */
+} fr_qblock;
+
+/* Quantizes a row: ceil(cols / 32) blocks; columns past the end count as 0. m = largest |x| of the block, by bit
+ * pattern. m not finite: d = NaN, q = 0. m below 2^-100: d = 0, q = 0. Else d = m / 127, r = 127 / m,
+ * q = clamp(rint(x * r), -127, 127). */
+typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
+
+/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < outs; x_r is
+ * x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output, ascending in
+ * blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
+ *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
+ *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
+ *     Q4_K Q5_K                     acc = fma((d * scale) * xd, (float)isum, acc); acc = fma(-(dmin * min), dsum, acc)
+ *     Q6_K                          acc = fma(d * xd, (float)(scale0 * isum0 + scale1 * isum1), acc), halves of 16
+ *     IQ4_XS                        acc = fma((d * (scale - 32)) * xd, (float)isum, acc)
+ * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q4_K Q5_K bits; Q6_K bits - 32; IQ4_NL IQ4_XS MXFP4
+ * the value of the type's table (fr_code_values). */
+typedef void fr_matmul_block_fn(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
+                                const uint8_t *w, size_t cols, size_t outs);
+
 /* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. weight NULL: y[i] = x[i] * r.
  * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
 typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
@@ -103,6 +129,8 @@ typedef struct fr_kernels {
     const char *isa; /* the word this table was filled for */
     fr_matmul_fn *matmul[FR_FLOAT_TYPES];
     fr_gather_fn *gather[FR_FLOAT_TYPES];
+    fr_quantize_fn *quantize;
+    fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* of block types */
     fr_rmsnorm_fn *rmsnorm;
     fr_rope_fn *rope_half;
     fr_rope_fn *rope_pair;
@@ -126,6 +154,7 @@ fr_status fr_kernels_select(const char *word, const fr_kernels **kernels);
 
 #define FR_KERNEL(level, kind, slot, function) fr_##kind##_fn function;
 #include "kernels/kernels.def"
+#include "kernels/block_kernels.def"
 #undef FR_KERNEL
 
 #endif

@@ -2,16 +2,43 @@
  *
  * In: little-endian bytes. Out: float32. Everything that rounds or could meet a denormal is done in integers, so that
  * the caller's floating-point environment has no say. */
-#include "quant/dtype.h"
-
-#include <string.h>
+#include "quant/decode.h"
 
 static const struct {
     const char *name;
-    uint8_t bytes;
+    uint16_t block, bytes; /* of a block */
+    fr_decode_fn *decode;  /* of block types */
 } types[FR_DTYPE_COUNT] = {
-    [FR_F32] = {"F32", 4}, [FR_F16] = {"F16", 2}, [FR_BF16] = {"BF16", 2},
-    [FR_I32] = {"I32", 4}, [FR_I64] = {"I64", 8}, [FR_U8] = {"U8", 1},
+    [FR_F32] = {"F32", 1, 4, NULL},
+    [FR_F16] = {"F16", 1, 2, NULL},
+    [FR_BF16] = {"BF16", 1, 2, NULL},
+    [FR_Q8_0] = {"Q8_0", 32, 34, fr_decode_q8_0},
+    [FR_Q4_0] = {"Q4_0", 32, 18, fr_decode_q4_0},
+    [FR_Q4_1] = {"Q4_1", 32, 20, fr_decode_q4_1},
+    [FR_Q5_0] = {"Q5_0", 32, 22, fr_decode_q5_0},
+    [FR_Q5_1] = {"Q5_1", 32, 24, fr_decode_q5_1},
+    [FR_IQ4_NL] = {"IQ4_NL", 32, 18, fr_decode_iq4_nl},
+    [FR_MXFP4] = {"MXFP4", 32, 17, fr_decode_mxfp4},
+    [FR_Q4_K] = {"Q4_K", 256, 144, fr_decode_q4_k},
+    [FR_Q5_K] = {"Q5_K", 256, 176, fr_decode_q5_k},
+    [FR_Q6_K] = {"Q6_K", 256, 210, fr_decode_q6_k},
+    [FR_IQ4_XS] = {"IQ4_XS", 256, 136, fr_decode_iq4_xs},
+    [FR_Q2_K] = {"Q2_K", 256, 84, fr_decode_q2_k},
+    [FR_Q3_K] = {"Q3_K", 256, 110, fr_decode_q3_k},
+    [FR_IQ1_S] = {"IQ1_S", 256, 50, fr_decode_iq1_s},
+    [FR_IQ1_M] = {"IQ1_M", 256, 56, fr_decode_iq1_m},
+    [FR_IQ2_XXS] = {"IQ2_XXS", 256, 66, fr_decode_iq2_xxs},
+    [FR_IQ2_XS] = {"IQ2_XS", 256, 74, fr_decode_iq2_xs},
+    [FR_IQ2_S] = {"IQ2_S", 256, 82, fr_decode_iq2_s},
+    [FR_IQ3_XXS] = {"IQ3_XXS", 256, 98, fr_decode_iq3_xxs},
+    [FR_IQ3_S] = {"IQ3_S", 256, 110, fr_decode_iq3_s},
+    [FR_TQ1_0] = {"TQ1_0", 256, 54, fr_decode_tq1_0},
+    [FR_TQ2_0] = {"TQ2_0", 256, 66, fr_decode_tq2_0},
+    [FR_NVFP4] = {"NVFP4", 64, 36, fr_decode_nvfp4},
+    [FR_Q1_0] = {"Q1_0", 128, 18, fr_decode_q1_0},
+    [FR_I32] = {"I32", 1, 4, NULL},
+    [FR_I64] = {"I64", 1, 8, NULL},
+    [FR_U8] = {"U8", 1, 1, NULL},
 };
 
 const char *fr_dtype_name(fr_dtype type) {
@@ -24,8 +51,12 @@ fr_dtype fr_dtype_from_name(const char *name) {
     return type;
 }
 
+size_t fr_dtype_block(fr_dtype type) {
+    return type < FR_DTYPE_COUNT ? types[type].block : 1;
+}
+
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols) {
-    return type < FR_DTYPE_COUNT ? cols * types[type].bytes : 0;
+    return type < FR_DTYPE_COUNT ? cols / types[type].block * types[type].bytes : 0;
 }
 
 static float from_bits(uint32_t bits) {
@@ -54,15 +85,40 @@ uint16_t fr_bf16_from_f32(float value) {
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols) {
-    const uint8_t *bytes = source;
-    if (type == FR_F32) {
-        if (cols > 0) memcpy(target, source, cols * sizeof *target); /* an empty row may be NULL */
-        return;
+/* Moving the fields of a float16 into place leaves a step of 13 bits to round away. Below 2^-14 the step grows with the
+ * distance, and the leading one, which a float16 denormal doesn't imply, joins the fraction. */
+uint16_t fr_f16_from_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7FFFFFFF, exponent = size >> 23, step = 13;
+    if (size > 0x7F800000) return (uint16_t)(sign | 0x7E00 | (size >> 13 & 0x3FF)); /* NaN, quiet */
+    if (size >= 0x47800000) return (uint16_t)(sign | 0x7C00);                       /* 2^16 and more */
+    if (size < 0x33000000) return (uint16_t)sign;                                   /* less than half of 2^-24 */
+    if (size >= 0x38800000) {
+        size -= (127 - 15) << 23;
+    } else {
+        size = (size & 0x7FFFFF) | 0x800000;
+        step = 126 - exponent;
     }
+    return (uint16_t)(sign | (size + (1u << (step - 1)) - 1 + (size >> step & 1)) >> step);
+}
+
+static void decode_floats(fr_dtype type, const uint8_t *source, float *target, size_t cols) {
     for (size_t i = 0; i < cols; i++) {
-        uint16_t bits;
-        memcpy(&bits, bytes + 2 * i, sizeof bits);
+        uint16_t bits = (uint16_t)load_u16(source + 2 * i);
         target[i] = type == FR_F16 ? fr_f32_from_f16(bits) : fr_f32_from_bf16(bits);
+    }
+}
+
+void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols) {
+    if (cols == 0) return; /* an empty row may be NULL */
+    if (type == FR_F32) {
+        memcpy(target, source, cols * sizeof *target);
+    } else if (type < FR_FLOAT_TYPES) {
+        decode_floats(type, source, target, cols);
+    } else {
+        const uint8_t *block = source;
+        for (size_t col = 0; col < cols; col += types[type].block, block += types[type].bytes)
+            types[type].decode(block, target + col);
     }
 }

@@ -1,7 +1,8 @@
 /* What the numbers of a tensor are: name, size, and how a row of them becomes float32.
  *
- * In: raw little-endian bytes of a type. Out: float32 values, exact for every float type here. Block types (Q4_0, ...)
- * will join the table with their block length; callers already size rows by fr_dtype_row_bytes. */
+ * In: raw little-endian bytes of a type. Out: float32 values: exact for the float types, and for the block types those
+ * that the gguf Python package computes, bit for bit. A block type stores a run of 32 or 256 neighbouring values of a
+ * row together, with scales of their own; rows are whole blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -11,24 +12,62 @@ typedef enum fr_dtype {
     FR_F32,
     FR_F16,
     FR_BF16,
-    FR_FLOAT_TYPES, /* count of the types that matmul kernels take */
-    FR_I32 = FR_FLOAT_TYPES,
+    FR_FLOAT_TYPES, /* count of the types that float matmul kernels take */
+
+    /* Block types that integer matmul kernels take, packed (quant/packed.h). Blocks of 32 values: */
+    FR_Q8_0 = FR_FLOAT_TYPES,
+    FR_Q4_0,
+    FR_Q4_1,
+    FR_Q5_0,
+    FR_Q5_1,
+    FR_IQ4_NL,
+    FR_MXFP4,
+    /* blocks of 256: */
+    FR_Q4_K,
+    FR_Q5_K,
+    FR_Q6_K,
+    FR_IQ4_XS,
+    FR_KERNEL_TYPES, /* count of the types that some matmul kernel takes */
+
+    /* Block types that are decoded to float32 before they are multiplied. */
+    FR_Q2_K = FR_KERNEL_TYPES,
+    FR_Q3_K,
+    FR_IQ1_S,
+    FR_IQ1_M,
+    FR_IQ2_XXS,
+    FR_IQ2_XS,
+    FR_IQ2_S,
+    FR_IQ3_XXS,
+    FR_IQ3_S,
+    FR_TQ1_0,
+    FR_TQ2_0,
+    FR_NVFP4,
+    FR_Q1_0,
+    FR_WEIGHT_TYPES, /* count of the types that weights may have */
+
+    FR_I32 = FR_WEIGHT_TYPES,
     FR_I64,
     FR_U8,
     FR_DTYPE_COUNT
 } fr_dtype;
 
-/* "F32", "BF16", ... as safetensors spells them. */
+/* "F32", "BF16", ... as safetensors spells them, "Q4_0", "Q4_K", ... as GGUF does. */
 const char *fr_dtype_name(fr_dtype type);
 
 /* FR_DTYPE_COUNT for a name that is none of them. */
 fr_dtype fr_dtype_from_name(const char *name);
 
-/* Bytes of one row of `cols` values. cols is at most 2^48: no overflow. */
+/* Values a block holds: 1 for types that are not in blocks. Rows are multiples of it. */
+size_t fr_dtype_block(fr_dtype type);
+
+/* Bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48: no overflow. */
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 
-/* Decodes cols values of a float type. source needs no alignment. */
+/* Decodes cols values of a weight type (below FR_WEIGHT_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
+
+/* The 16 values that codes of IQ4_NL, IQ4_XS and MXFP4 (doubled) stand for; NULL for other types. */
+const int8_t *fr_code_values(fr_dtype type);
 
 /* Exact conversions of one value; NaN stays NaN. */
 float fr_f32_from_bf16(uint16_t bits);
@@ -36,5 +75,6 @@ float fr_f32_from_f16(uint16_t bits);
 
 /* Rounded to nearest even in integers, denormals kept. */
 uint16_t fr_bf16_from_f32(float value);
+uint16_t fr_f16_from_f32(float value);
 
 #endif

@@ -33,7 +33,7 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t thr
     mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
     fr_gemma4_pass pass, *pass_place = fr_arena_take(arena, 1, sizeof *pass_place);
-    fr_gemma4_pass_layout(&pass, &a->net, drafter->target->kernels, arena, 1, threads);
+    fr_gemma4_pass_layout(&pass, &a->net, drafter->target->kernels, arena, 1, 2 * drafter->target->hidden, threads);
     pass.span[FR_SLIDING] = a->net.config.window + 1;
     state.input = fr_arena_take(arena, 2 * drafter->target->hidden, sizeof(float));
     state.scores = fr_arena_take(arena, candidates, sizeof(float));
@@ -55,10 +55,10 @@ static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
     const fr_matrix *head = &a->net.head;
     size_t hidden = a->net.config.hidden, size = a->cluster_size, begin, end;
     if (a->clusters == 0) {
-        fr_matrix_apply(team, k, head, m->scores, 0, pass->normed, hidden, 1);
+        fr_matrix_apply(team, &pass->work, head, m->scores, 0, pass->normed, hidden, 1);
         return;
     }
-    fr_matrix_apply(team, k, &a->centroids, m->centroid_scores, 0, pass->normed, hidden, 1);
+    fr_matrix_apply(team, &pass->work, &a->centroids, m->centroid_scores, 0, pass->normed, hidden, 1);
     fr_team_sync(team);
     if (team->index == 0) k->topk(m->centroid_scores, a->clusters, a->top, m->chosen, m->work);
     fr_team_sync(team);
@@ -77,14 +77,19 @@ static void step(void *context, const fr_team *team) {
     fr_gemma4_pass pass = *m->pass;
     const fr_gemma4_config *c = &a->net.config;
     size_t backbone = m->drafter->target->hidden;
-    fr_matrix_apply(team, pass.kernels, &a->pre, pass.x, c->hidden, m->input, 2 * backbone, 1);
+    const fr_work *w = &pass.work;
+    fr_work_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
+    fr_matrix_apply(team, w, &a->pre, pass.x, c->hidden, m->input, 2 * backbone, 1);
     fr_team_sync(team);
     for (size_t l = 0; l < c->layers; l++) fr_gemma4_layer_run(team, &pass, l);
     size_t begin, end;
     fr_rows_part(team, 1, &begin, &end);
-    if (begin < end) pass.kernels->rmsnorm(pass.normed, pass.x, a->net.norm, c->hidden, c->eps);
+    if (begin < end) {
+        pass.kernels->rmsnorm(pass.normed, pass.x, a->net.norm, c->hidden, c->eps);
+        fr_work_row(w, 0, pass.normed, c->hidden);
+    }
     fr_team_sync(team);
-    fr_matrix_apply(team, pass.kernels, &a->post, m->input + backbone, backbone, pass.normed, c->hidden, 1);
+    fr_matrix_apply(team, w, &a->post, m->input + backbone, backbone, pass.normed, c->hidden, 1);
     score(team, m, &pass);
 }
 

@@ -45,7 +45,8 @@ typedef struct fr_gemma4_layer {
     const float *router_scale;      /* [hidden] */
     const float *expert_scale;      /* [experts] */
     const float *pre_moe_norm, *post_dense_norm, *post_moe_norm; /* [hidden] */
-    fr_matrix *expert_in, *expert_out; /* [experts]: [2 * expert_ffn, hidden] (gate, up), [hidden, expert_ffn] */
+    fr_matrix *expert_in;           /* [2 * experts] gate and up of each: [expert_ffn, hidden] */
+    fr_matrix *expert_out;          /* [experts]: [hidden, expert_ffn] */
     size_t kv;                      /* index of the KV layer it reads; an owner also writes it */
 } fr_gemma4_layer;
 
@@ -63,6 +64,8 @@ typedef struct fr_gemma4 {
     fr_kv_shape *kv_shapes;         /* one per owning layer */
     size_t kv_count;
     size_t kv_last[FR_LAYER_KINDS]; /* KV layer of the last owner of each kind; SIZE_MAX: none */
+    size_t owners;                  /* layers from here on borrow their KV */
+    bool packed;                    /* some matrix is */
 } fr_gemma4;
 
 /* text: the object with the text model's keys; where: file name for error lines. assistant: every layer borrows. */
@@ -80,8 +83,10 @@ void fr_gemma4_close(fr_gemma4 *net);
 typedef struct fr_gemma4_pass {
     const fr_gemma4 *net;
     const fr_kernels *kernels;
+    fr_work work;              /* of the products with the rows below */
     fr_kv *kv;
     size_t rows;
+    size_t keep;               /* rows before it are run for their K/V alone: none once no later layer has any */
     int64_t position;          /* rotary position of row 0; row r stands at position + r */
     int64_t last;              /* last position that row 0 sees; row r sees last + r */
     size_t span[FR_LAYER_KINDS]; /* positions a row of that kind sees at most, 0: all */
@@ -108,21 +113,24 @@ typedef struct fr_gemma4_pass {
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTN_BATCH 32
 
-/* Takes the working rows of up to max_rows from the arena, or measures them. */
+/* Takes the working rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product
+ * outside the layers that uses the pass's work, 0 if none is wider than the stream. */
 void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_kernels *kernels, fr_arena *arena,
-                           size_t max_rows, size_t threads);
+                           size_t max_rows, size_t input_width, size_t threads);
 
 /* cos and sin of the rows' angles. By the whole team; rows of the thread. */
 void fr_gemma4_rotations(const fr_team *team, fr_gemma4_pass *pass);
 
 /* One decoder layer over pass->x, in place. Called by the whole team, synchronized before; the stream is complete for
- * each row's owner (fr_rows_part) on return, for others after the next barrier. */
+ * each row's owner (fr_rows_part) on return, for others after the next barrier. The last layer that owns a KV narrows the
+ * pass to the rows from `keep` on. pass is the thread's own copy. */
 void fr_gemma4_layer_run(const fr_team *team, fr_gemma4_pass *pass, size_t index);
 
 /* ----------------------------------------------------------------------------------------------- mixture of experts */
 
 /* The routed branch's working memory: a pair is one row sent to one expert. */
 typedef struct fr_moe {
+    fr_work work;      /* of the products with the rows below */
     float *scores;     /* [rows, experts] */
     float *routed;     /* [rows, hidden] the router's input */
     float *normed;     /* [rows, hidden] the experts' input */
@@ -135,10 +143,10 @@ typedef struct fr_moe {
     size_t *first;     /* [experts + 1] first pair of each expert */
     int32_t *chosen;   /* [rows, expert_top] */
     float *chosen_weight; /* [rows, expert_top] */
-    int32_t *work;     /* [experts] */
+    int32_t *room;     /* [experts] for top-k */
 } fr_moe;
 
-void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows);
+void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Row by row, by the row's owner: what router and experts read, from the stream before the feed-forward. */
 void fr_moe_prepare(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, size_t row);

@@ -17,6 +17,9 @@
  *     outs   gate = gelu(ple_gate(x)) * ple                (only with per-layer embeddings)
  *     outs   out = ple_out(gate)
  *     rows   x += post_ple_norm(out); x *= scalar
+ *
+ * With packed weights the rows of a product are quantized before it: those of `normed` by the thread that made them,
+ * others in a phase of their own (fr_work_rows).
  */
 #include "kernels/rope_table.h"
 #include "src/gemma4.h"
@@ -26,7 +29,7 @@ static size_t larger(size_t a, size_t b) {
 }
 
 void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_kernels *kernels, fr_arena *arena,
-                           size_t max_rows, size_t threads) {
+                           size_t max_rows, size_t input_width, size_t threads) {
     const fr_gemma4_config *c = &net->config;
     size_t head_dim = 0, kv_width = 0, ffn = c->ple;
     for (size_t i = 0; i < c->layers; i++) {
@@ -56,7 +59,9 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
     pass->attn_scratch_size = (fr_attn_scratch(head_dim, FR_ATTN_BATCH) + 15) / 16 * 16;
     pass->queries = fr_arena_take(arena, threads * FR_ATTN_BATCH, sizeof *pass->queries);
     pass->attn_scratch = fr_arena_take(arena, threads * pass->attn_scratch_size, sizeof(float));
-    if (c->experts) fr_moe_layout(pass, arena, max_rows);
+    fr_work_layout(&pass->work, kernels, arena, net->packed, max_rows,
+                   larger(larger(c->hidden, pass->q_width), larger(ffn, input_width)), threads);
+    if (c->experts) fr_moe_layout(pass, arena, max_rows, threads);
 }
 
 void fr_gemma4_rotations(const fr_team *team, fr_gemma4_pass *pass) {
@@ -76,15 +81,16 @@ static void norm_input(const fr_team *team, const fr_gemma4_pass *pass, const fr
     for (size_t r = begin; r < end; r++)
         pass->kernels->rmsnorm(pass->normed + r * hidden, pass->x + r * hidden, layer->input_norm, hidden,
                                pass->net->config.eps);
+    for (size_t r = begin; r < end; r++) fr_work_row(&pass->work, r, pass->normed + r * hidden, hidden);
 }
 
 static void project(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, bool owns_kv) {
-    const fr_kernels *k = pass->kernels;
+    const fr_work *w = &pass->work;
     size_t hidden = pass->net->config.hidden;
-    fr_matrix_apply(team, k, &layer->q, pass->q, pass->q_width, pass->normed, hidden, pass->rows);
+    fr_matrix_apply(team, w, &layer->q, pass->q, pass->q_width, pass->normed, hidden, pass->rows);
     if (!owns_kv) return;
-    fr_matrix_apply(team, k, &layer->k, pass->k, pass->kv_width, pass->normed, hidden, pass->rows);
-    if (layer->v.data) fr_matrix_apply(team, k, &layer->v, pass->v, pass->kv_width, pass->normed, hidden, pass->rows);
+    fr_matrix_apply(team, w, &layer->k, pass->k, pass->kv_width, pass->normed, hidden, pass->rows);
+    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, pass->v, pass->kv_width, pass->normed, hidden, pass->rows);
 }
 
 /* One key head and its value head of one row: normed, the key rotated, written to slot = position. */
@@ -159,6 +165,7 @@ static void join_attention(const fr_team *team, const fr_gemma4_pass *pass, cons
         k->rmsnorm(out, out, layer->post_attn_norm, hidden, eps);
         k->add(x, out, hidden);
         k->rmsnorm(pass->normed + r * hidden, x, layer->pre_ffn_norm, hidden, eps);
+        fr_work_row(&pass->work, r, pass->normed + r * hidden, hidden);
         if (pass->moe) fr_moe_prepare(pass, layer, r);
     }
 }
@@ -167,8 +174,8 @@ static void join_attention(const fr_team *team, const fr_gemma4_pass *pass, cons
 static void gate_and_up(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer) {
     const fr_kernels *k = pass->kernels;
     size_t begin, end, hidden = pass->net->config.hidden;
-    fr_matrix_apply(team, k, &layer->gate, pass->gate, pass->ffn_width, pass->normed, hidden, pass->rows);
-    fr_matrix_apply(team, k, &layer->up, pass->up, pass->ffn_width, pass->normed, hidden, pass->rows);
+    fr_matrix_apply(team, &pass->work, &layer->gate, pass->gate, pass->ffn_width, pass->normed, hidden, pass->rows);
+    fr_matrix_apply(team, &pass->work, &layer->up, pass->up, pass->ffn_width, pass->normed, hidden, pass->rows);
     fr_matrix_part(team, &layer->gate, &begin, &end);
     for (size_t r = 0; r < pass->rows; r++) {
         float *gate = pass->gate + r * pass->ffn_width + begin;
@@ -201,15 +208,18 @@ static void per_layer_branch(const fr_team *team, const fr_gemma4_pass *pass, co
     const fr_kernels *k = pass->kernels;
     const fr_gemma4_config *c = &pass->net->config;
     size_t begin, end;
+    const fr_work *w = &pass->work;
     fr_team_sync(team);
-    fr_matrix_apply(team, k, &layer->ple_gate, pass->gate, pass->ffn_width, pass->x, c->hidden, pass->rows);
+    fr_work_rows(team, w, pass->x, c->hidden, c->hidden, pass->rows);
+    fr_matrix_apply(team, w, &layer->ple_gate, pass->gate, pass->ffn_width, pass->x, c->hidden, pass->rows);
     fr_matrix_part(team, &layer->ple_gate, &begin, &end);
     for (size_t r = 0; r < pass->rows; r++) {
         float *gate = pass->gate + r * pass->ffn_width + begin;
         k->gelu_mul(gate, gate, pass->ple + (r * c->layers + index) * c->ple + begin, end - begin);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, k, &layer->ple_out, pass->out, c->hidden, pass->gate, pass->ffn_width, pass->rows);
+    fr_work_rows(team, w, pass->gate, pass->ffn_width, c->ple, pass->rows);
+    fr_matrix_apply(team, w, &layer->ple_out, pass->out, c->hidden, pass->gate, pass->ffn_width, pass->rows);
     fr_team_sync(team);
     fr_rows_part(team, pass->rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -220,8 +230,26 @@ static void per_layer_branch(const fr_team *team, const fr_gemma4_pass *pass, co
     }
 }
 
+/* Leaves the rows from `keep` on: where the working rows that outlive this point begin. */
+static void narrow(fr_gemma4_pass *pass) {
+    const fr_gemma4_config *c = &pass->net->config;
+    size_t keep = pass->keep;
+    pass->x += keep * c->hidden;
+    pass->q += keep * pass->q_width;
+    pass->attn += keep * pass->q_width;
+    if (c->ple) pass->ple += keep * c->layers * c->ple;
+    for (int kind = 0; kind < FR_LAYER_KINDS; kind++) {
+        pass->cosine[kind] += keep * (pass->net->rope_dim[kind] / 2);
+        pass->sine[kind] += keep * (pass->net->rope_dim[kind] / 2);
+    }
+    pass->position += (int64_t)keep;
+    pass->last += (int64_t)keep;
+    pass->rows -= keep;
+    pass->keep = 0;
+}
+
 void fr_gemma4_layer_run(const fr_team *team, fr_gemma4_pass *pass, size_t index) {
-    const fr_kernels *k = pass->kernels;
+    const fr_work *w = &pass->work;
     const fr_gemma4_config *c = &pass->net->config;
     const fr_gemma4_layer *layer = &pass->net->layers[index];
     const fr_gemma4_layer_config *shape = &c->layer[index];
@@ -232,16 +260,19 @@ void fr_gemma4_layer_run(const fr_team *team, fr_gemma4_pass *pass, size_t index
     fr_team_sync(team);
     norm_and_rotate(team, pass, layer, shape);
     fr_team_sync(team);
+    if (index + 1 == pass->net->owners) narrow(pass);
     attend(team, pass, layer, shape);
     fr_team_sync(team);
-    fr_matrix_apply(team, k, &layer->o, pass->out, c->hidden, pass->attn, pass->q_width, pass->rows);
+    fr_work_rows(team, w, pass->attn, pass->q_width, layer->o.cols, pass->rows);
+    fr_matrix_apply(team, w, &layer->o, pass->out, c->hidden, pass->attn, pass->q_width, pass->rows);
     fr_team_sync(team);
     join_attention(team, pass, layer);
     fr_team_sync(team);
     gate_and_up(team, pass, layer);
     if (pass->moe) fr_moe_score(team, pass, layer);
     fr_team_sync(team);
-    fr_matrix_apply(team, k, &layer->down, pass->out, c->hidden, pass->gate, pass->ffn_width, pass->rows);
+    fr_work_rows(team, w, pass->gate, pass->ffn_width, layer->down.cols, pass->rows);
+    fr_matrix_apply(team, w, &layer->down, pass->out, c->hidden, pass->gate, pass->ffn_width, pass->rows);
     if (pass->moe) fr_moe_run(team, pass, layer);
     fr_team_sync(team);
     join_feed_forward(team, pass, layer);

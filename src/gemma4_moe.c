@@ -10,11 +10,13 @@
 
 #include "src/gemma4.h"
 
-void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows) {
+void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows, size_t threads) {
     const fr_gemma4_config *c = &pass->net->config;
     size_t pairs = max_rows * c->expert_top;
     fr_moe moe = {0};
     fr_moe *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_work_layout(&moe.work, pass->kernels, arena, pass->net->packed, pairs,
+                   c->hidden > c->expert_ffn ? c->hidden : c->expert_ffn, threads);
     moe.scores = fr_arena_take(arena, max_rows * c->experts, sizeof(float));
     moe.routed = fr_arena_take(arena, max_rows * c->hidden, sizeof(float));
     moe.normed = fr_arena_take(arena, max_rows * c->hidden, sizeof(float));
@@ -27,7 +29,7 @@ void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows) {
     moe.first = fr_arena_take(arena, c->experts + 1, sizeof(size_t));
     moe.chosen = fr_arena_take(arena, pairs, sizeof(int32_t));
     moe.chosen_weight = fr_arena_take(arena, pairs, sizeof(float));
-    moe.work = fr_arena_take(arena, c->experts, sizeof(int32_t));
+    moe.room = fr_arena_take(arena, c->experts, sizeof(int32_t));
     pass->moe = place;
     if (place) *place = moe;
 }
@@ -39,12 +41,13 @@ void fr_moe_prepare(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, si
     float *routed = pass->moe->routed + row * c->hidden;
     k->rmsnorm(routed, x, layer->router_scale, c->hidden, c->eps);
     k->scale(routed, c->hidden, (float)(1.0 / sqrt((double)c->hidden)));
+    fr_work_row(&pass->moe->work, row, routed, c->hidden);
     k->rmsnorm(pass->moe->normed + row * c->hidden, x, layer->pre_moe_norm, c->hidden, c->eps);
 }
 
 void fr_moe_score(const fr_team *team, fr_gemma4_pass *pass, const fr_gemma4_layer *layer) {
     const fr_gemma4_config *c = &pass->net->config;
-    fr_matrix_apply(team, pass->kernels, &layer->router, pass->moe->scores, c->experts, pass->moe->routed, c->hidden,
+    fr_matrix_apply(team, &pass->moe->work, &layer->router, pass->moe->scores, c->experts, pass->moe->routed, c->hidden,
                     pass->rows);
 }
 
@@ -55,7 +58,7 @@ static void choose(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, siz
     const float *scores = moe->scores + row * c->experts;
     int32_t *chosen = moe->chosen + row * c->expert_top;
     float *weight = moe->chosen_weight + row * c->expert_top, sum = 0.0f;
-    pass->kernels->topk(scores, c->experts, c->expert_top, chosen, moe->work);
+    pass->kernels->topk(scores, c->experts, c->expert_top, chosen, moe->room);
     for (size_t i = 0; i < c->expert_top; i++) weight[i] = scores[chosen[i]] - scores[chosen[0]];
     pass->kernels->exp(weight, weight, c->expert_top);
     for (size_t i = 0; i < c->expert_top; i++) sum += weight[i];
@@ -85,8 +88,10 @@ static void gather(const fr_team *team, const fr_gemma4_pass *pass) {
     const fr_moe *moe = pass->moe;
     size_t hidden = pass->net->config.hidden, begin, end;
     fr_partition(moe->first[pass->net->config.experts], 1, team->index, team->count, &begin, &end);
-    for (size_t p = begin; p < end; p++)
+    for (size_t p = begin; p < end; p++) {
         memcpy(moe->input + p * hidden, moe->normed + (size_t)moe->row[p] * hidden, hidden * sizeof(float));
+        fr_work_row(&moe->work, p, moe->input + p * hidden, hidden);
+    }
 }
 
 /* gelu(gate) * up of every pair, for the thread's own inner columns. */
@@ -101,8 +106,9 @@ static void experts_in(const fr_team *team, const fr_gemma4_pass *pass, const fr
         if (rows == 0 || begin == end) continue;
         const float *input = moe->input + p * c->hidden;
         float *inner = moe->inner + p * stride;
-        fr_matrix_apply_part(k, &layer->expert_in[e], begin, end, inner, stride, input, c->hidden, rows);
-        fr_matrix_apply_part(k, &layer->expert_in[e], ffn + begin, ffn + end, inner, stride, input, c->hidden, rows);
+        for (size_t half = 0; half < 2; half++)
+            fr_matrix_apply_part(team, &moe->work, &layer->expert_in[2 * e + half], begin, end, inner + half * ffn,
+                                 stride, input, c->hidden, p, rows);
         for (size_t r = 0; r < rows; r++) {
             float *gate = inner + r * stride + begin;
             k->gelu_mul(gate, gate, gate + ffn, end - begin);
@@ -121,8 +127,8 @@ static void experts_out(const fr_team *team, const fr_gemma4_pass *pass, const f
     for (size_t e = 0; e < c->experts; e++) {
         size_t p = moe->first[e], rows = moe->first[e + 1] - p;
         if (rows == 0) continue;
-        fr_matrix_apply_part(k, &layer->expert_out[e], begin, end, moe->output + p * c->hidden, c->hidden,
-                             moe->inner + p * stride, stride, rows);
+        fr_matrix_apply_part(team, &moe->work, &layer->expert_out[e], begin, end, moe->output + p * c->hidden,
+                             c->hidden, moe->inner + p * stride, stride, p, rows);
         for (size_t i = p; i < p + rows; i++)
             k->axpy(moe->sum + (size_t)moe->row[i] * c->hidden + begin, moe->output + i * c->hidden + begin,
                     end - begin, moe->weight[i]);
@@ -136,5 +142,7 @@ void fr_moe_run(const fr_team *team, fr_gemma4_pass *pass, const fr_gemma4_layer
     fr_team_sync(team);
     experts_in(team, pass, layer);
     fr_team_sync(team);
+    fr_work_rows(team, &pass->moe->work, pass->moe->inner, 2 * pass->net->config.expert_ffn,
+                 pass->net->config.expert_ffn, pass->moe->first[pass->net->config.experts]);
     experts_out(team, pass, layer);
 }

@@ -44,18 +44,18 @@ static fr_status bind_feed_forward(const binder *b, const fr_gemma4_config *c, s
 }
 
 static fr_status bind_experts(const binder *b, const fr_gemma4_config *c, fr_gemma4_layer *layer) {
-    layer->expert_in = calloc(2 * c->experts, sizeof(fr_matrix));
-    if (!layer->expert_in) return fr_fail_memory("experts", 2 * c->experts * sizeof(fr_matrix));
-    layer->expert_out = layer->expert_in + c->experts;
+    layer->expert_in = calloc(3 * c->experts, sizeof(fr_matrix));
+    if (!layer->expert_in) return fr_fail_memory("experts", 3 * c->experts * sizeof(fr_matrix));
+    layer->expert_out = layer->expert_in + 2 * c->experts;
     FR_TRY(matrix(b, "router.proj.weight", c->experts, c->hidden, &layer->router));
     FR_TRY(vector(b, "router.scale", c->hidden, &layer->router_scale));
     FR_TRY(vector(b, "router.per_expert_scale", c->experts, &layer->expert_scale));
     FR_TRY(vector(b, "pre_feedforward_layernorm_2.weight", c->hidden, &layer->pre_moe_norm));
     FR_TRY(vector(b, "post_feedforward_layernorm_1.weight", c->hidden, &layer->post_dense_norm));
     FR_TRY(vector(b, "post_feedforward_layernorm_2.weight", c->hidden, &layer->post_moe_norm));
-    FR_TRY(fr_bind_stack(b->weights, b->prefix, "experts.gate_up_proj", c->experts, 2 * c->expert_ffn, c->hidden,
+    FR_TRY(fr_bind_stack(b->weights, b->prefix, "experts.gate_up_proj", c->experts, 2, c->expert_ffn, c->hidden, 1,
                          layer->expert_in));
-    return fr_bind_stack(b->weights, b->prefix, "experts.down_proj", c->experts, c->hidden, c->expert_ffn,
+    return fr_bind_stack(b->weights, b->prefix, "experts.down_proj", c->experts, 1, c->hidden, c->expert_ffn, 1,
                          layer->expert_out);
 }
 
@@ -79,10 +79,10 @@ static fr_status bind_layer(const binder *b, const fr_gemma4_config *c, const fr
 
 static fr_status bind_tables(fr_gemma4 *net, fr_weights *weights, const char *prefix) {
     const fr_gemma4_config *c = &net->config;
-    FR_TRY(fr_bind_matrix(weights, prefix, "embed_tokens.weight", c->vocab, c->hidden, FR_LOOKED_UP, &net->embedding));
     bool tied = !fr_weights_has(weights, "", "lm_head.weight");
     FR_TRY(fr_bind_matrix(weights, tied ? prefix : "", tied ? "embed_tokens.weight" : "lm_head.weight", c->vocab,
                           c->hidden, FR_STREAMED, &net->head));
+    FR_TRY(fr_bind_matrix(weights, prefix, "embed_tokens.weight", c->vocab, c->hidden, FR_LOOKED_UP, &net->embedding));
     FR_TRY(fr_bind_vector(weights, prefix, "norm.weight", c->hidden, &net->norm));
     if (c->ple == 0) return FR_OK;
     size_t width = c->layers * c->ple;
@@ -105,6 +105,7 @@ static fr_status map_kv(fr_gemma4 *net) {
             size_t window = shape->kind == FR_SLIDING ? c->window : 0;
             net->kv_shapes[net->kv_count] = (fr_kv_shape){shape->kv_heads, shape->head_dim, window};
             net->kv_last[shape->kind] = net->kv_count++;
+            net->owners = i + 1;
         }
         net->layers[i].kv = net->kv_last[shape->kind];
     }
@@ -157,6 +158,7 @@ static fr_status open_all(fr_gemma4 *net, fr_weights *weights, const char *prefi
         snprintf(b.prefix, sizeof b.prefix, "%slayers.%zu.", prefix, i);
         FR_TRY(bind_layer(&b, c, &c->layer[i], &net->layers[i]));
     }
+    net->packed = weights->has_packed;
     FR_TRY(map_kv(net));
     FR_TRY(check_borrowers(net, path));
     return make_ropes(net, path);

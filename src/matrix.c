@@ -1,25 +1,88 @@
 /* Weight matrices applied by a team: see matrix.h. */
 #include "src/matrix.h"
 
+#include "quant/packed.h"
+
+enum { BLOCK = 32 };
+
+static size_t blocks_of(size_t cols) {
+    return (cols + BLOCK - 1) / BLOCK;
+}
+
+void fr_work_layout(fr_work *work, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows, size_t widest,
+                    size_t threads) {
+    *work = (fr_work){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
+    if (packed) work->blocks = fr_arena_take(arena, rows * work->block_stride, sizeof *work->blocks);
+    work->decoded = fr_arena_take(arena, threads * widest, sizeof *work->decoded);
+}
+
+void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols) {
+    if (work->blocks) work->kernels->quantize(work->blocks + r * work->block_stride, x, cols);
+}
+
+/* Dealt by blocks, not by rows: one wide row is shared too. */
+void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows) {
+    if (!work->blocks) return;
+    size_t blocks = blocks_of(cols), begin, end;
+    fr_partition(rows * blocks, 4, team->index, team->count, &begin, &end);
+    while (begin < end) {
+        size_t r = begin / blocks, first = begin % blocks, rest = end - r * blocks;
+        size_t last = rest < blocks ? rest : blocks;
+        size_t from = first * BLOCK, to = last * BLOCK < cols ? last * BLOCK : cols;
+        work->kernels->quantize(work->blocks + r * work->block_stride + first, x + r * x_stride + from, to - from);
+        begin = r * blocks + last;
+    }
+    fr_team_sync(team);
+}
+
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
     fr_partition(matrix->outs, FR_OUT_UNIT, team->index, team->count, begin, end);
 }
 
-void fr_matrix_apply_part(const fr_kernels *kernels, const fr_matrix *matrix, size_t begin, size_t end, float *y,
-                          size_t y_stride, const float *x, size_t x_stride, size_t rows) {
-    if (begin == end) return;
-    kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, matrix->data + begin * matrix->row_bytes,
-                                  matrix->row_bytes, matrix->cols, end - begin);
+static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, size_t begin, size_t end,
+                          float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
+    for (size_t o = begin; o < end; o++) {
+        fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
+        kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
+    }
 }
 
-void fr_matrix_apply(const fr_team *team, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
+void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
+                          float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows) {
+    if (begin == end) return;
+    if (matrix->packed)
+        work->kernels->matmul_block[matrix->type](
+            y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows,
+            matrix->data + fr_packed_bytes(matrix->type, begin, matrix->cols), matrix->cols, end - begin);
+    else if (matrix->type < FR_FLOAT_TYPES)
+        work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows,
+                                            matrix->data + begin * matrix->row_bytes, matrix->row_bytes, matrix->cols,
+                                            end - begin);
+    else
+        apply_decoded(work->decoded + team->index * work->widest, work->kernels, matrix, begin, end, y, y_stride, x,
+                      x_stride, rows);
+}
+
+void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *matrix, float *y, size_t y_stride,
                      const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
     fr_matrix_part(team, matrix, &begin, &end);
-    fr_matrix_apply_part(kernels, matrix, begin, end, y, y_stride, x, x_stride, rows);
+    fr_matrix_apply_part(team, work, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
+}
+
+/* A packed row is put together again block by block. */
+static void decode_packed(const fr_matrix *matrix, size_t out, float *row) {
+    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_OUTS, block);
+    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, out / FR_TILE_OUTS * FR_TILE_OUTS, matrix->cols);
+    for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
+        uint8_t bytes[FR_MAX_BLOCK_BYTES];
+        fr_unpack_row(matrix->type, bytes, tile, out % FR_TILE_OUTS, block);
+        fr_dtype_decode(matrix->type, bytes, row + c, block);
+    }
 }
 
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t out, float factor, float *row) {
-    fr_dtype_decode(matrix->type, matrix->data + out * matrix->row_bytes, row, matrix->cols);
+    if (matrix->packed) decode_packed(matrix, out, row);
+    else fr_dtype_decode(matrix->type, matrix->data + out * matrix->row_bytes, row, matrix->cols);
     kernels->scale(row, matrix->cols, factor);
 }

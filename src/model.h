@@ -37,8 +37,9 @@ typedef struct fr_forward {
     const int32_t *ids;
     size_t rows;
     int64_t position;      /* of the first row */
-    float *hidden;         /* [rows, hidden] out: after the final norm */
-    size_t head_first, head_rows; /* rows whose logits are wanted; 0: none */
+    size_t keep;           /* rows before it are run for their K/V alone */
+    float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
+    size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
     int64_t *best;         /* [head_rows] out: the largest logit's id, -1 if any is not finite */
 } fr_forward;

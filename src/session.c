@@ -166,6 +166,7 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
         fr_forward f = next_batch(s, rows);
         f.head_first = rows - 1;
         f.head_rows = s->kv.length + rows == s->length;
+        f.keep = rows - f.head_rows;
         fr_forward_run(s->pool, &f);
         fr_kv_commit(&s->kv, s->kv.length + rows);
         s->hidden_row = rows - 1;
@@ -269,8 +270,9 @@ fr_status fr_session_score(fr_session *s, const int32_t *ids, size_t count, size
     while (s->kv.length < count) {
         fr_forward f = next_batch(s, smaller(s->chunk, count - s->kv.length));
         size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
+        f.keep = smaller(first, f.rows);
         fr_forward_run(s->pool, &f);
-        FR_TRY(hand_out(s, &f, smaller(first, f.rows), sink, context));
+        FR_TRY(hand_out(s, &f, f.keep, sink, context));
         fr_kv_commit(&s->kv, s->kv.length + f.rows);
     }
     return FR_OK;

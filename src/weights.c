@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "quant/packed.h"
 
 #define MAX_NAME 256
+#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
 
 /* Room for the float32 copies: every tensor of one dimension, and indices, at 4 bytes a value. */
 static size_t vector_room(const fr_tensors *tensors) {
@@ -19,16 +21,36 @@ static size_t vector_room(const fr_tensors *tensors) {
     return measure.used;
 }
 
+/* Whether binding a tensor as streamed makes a packed copy of it. */
+static bool needs_packing(const fr_tensor *tensor) {
+    return fr_packs(tensor->type) && !tensor->packed && tensor->dims >= 2;
+}
+
+/* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A stack's entries
+ * may be cut into parts, each with up to a tile of padding less one out. */
+static size_t packed_room(const fr_tensors *tensors) {
+    fr_arena measure = {0};
+    for (size_t i = 0; i < tensors->count; i++) {
+        const fr_tensor *t = &tensors->items[i];
+        if (!needs_packing(t)) continue;
+        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 1, outs = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
+        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, t->dims == 3 ? (outs + 1) / 2 : outs, cols));
+    }
+    return measure.used;
+}
+
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     if (!weights->bound) return fr_fail_memory("tensor list", count * sizeof *weights->bound);
-    return fr_arena_open(&weights->vectors, vector_room(&files->tensors), "norm weights");
+    FR_TRY(fr_arena_open(&weights->vectors, vector_room(&files->tensors), "norm weights"));
+    return fr_arena_open(&weights->packed, packed_room(&files->tensors), "packed weights");
 }
 
 void fr_weights_close(fr_weights *weights) {
     fr_arena_close(&weights->vectors);
+    fr_arena_close(&weights->packed);
     free(weights->bound);
     *weights = (fr_weights){0};
 }
@@ -48,9 +70,9 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
     return fr_tensors_find(&weights->files->tensors, full) != NULL;
 }
 
-/* Finds a tensor of an exact shape and notes it as bound. */
+/* Finds a tensor of an exact shape and notes it as bound; the note stands until the next call. */
 static fr_status bind(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
-                      fr_access access, const fr_tensor **tensor) {
+                      fr_access access, fr_bound **bound) {
     char full[MAX_NAME], wanted[128], found[128];
     const fr_tensor *t;
     snprintf(full, sizeof full, "%s%s", prefix, name);
@@ -59,16 +81,19 @@ static fr_status bind(fr_weights *weights, const char *prefix, const char *name,
         return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path,
                        full, shape_text(t->shape, t->dims, found, sizeof found),
                        shape_text(shape, dims, wanted, sizeof wanted));
-    size_t rows = dims < 2 ? 1 : (size_t)shape[dims - 2];
+    if (t->type >= FR_WEIGHT_TYPES && dims > 1)
+        return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected a type of weights", weights->files->path, full,
+                       fr_dtype_name(t->type));
     for (size_t i = 0; i < weights->count; i++) {
-        if (weights->bound[i].tensor != t) continue;
-        if (access == FR_STREAMED) weights->bound[i].access = access; /* a table that is also the LM head */
-        *tensor = t;
+        *bound = &weights->bound[i];
+        if ((*bound)->tensor != t) continue;
+        if (access == FR_STREAMED) (*bound)->access = access; /* a table that is also the LM head */
         return FR_OK;
     }
-    weights->bound[weights->count++] = (fr_bound){.tensor = t, .rows = rows, .access = access};
+    *bound = &weights->bound[weights->count++];
+    **bound = (fr_bound){
+        .tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
     weights->bytes += t->bytes;
-    *tensor = t;
     return FR_OK;
 }
 
@@ -78,31 +103,51 @@ static fr_status check_float(const fr_weights *weights, const fr_tensor *tensor)
                    fr_dtype_name(tensor->type));
 }
 
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t outs,
-                        size_t cols, fr_matrix *matrices) {
-    const fr_tensor *tensor;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, outs, cols}, 3, FR_STREAMED, &tensor));
-    FR_TRY(check_float(weights, tensor));
-    size_t row_bytes = fr_dtype_row_bytes(tensor->type, cols);
-    for (size_t i = 0; i < count; i++)
-        matrices[i] = (fr_matrix){.data = (const uint8_t *)tensor->data + i * outs * row_bytes,
-                                  .type = tensor->type,
-                                  .outs = outs,
-                                  .cols = cols,
-                                  .row_bytes = row_bytes};
+/* Where the matrices of a streamed tensor will lie, in steps of how many bytes. */
+static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t outs, size_t cols,
+                              size_t *step) {
+    const fr_tensor *t = bound->tensor;
+    bool packs = bound->packed || (bound->access == FR_STREAMED && needs_packing(t));
+    *step = packs || t->packed ? fr_packed_bytes(t->type, outs, cols) : outs * fr_dtype_row_bytes(t->type, cols);
+    weights->has_packed |= packs || t->packed;
+    if (!packs) return t->data;
+    if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, matrices, *step);
+    bound->matrices = matrices;
+    bound->rows = outs;
+    return bound->packed;
+}
+
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
+                        size_t outs, size_t cols, size_t step, fr_matrix *matrices) {
+    fr_bound *bound;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
+    if (bound->tensor->packed && parts > 1 && outs % FR_TILE_OUTS)
+        return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
+                       weights->files->path, bound->tensor->name, outs, FR_TILE_OUTS);
+    size_t bytes;
+    const uint8_t *data = lay_out(weights, bound, count * parts, outs, cols, &bytes);
+    for (size_t i = 0; i < count * parts; i++)
+        matrices[i * step] = (fr_matrix){.data = data + i * bytes,
+                                         .type = bound->tensor->type,
+                                         .packed = bound->packed || bound->tensor->packed,
+                                         .outs = outs,
+                                         .cols = cols,
+                                         .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
     return FR_OK;
 }
 
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix) {
-    const fr_tensor *tensor;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, &tensor));
-    FR_TRY(check_float(weights, tensor));
-    *matrix = (fr_matrix){.data = tensor->data,
-                          .type = tensor->type,
+    fr_bound *bound;
+    size_t bytes;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, &bound));
+    const uint8_t *data = lay_out(weights, bound, 1, outs, cols, &bytes);
+    *matrix = (fr_matrix){.data = data,
+                          .type = bound->tensor->type,
+                          .packed = bound->packed || bound->tensor->packed,
                           .outs = outs,
                           .cols = cols,
-                          .row_bytes = fr_dtype_row_bytes(tensor->type, cols)};
+                          .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
     return FR_OK;
 }
 
@@ -114,8 +159,9 @@ static fr_status fill(const fr_weights *weights, const fr_tensor *tensor, size_t
 }
 
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
-    const fr_tensor *tensor;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &tensor));
+    fr_bound *bound;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+    const fr_tensor *tensor = bound->tensor;
     FR_TRY(check_float(weights, tensor));
     FR_TRY(fill(weights, tensor, 0, tensor->bytes));
     float *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
@@ -130,8 +176,9 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices) {
-    const fr_tensor *tensor;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &tensor));
+    fr_bound *bound;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+    const fr_tensor *tensor = bound->tensor;
     if (tensor->type != FR_I32 && tensor->type != FR_I64)
         return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected I32 or I64", weights->files->path, tensor->name,
                        fr_dtype_name(tensor->type));
@@ -169,8 +216,8 @@ static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     return bound->access == FR_STREAMED || weights->files->files[bound->tensor->file].fd >= 0;
 }
 
-/* A thread's share of one tensor: the rows it will read, of each matrix of a stack. */
-static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+/* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
+static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
     fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
@@ -179,6 +226,42 @@ static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, 
     for (size_t s = 0; s < stacks; s++)
         FR_TRY(fill(weights, tensor, s * stack_bytes + begin * row_bytes, s * stack_bytes + end * row_bytes));
     return FR_OK;
+}
+
+/* Brings rows [begin, end) of a tensor in, packs them from `tile` on, and gives the file's pages back. */
+static fr_status pack_rows(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, uint8_t *tile) {
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_OUTS, cols);
+    const uint8_t *rows = tensor->data;
+    FR_TRY(fill(weights, tensor, begin * row_bytes, end * row_bytes));
+    for (size_t o = begin; o < end; o += FR_TILE_OUTS, tile += tile_bytes)
+        fr_pack_tile(tensor->type, tile, rows + o * row_bytes, row_bytes, end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS,
+                     cols);
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)(rows - map->bytes);
+    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+    return FR_OK;
+}
+
+/* A thread's share of one tensor that is packed: the tiles it will read, of each of its matrices. */
+static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_OUTS * FR_TILE_OUTS + FR_TILE_OUTS;
+    fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    for (size_t m = 0; m < bound->matrices; m++) {
+        uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
+        for (size_t o = begin; o < end; o += step) {
+            size_t last = o + step < end ? o + step : end;
+            FR_TRY(pack_rows(weights, tensor, m * bound->rows + o, m * bound->rows + last,
+                             packed + fr_packed_bytes(tensor->type, o, cols)));
+        }
+    }
+    return FR_OK;
+}
+
+static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
 }
 
 static void place(void *context, const fr_team *team) {
@@ -206,9 +289,13 @@ fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress
 fr_status fr_weights_lock(const fr_weights *weights) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < weights->count; i++) {
-        const fr_tensor *tensor = weights->bound[i].tensor;
-        uintptr_t begin = (uintptr_t)tensor->data / page * page;
-        if (tensor->bytes && mlock((const void *)begin, (uintptr_t)tensor->data + tensor->bytes - begin) != 0)
+        const fr_bound *bound = &weights->bound[i];
+        const fr_tensor *tensor = bound->tensor;
+        uintptr_t first = (uintptr_t)(bound->packed ? bound->packed : tensor->data), begin = first / page * page;
+        size_t bytes = tensor->bytes;
+        if (bound->packed)
+            bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+        if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
             return fr_fail(FR_MACHINE,
                            "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
                            weights->files->path, (unsigned long long)(weights->bytes >> 20));

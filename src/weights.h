@@ -1,7 +1,9 @@
 /* Tensors bound by name, once, with their shapes checked; from then on they are fields.
  *
- * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files, and small vectors (norms,
- * scales) as float32 of the model's own. Also places what was bound: each thread fills the rows it will read. */
+ * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files or at packed copies, and small
+ * vectors (norms, scales) as float32 of the model's own. Also places what was bound: each thread fills the rows it will
+ * read. Packed copies are made then, and the file's pages behind them given back as it goes, so that loading takes
+ * little more memory than the model. */
 #ifndef FR_SRC_WEIGHTS_H
 #define FR_SRC_WEIGHTS_H
 
@@ -17,13 +19,17 @@ typedef enum fr_access {
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows; /* the outs that fr_matrix_part deals to threads */
+    size_t rows;     /* the outs that fr_matrix_part deals to threads */
+    size_t matrices; /* that the tensor is cut into, each dealt by itself */
     fr_access access;
+    uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
 } fr_bound;
 
 typedef struct fr_weights {
     const fr_checkpoint *files;
     fr_arena vectors; /* float32 copies */
+    fr_arena packed;  /* packed copies */
+    bool has_packed;  /* some matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
     uint64_t bytes; /* of all bound tensors */
@@ -36,13 +42,15 @@ void fr_weights_close(fr_weights *weights);
 /* Whether the checkpoint has the tensor named PREFIX + NAME. */
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
 
-/* The float tensor PREFIX + NAME of shape [outs, cols]. */
+/* The tensor PREFIX + NAME of shape [outs, cols]. A tensor that is both looked up and streamed is bound as streamed
+ * first, so that both read its packed form. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* The float tensor PREFIX + NAME of shape [count, outs, cols], as an array of count matrices of the model's own. */
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t outs,
-                        size_t cols, fr_matrix *matrices);
+/* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's own:
+ * part p of entry i is matrices[(i * parts + p) * step]. */
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
+                        size_t outs, size_t cols, size_t step, fr_matrix *matrices);
 
 /* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);

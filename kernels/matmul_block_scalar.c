@@ -1,0 +1,82 @@
+/* Packed block-quantized weights times quantized rows: the definition. Contract fr_matmul_block_fn in kernels.h. */
+#include "kernels/scalar.h"
+#include "quant/packed.h"
+
+enum { RUN = 32 };
+
+/* What a code stands for, and how the sums of a run join an output's chain. */
+typedef struct format {
+    fr_dtype type;
+    int offset;           /* value = code - offset; */
+    const int8_t *values; /* or values[code] */
+} format;
+
+static int32_t code_sum(const format *f, const uint8_t *codes, const int8_t *q, size_t count) {
+    int32_t sum = 0;
+    for (size_t i = 0; i < count; i++) sum += (f->values ? f->values[codes[i]] : codes[i] - f->offset) * q[i];
+    return sum;
+}
+
+/* MXFP4's scale counts halves, since its table counts them double: 2^(e - 128). */
+static float exponent_scale(uint16_t e) {
+    return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
+}
+
+/* Run `run` of a block joins the chain. */
+static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
+    const uint8_t *codes = parts->codes + run * RUN;
+    float d = f->type == FR_MXFP4 ? exponent_scale(parts->d) : load_f16(&parts->d, 0), m = load_f16(&parts->m, 0);
+    if (f->type == FR_Q6_K) {
+        const int8_t *scales = (const int8_t *)parts->scales + 2 * run;
+        int32_t isum = scales[0] * code_sum(f, codes, x->q, RUN / 2) +
+                       scales[1] * code_sum(f, codes + RUN / 2, x->q + RUN / 2, RUN / 2);
+        return fmaf(d * x->d, (float)isum, acc);
+    }
+    float isum = (float)code_sum(f, codes, x->q, RUN);
+    switch (f->type) {
+    case FR_Q4_1:
+    case FR_Q5_1: return fmaf(m, x->dsum, fmaf(d * x->d, isum, acc));
+    case FR_Q4_K:
+    case FR_Q5_K:
+        return fmaf(-(m * (float)parts->mins[run]), x->dsum, fmaf(d * (float)parts->scales[run] * x->d, isum, acc));
+    case FR_IQ4_XS: return fmaf(d * (float)(parts->scales[run] - 32) * x->d, isum, acc);
+    default: return fmaf(d * x->d, isum, acc);
+    }
+}
+
+static void matmul(const format *f, float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
+                   const uint8_t *w, size_t cols, size_t outs) {
+    size_t block = fr_dtype_block(f->type), runs = block / RUN;
+    size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_OUTS, cols);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t o = 0; o < outs; o++) y[r * y_stride + o] = 0.0f;
+    for (size_t o = 0; o < outs; o++)
+        for (size_t b = 0; b < cols / block; b++) {
+            fr_block_parts parts;
+            fr_tile_parts(f->type, &parts, w + o / FR_TILE_OUTS * tile_bytes, b, o % FR_TILE_OUTS);
+            for (size_t r = 0; r < rows; r++) {
+                float *acc = y + r * y_stride + o;
+                for (size_t run = 0; run < runs; run++)
+                    *acc = add_run(f, &parts, run, x + r * x_stride + b * runs + run, *acc);
+            }
+        }
+}
+
+/* One kernel a type: a function of the contract that hands its format on. */
+#define FR_MATMUL_BLOCK(name, ...)                                                                              \
+    void FR_SCALAR(matmul_##name)(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
+                                  const uint8_t *w, size_t cols, size_t outs) {                                 \
+        matmul(&(format){__VA_ARGS__}, y, y_stride, x, x_stride, rows, w, cols, outs);                          \
+    }
+
+FR_MATMUL_BLOCK(q8_0, FR_Q8_0, 128, NULL)
+FR_MATMUL_BLOCK(q4_0, FR_Q4_0, 8, NULL)
+FR_MATMUL_BLOCK(q4_1, FR_Q4_1, 0, NULL)
+FR_MATMUL_BLOCK(q5_0, FR_Q5_0, 16, NULL)
+FR_MATMUL_BLOCK(q5_1, FR_Q5_1, 0, NULL)
+FR_MATMUL_BLOCK(iq4_nl, FR_IQ4_NL, 0, fr_code_values(FR_IQ4_NL))
+FR_MATMUL_BLOCK(mxfp4, FR_MXFP4, 0, fr_code_values(FR_MXFP4))
+FR_MATMUL_BLOCK(q4_k, FR_Q4_K, 0, NULL)
+FR_MATMUL_BLOCK(q5_k, FR_Q5_K, 0, NULL)
+FR_MATMUL_BLOCK(q6_k, FR_Q6_K, 32, NULL)
+FR_MATMUL_BLOCK(iq4_xs, FR_IQ4_XS, 0, fr_code_values(FR_IQ4_XS))

@@ -1,0 +1,71 @@
+/* Blocks whose codes of 4 bits stand for one of 16 values of a table: value = d * table[code].
+ *
+ * In: a block's bytes. Out: its values. The tables also belong to the kernels of these types (fr_code_values). */
+#include "quant/decode.h"
+
+enum { RUN = 32 };
+
+/* Denser towards 0, as weights are. */
+static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+/* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled, which makes it whole. */
+static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+const int8_t *fr_code_values(fr_dtype type) {
+    switch (type) {
+    case FR_IQ4_NL:
+    case FR_IQ4_XS: return nonlinear;
+    case FR_MXFP4: return doubled_e2m1;
+    default: return NULL;
+    }
+}
+
+/* `count` bytes: byte i holds column i in its low half, column count + i in its high half. */
+static void decode_codes(const uint8_t *codes, size_t count, const int8_t *table, float d, float *y) {
+    for (size_t i = 0; i < count; i++) {
+        y[i] = d * (float)table[codes[i] & 15];
+        y[count + i] = d * (float)table[codes[i] >> 4];
+    }
+}
+
+/* d, 16 bytes of codes. */
+void fr_decode_iq4_nl(const uint8_t *block, float *y) {
+    decode_codes(block + 2, RUN / 2, nonlinear, load_scale(block), y);
+}
+
+/* d; 2 bytes with the high two bits and 4 bytes with the low four of 8 scales that count from -32; then for each run
+ * of 32 columns 16 bytes of codes. */
+void fr_decode_iq4_xs(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    unsigned high = load_u16(block + 2);
+    for (size_t run = 0; run < 8; run++) {
+        unsigned low = block[4 + run / 2] >> run % 2 * 4 & 15, scale = low | (high >> 2 * run & 3) << 4;
+        decode_codes(block + 8 + run * RUN / 2, RUN / 2, nonlinear, d * (float)((int)scale - 32), y + run * RUN);
+    }
+}
+
+/* 2^(e - 127), halved because the table is doubled; a denormal where e < 2. */
+static float half_of_e8m0(uint8_t e) {
+    uint32_t bits = e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A byte of scale, then 16 bytes of codes. */
+void fr_decode_mxfp4(const uint8_t *block, float *y) {
+    decode_codes(block + 1, RUN / 2, doubled_e2m1, half_of_e8m0(block[0]), y);
+}
+
+/* The unsigned float E4M3 (bias 7, bit 7 ignored), halved. 0x7F, its NaN, counts as 0; 0xFF counts as a number. */
+static float half_of_ue4m3(uint8_t bits) {
+    unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
+    if (bits == 0x7F) return 0.0f;
+    return exponent == 0 ? (float)fraction * 0x1p-10f : (float)((8 + fraction) << exponent) * 0x1p-11f;
+}
+
+/* 4 scales of a byte each, then for each run of 16 columns 8 bytes of codes. */
+void fr_decode_nvfp4(const uint8_t *block, float *y) {
+    for (size_t run = 0; run < 4; run++)
+        decode_codes(block + 4 + 8 * run, 8, doubled_e2m1, half_of_ue4m3(block[run]), y + 16 * run);
+}

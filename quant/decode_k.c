@@ -1,0 +1,99 @@
+/* The K types: blocks of 256 in runs of 32 or 16, each with a scale (and a minimum) of few bits that d (and dmin), of
+ * float16, multiply: value = (d * scale) * code, or (d * scale) * code - dmin * minimum.
+ *
+ * In: a block's bytes. Out: 256 values. */
+#include "quant/decode.h"
+
+enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = RUN / 2 };
+
+/* 16 bytes with a scale (low half) and a minimum (high half) for each 16 columns; 64 bytes of codes of 2 bits: bits
+ * 2j, 2j + 1 of byte i of 32 are column 32j + i of 128; d, dmin. */
+void fr_decode_q2_k(const uint8_t *block, float *y) {
+    const uint8_t *scales = block, *codes = block + 16;
+    float d = load_scale(block + 80), dmin = load_scale(block + 82);
+    for (size_t h = 0; h < COLS / HALF; h++) {
+        const uint8_t *bytes = codes + h / 8 * RUN + h % 2 * HALF;
+        unsigned shift = h / 2 % 4 * 2;
+        float scale = d * (float)(scales[h] & 15), minimum = dmin * (float)(scales[h] >> 4);
+        for (size_t i = 0; i < HALF; i++) y[h * HALF + i] = scale * (float)(bytes[i] >> shift & 3) - minimum;
+    }
+}
+
+/* Scale h of 16: the low four bits are in byte h % 8 of 12, low half first; the high two in byte 8 + h % 4. */
+static int q3_k_scale(const uint8_t *scales, size_t h) {
+    unsigned low = scales[h % 8] >> h / 8 * 4 & 15, high = scales[8 + h % 4] >> h / 4 * 2 & 3;
+    return (int)(low | high << 4) - 32;
+}
+
+/* 32 bytes whose bit j of byte i is the third bit of column 32j + i; 64 bytes with the lower two, as in Q2_K; 12 bytes
+ * of scales; d. Codes count from -4. */
+void fr_decode_q3_k(const uint8_t *block, float *y) {
+    float d = load_scale(block + 108);
+    for (size_t h = 0; h < COLS / HALF; h++) {
+        const uint8_t *thirds = block + h % 2 * HALF, *low = block + 32 + h / 8 * RUN + h % 2 * HALF;
+        unsigned run = (unsigned)h / 2, shift = run % 4 * 2;
+        float scale = d * (float)q3_k_scale(block + 96, h);
+        for (size_t i = 0; i < HALF; i++) {
+            int code = (low[i] >> shift & 3) | (thirds[i] >> run & 1) << 2;
+            y[h * HALF + i] = scale * (float)(code - 4);
+        }
+    }
+}
+
+/* Scale and minimum of a run from 12 bytes: those of runs 0 to 3 are the low 6 bits of bytes 0..3 and 4..7; those of
+ * runs 4 to 7 have their low 4 bits in the halves of bytes 8..11 and their high 2 bits on top of the former. */
+static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale, unsigned *minimum) {
+    if (run < 4) {
+        *scale = bytes[run] & 63;
+        *minimum = bytes[run + 4] & 63;
+    } else {
+        *scale = (bytes[run + 4] & 15) | (bytes[run - 4] >> 6) << 4;
+        *minimum = bytes[run + 4] >> 4 | (bytes[run] >> 6) << 4;
+    }
+}
+
+/* d, dmin, scales; 128 bytes: for each pair of runs 32 bytes, the first run in their low halves. */
+void fr_decode_q4_k(const uint8_t *block, float *y) {
+    float d = load_scale(block), dmin = load_scale(block + 2);
+    for (size_t run = 0; run < RUNS; run++) {
+        unsigned scale, minimum, shift = run % 2 * 4;
+        scale_and_minimum(block + 4, run, &scale, &minimum);
+        const uint8_t *codes = block + 16 + run / 2 * RUN;
+        float ds = d * (float)scale, dm = dmin * (float)minimum;
+        for (size_t i = 0; i < RUN; i++) y[run * RUN + i] = ds * (float)(codes[i] >> shift & 15) - dm;
+    }
+}
+
+/* d, dmin, scales; 32 bytes whose bit `run` of byte i is the fifth bit of column i of that run; the lower four as in
+ * Q4_K. */
+void fr_decode_q5_k(const uint8_t *block, float *y) {
+    float d = load_scale(block), dmin = load_scale(block + 2);
+    const uint8_t *fifths = block + 16;
+    for (size_t run = 0; run < RUNS; run++) {
+        unsigned scale, minimum, shift = run % 2 * 4;
+        scale_and_minimum(block + 4, run, &scale, &minimum);
+        const uint8_t *low = block + 48 + run / 2 * RUN;
+        float ds = d * (float)scale, dm = dmin * (float)minimum;
+        for (size_t i = 0; i < RUN; i++) {
+            int code = (low[i] >> shift & 15) | (fifths[i] >> run & 1) << 4;
+            y[run * RUN + i] = ds * (float)code - dm;
+        }
+    }
+}
+
+/* For each 128 columns 64 bytes with the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in high ones); for each 128
+ * columns 32 bytes with the high two (bits 2j, 2j + 1 belong to run j); 16 signed scales; d. Codes count from -32. */
+void fr_decode_q6_k(const uint8_t *block, float *y) {
+    const int8_t *scales = (const int8_t *)block + 192;
+    float d = load_scale(block + 208);
+    for (size_t h = 0; h < COLS / HALF; h++) {
+        size_t wide = h / 8, run = h / 2 % 4, at = h % 2 * HALF;
+        const uint8_t *low = block + wide * 64 + run % 2 * RUN + at, *high = block + 128 + wide * RUN + at;
+        unsigned low_shift = run / 2 * 4, high_shift = run * 2;
+        float scale = d * (float)scales[h];
+        for (size_t i = 0; i < HALF; i++) {
+            int code = (low[i] >> low_shift & 15) | (high[i] >> high_shift & 3) << 4;
+            y[h * HALF + i] = scale * (float)(code - 32);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/* Blocks with one scale d, and perhaps a minimum m, both float16: value = d * code, or d * code + m.
+ *
+ * In: a block's bytes. Out: 32 values (Q1_0: 128). Codes of 4 bits lie as in most types of GGUF: byte i holds column i
+ * in its low half and column i + 16 in its high half. */
+#include "quant/decode.h"
+
+enum { COLS = 32, HALF = COLS / 2 };
+
+/* d, then a signed byte a column. */
+void fr_decode_q8_0(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    for (size_t i = 0; i < COLS; i++) y[i] = d * (float)(int8_t)block[2 + i];
+}
+
+/* d, 16 bytes of codes that count from -8. */
+void fr_decode_q4_0(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    const uint8_t *codes = block + 2;
+    for (size_t i = 0; i < HALF; i++) {
+        y[i] = d * (float)((codes[i] & 15) - 8);
+        y[i + HALF] = d * (float)((codes[i] >> 4) - 8);
+    }
+}
+
+/* d, m, 16 bytes of codes. */
+void fr_decode_q4_1(const uint8_t *block, float *y) {
+    float d = load_scale(block), m = load_scale(block + 2);
+    const uint8_t *codes = block + 4;
+    for (size_t i = 0; i < HALF; i++) {
+        y[i] = d * (float)(codes[i] & 15) + m;
+        y[i + HALF] = d * (float)(codes[i] >> 4) + m;
+    }
+}
+
+/* Codes of 5 bits: 4 bytes whose bit i is the fifth of column i, then 16 bytes with the lower four. */
+static void unpack_5_bits(const uint8_t *packed, int32_t *codes) {
+    uint32_t fifths = load_u32(packed);
+    const uint8_t *low = packed + 4;
+    for (size_t i = 0; i < HALF; i++) {
+        codes[i] = (int32_t)((low[i] & 15) | (fifths >> i & 1) << 4);
+        codes[i + HALF] = (int32_t)(low[i] >> 4 | (fifths >> (i + HALF) & 1) << 4);
+    }
+}
+
+/* d, codes of 5 bits that count from -16. */
+void fr_decode_q5_0(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    int32_t codes[COLS];
+    unpack_5_bits(block + 2, codes);
+    for (size_t i = 0; i < COLS; i++) y[i] = d * (float)(codes[i] - 16);
+}
+
+/* d, m, codes of 5 bits. */
+void fr_decode_q5_1(const uint8_t *block, float *y) {
+    float d = load_scale(block), m = load_scale(block + 2);
+    int32_t codes[COLS];
+    unpack_5_bits(block + 4, codes);
+    for (size_t i = 0; i < COLS; i++) y[i] = d * (float)codes[i] + m;
+}
+
+/* d, then a bit a column, lowest first: set for d, clear for -d. */
+void fr_decode_q1_0(const uint8_t *block, float *y) {
+    float d = load_scale(block);
+    for (size_t i = 0; i < 128; i++) y[i] = d * (float)((block[2 + i / 8] >> i % 8 & 1) * 2 - 1);
+}

@@ -1,0 +1,65 @@
+/* The packed layouts that integer matmul kernels stream: 16 outputs side by side, as many bytes as in the file.
+ *
+ * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows ("outs") of a matrix, their
+ * blocks in ascending order of columns; a matrix of `outs` rows is its tiles one after the other. A tile takes 16 times
+ * the bytes of a row; where outs is no multiple of 16 the last tile's missing rows are zero bytes. One output is one
+ * SIMD lane of 32 bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of outs 0..15, and lane o
+ * holds four values of out o whose columns are neighbours ("group" g of a run of 32: columns 4g .. 4g + 3).
+ *
+ * d, m, dmin are the file's 16-bit floats, one for each out. Lines hold 16 outs x 4 bytes, byte 4 * o + i.
+ *
+ *     "codes" (256 bytes, 32 columns x 4 bits): 4 lines; byte (o, i) of line j has column 4j + i in its low half and
+ *         column 16 + 4j + i in its high half
+ *     "fifths" (64 bytes, 32 columns x 1 bit): one line; bit g of byte (o, i) is the fifth bit of column 4g + i
+ *
+ *     type      a block of a tile, in this order
+ *     Q8_0      d[16], 8 lines: byte (o, i) of line g is column 4g + i, stored as value + 128
+ *     Q4_0      d[16], codes
+ *     Q4_1      d[16], m[16], codes
+ *     Q5_0      d[16], fifths, codes
+ *     Q5_1      d[16], m[16], fifths, codes
+ *     IQ4_NL    d[16], codes
+ *     MXFP4     e[16] (bytes), codes
+ *     Q4_K      d[16], dmin[16], scales, then for each run of 32 columns: codes
+ *     Q5_K      d[16], dmin[16], scales, then for each run: fifths, codes
+ *               scales (192 bytes): 8 rows of 16 bytes: byte o of row s is the low 4 bits of scale s | those of minimum s
+ *               << 4; then 4 rows: byte o of row t is the two high bits of scale 2t | minimum 2t << 2 | scale 2t + 1 << 4
+ *               | minimum 2t + 1 << 6
+ *     Q6_K      d[16], 16 rows of 16 scales (signed bytes; row h scales columns 16h .. 16h + 15), then for each run of
+ *               32 columns: codes (the low 4 bits), and 2 lines: bits 2j, 2j + 1 of byte (o, i) of line h are the high
+ *               bits of column 16h + 4j + i
+ *     IQ4_XS    d[16], scales, then for each run: codes
+ *               scales (96 bytes): 4 rows: byte o of row t is the low 4 bits of scale 2t | those of scale 2t + 1 << 4;
+ *               then 2 rows: bits 2j, 2j + 1 of byte o of row u are the high bits of scale 4u + j */
+#ifndef FR_QUANT_PACKED_H
+#define FR_QUANT_PACKED_H
+
+#include "quant/dtype.h"
+
+#define FR_TILE_OUTS 16
+#define FR_MAX_BLOCK_BYTES 256 /* a block of any type that packs is shorter */
+
+/* Whether a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
+bool fr_packs(fr_dtype type);
+
+/* Bytes of `outs` rows of `cols` values, packed. */
+size_t fr_packed_bytes(fr_dtype type, size_t outs, size_t cols);
+
+/* Packs one tile: `outs` (1 to 16) rows of cols values that lie row_bytes apart. */
+void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols);
+
+/* The inverse for row `out` (0 to 15) of a tile: the bytes as GGUF stores them. */
+void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t out, size_t cols);
+
+/* One block of one out, taken apart. What a type does not have is zero. */
+typedef struct fr_block_parts {
+    uint16_t d, m;      /* float16 bits; m: dmin for Q4_K and Q5_K; MXFP4: d is its exponent byte */
+    uint8_t scales[16]; /* Q6_K: 16 signed ones; others: 8 */
+    uint8_t mins[8];
+    uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
+} fr_block_parts;
+
+/* Block `block` (from 0) of row `out` of a tile. */
+void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t out);
+
+#endif
