@@ -1,12 +1,17 @@
-/* Between GGUF's blocks and packed tiles, by way of a block's parts: see packed.h.
+/* Between GGUF's blocks and packed tiles: see packed.h.
  *
- * In: blocks of one out. Out: the same bits in their places of a tile, or back. For each type there is one description
- * of its tile (`shapes`) and one pair of functions for its place in the file. */
+ * In: blocks of one out. Out: the same bits in their places of a tile, or back. On the way a block is its out's lane of
+ * the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there is one description of
+ * its tile (`shapes`), and one function that moves a block between the file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
+#include <stddef.h>
 #include <string.h>
 
-enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_OUTS, SCALE_ROWS = 8 };
+/* Both directions of a walk over the same bits become straight-line code of their own. */
+#define FR_INLINE static inline __attribute__((always_inline))
+
+enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_OUTS, SCALE_ROWS = 8, LINE = 64 };
 
 /* How the values of a block are scaled, beside d. */
 typedef enum scaling {
@@ -34,222 +39,278 @@ size_t fr_packed_bytes(fr_dtype type, size_t outs, size_t cols) {
     return (outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS * FR_TILE_OUTS * fr_dtype_row_bytes(type, cols);
 }
 
-static uint16_t load16(const uint8_t *bytes) {
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-static void store16(uint8_t *bytes, uint16_t value) {
-    bytes[0] = (uint8_t)value;
-    bytes[1] = (uint8_t)(value >> 8);
-}
-
-static uint8_t byte(unsigned value) {
-    return (uint8_t)value;
-}
+/* A block of one out as its lane of a tile. */
+typedef struct lane {
+    uint16_t d, m;
+    uint8_t scales[16], mins[RUNS];
+    uint32_t words[RUNS][8]; /* of each run, in the order of the tile's lines */
+} lane;
 
 /* ------------------------------------------------------------------------------------------ a block in its file's form
  *
- * Each form is written once, as a walk over its bits that either takes them from there or puts them there. */
+ * Each form is written once: TAKE moves bits from the file to the lane, PUT from the lane to the file. What they move to
+ * starts as zeros. */
 
 typedef enum way { TAKE, PUT } way;
 
-/* Moves `width` bits between a byte of the file, at `shift`, and a code, at `at`. To the file, bytes start as zeros. */
-static inline void move(way direction, uint8_t *file, unsigned shift, uint8_t *code, unsigned at, unsigned width) {
+static const uint32_t LOW_HALVES = 0x0f0f0f0f, HIGH_HALVES = 0xf0f0f0f0, ONES = 0x01010101, PAIRS = 0x03030303;
+
+FR_INLINE uint32_t load32(const uint8_t *bytes) {
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* Adds bits to a word of the file. */
+FR_INLINE void join32(uint8_t *bytes, uint32_t bits) {
+    uint32_t word = load32(bytes) | bits;
+    memcpy(bytes, &word, sizeof word);
+}
+
+/* Moves `width` bits between a byte of the file, at `shift`, and a scale, at `at`. */
+FR_INLINE void move(way direction, uint8_t *file, unsigned shift, uint8_t *scale, unsigned at, unsigned width) {
     unsigned mask = (1u << width) - 1;
-    if (direction == TAKE) *code |= byte((*file >> shift & mask) << at);
-    else *file |= byte((*code >> at & mask) << shift);
+    if (direction == TAKE) *scale |= (uint8_t)((*file >> shift & mask) << at);
+    else *file |= (uint8_t)((*scale >> at & mask) << shift);
 }
 
-static void move16(way direction, uint8_t *file, uint16_t *value) {
-    if (direction == TAKE) *value = load16(file);
-    else store16(file, *value);
+FR_INLINE void move16(way direction, uint8_t *file, uint16_t *value) {
+    if (direction == TAKE) memcpy(value, file, sizeof *value);
+    else memcpy(file, value, sizeof *value);
 }
 
-/* Low halves of 16 bytes are columns 0..15 of a run, high halves 16..31. */
-static void nibbles_of_run(way direction, uint8_t *file, uint8_t *codes) {
-    for (size_t i = 0; i < RUN / 2; i++) {
-        move(direction, file + i, 0, codes + i, 0, 4);
-        move(direction, file + i, 4, codes + RUN / 2 + i, 0, 4);
+FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
+    if (direction == TAKE) *word = load32(file);
+    else join32(file, *word);
+}
+
+/* 16 bytes whose low halves are columns 0..15 of a run and whose high halves 16..31 lie in the tile as they are. */
+FR_INLINE void move_codes(way direction, uint8_t *file, uint32_t *words) {
+    for (size_t j = 0; j < 4; j++) move32(direction, file + 4 * j, words + j);
+}
+
+/* The low (half 0) or high halves of 32 bytes are the codes of a run, column by column. */
+FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *words) {
+    for (size_t j = 0; j < 4; j++) {
+        uint8_t *first = file + 4 * j, *second = file + RUN / 2 + 4 * j;
+        unsigned shift = half ? 4 : 0;
+        if (direction == TAKE) {
+            words[j] = (load32(first) >> shift & LOW_HALVES) | (load32(second) << (4 - shift) & HIGH_HALVES);
+            continue;
+        }
+        join32(first, (words[j] & LOW_HALVES) << shift);
+        join32(second, (words[j] & HIGH_HALVES) >> (4 - shift));
     }
 }
 
-static void small_block(way direction, fr_dtype type, uint8_t *file, fr_block_parts *parts) {
+/* `width` bits at `shift` of each byte of `count` words of the file; in the lane's word those of word g stand at width * g. */
+FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
+    uint32_t mask = width == 1 ? ONES : PAIRS;
+    for (unsigned g = 0; g < count; g++)
+        if (direction == TAKE) *word |= (load32(file + 4 * g) >> shift & mask) << width * g;
+        else join32(file + 4 * g, (*word >> width * g & mask) << shift);
+}
+
+/* Bit 4g + i of the file's word is bit g of byte i of the lane's. */
+FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
+    uint32_t bits = direction == TAKE ? load32(file) : 0;
+    for (unsigned g = 0; g < 8; g++)
+        if (direction == TAKE) *word |= ((bits >> 4 * g & 15) * 0x00204081 & ONES) << g;
+        else bits |= ((*word >> g & ONES) * 0x01020408 >> 24 & 15) << 4 * g;
+    if (direction == PUT) join32(file, bits);
+}
+
+FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
+    uint32_t *words = block->words[0];
     if (type == FR_MXFP4) {
-        if (direction == TAKE) parts->d = file[0];
-        else file[0] = byte(parts->d);
-        nibbles_of_run(direction, file + 1, parts->codes);
+        if (direction == TAKE) block->d = file[0];
+        else file[0] = (uint8_t)block->d;
+        move_codes(direction, file + 1, words);
         return;
     }
-    move16(direction, file, &parts->d);
+    move16(direction, file, &block->d);
     file += 2;
     if (type == FR_Q8_0) {
-        for (size_t i = 0; i < RUN; i++)
-            if (direction == TAKE) parts->codes[i] = file[i] ^ 0x80;
-            else file[i] = parts->codes[i] ^ 0x80;
+        for (size_t g = 0; g < 8; g++)
+            if (direction == TAKE) words[g] = load32(file + 4 * g) ^ 0x80808080;
+            else join32(file + 4 * g, words[g] ^ 0x80808080);
         return;
     }
     if (shapes[type].scaling == WITH_MIN) {
-        move16(direction, file, &parts->m);
+        move16(direction, file, &block->m);
         file += 2;
     }
     if (shapes[type].bits == 5) {
-        for (unsigned i = 0; i < RUN; i++) move(direction, file + i / 8, i % 8, parts->codes + i, 4, 1);
+        move_fifths(direction, file, words++);
         file += 4;
     }
-    nibbles_of_run(direction, file, parts->codes);
+    move_codes(direction, file, words);
 }
 
 /* Scales and minima of Q4_K and Q5_K: the first four of each in 6 bits; the last four's low halves share a byte, their
  * high bits stand above those of the first. */
-static void k_scales(way direction, uint8_t *file, fr_block_parts *parts) {
+FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     for (size_t s = 0; s < 4; s++) {
-        move(direction, file + s, 0, parts->scales + s, 0, 6);
-        move(direction, file + 4 + s, 0, parts->mins + s, 0, 6);
-        move(direction, file + 8 + s, 0, parts->scales + 4 + s, 0, 4);
-        move(direction, file + s, 6, parts->scales + 4 + s, 4, 2);
-        move(direction, file + 8 + s, 4, parts->mins + 4 + s, 0, 4);
-        move(direction, file + 4 + s, 6, parts->mins + 4 + s, 4, 2);
+        move(direction, file + s, 0, block->scales + s, 0, 6);
+        move(direction, file + 4 + s, 0, block->mins + s, 0, 6);
+        move(direction, file + 8 + s, 0, block->scales + 4 + s, 0, 4);
+        move(direction, file + s, 6, block->scales + 4 + s, 4, 2);
+        move(direction, file + 8 + s, 4, block->mins + 4 + s, 0, 4);
+        move(direction, file + 4 + s, 6, block->mins + 4 + s, 4, 2);
     }
 }
 
 /* Halves of 32 bytes are two neighbouring runs; bit s of byte i of the fifth bits belongs to run s. */
-static void k_block(way direction, fr_dtype type, uint8_t *file, fr_block_parts *parts) {
-    uint8_t *fifths = file + 16, *nibbles = type == FR_Q5_K ? file + 48 : file + 16;
-    move16(direction, file, &parts->d);
-    move16(direction, file + 2, &parts->m);
-    k_scales(direction, file + 4, parts);
-    for (size_t run = 0; run < RUNS; run++)
-        for (size_t i = 0; i < RUN; i++) {
-            uint8_t *code = parts->codes + run * RUN + i;
-            move(direction, nibbles + run / 2 * RUN + i, run % 2 * 4, code, 0, 4);
-            if (type == FR_Q5_K) move(direction, fifths + i, (unsigned)run, code, 4, 1);
-        }
+FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
+    bool fifths = type == FR_Q5_K;
+    uint8_t *codes = file + (fifths ? 48 : 16);
+    move16(direction, file, &block->d);
+    move16(direction, file + 2, &block->m);
+    k_scales(direction, file + 4, block);
+    for (unsigned run = 0; run < RUNS; run++) {
+        uint32_t *words = block->words[run];
+        if (fifths) move_bits(direction, file + 16, run, 1, 8, words++);
+        move_halves(direction, codes + run / 2 * RUN, run % 2, words);
+    }
 }
 
 /* Each half of the block: 64 bytes of halves (runs 0, 1 low, then 2, 3 high), 32 bytes of two bits for each run. */
-static void q6_block(way direction, uint8_t *file, fr_block_parts *parts) {
-    uint8_t *low = file, *high = file + 128, *scales = file + 192;
-    for (size_t run = 0; run < RUNS; run++)
-        for (size_t i = 0; i < RUN; i++) {
-            size_t half = run / 4;
-            unsigned of_four = run % 4;
-            uint8_t *code = parts->codes + run * RUN + i;
-            move(direction, low + half * 64 + of_four % 2 * RUN + i, of_four / 2 * 4, code, 0, 4);
-            move(direction, high + half * RUN + i, of_four * 2, code, 4, 2);
-        }
-    for (size_t s = 0; s < 16; s++) move(direction, scales + s, 0, parts->scales + s, 0, 8);
-    move16(direction, scales + 16, &parts->d);
+FR_INLINE void q6_block(way direction, uint8_t *file, lane *block) {
+    uint8_t *scales = file + 192;
+    for (unsigned run = 0; run < RUNS; run++) {
+        uint8_t *codes = file + run / 4 * 64 + run % 2 * RUN, *highs = file + 128 + run / 4 * RUN;
+        uint32_t *words = block->words[run];
+        move_halves(direction, codes, run % 4 / 2, words);
+        for (size_t h = 0; h < 2; h++) move_bits(direction, highs + h * 16, run % 4 * 2, 2, 4, words + 4 + h);
+    }
+    for (size_t s = 0; s < 16; s++) move(direction, scales + s, 0, block->scales + s, 0, 8);
+    move16(direction, scales + 16, &block->d);
 }
 
-static void xs_block(way direction, uint8_t *file, fr_block_parts *parts) {
-    move16(direction, file, &parts->d);
+FR_INLINE void xs_block(way direction, uint8_t *file, lane *block) {
+    move16(direction, file, &block->d);
     for (unsigned s = 0; s < RUNS; s++) {
-        move(direction, file + 4 + s / 2, s % 2 * 4, parts->scales + s, 0, 4);
-        move(direction, file + 2 + s / 4, s % 4 * 2, parts->scales + s, 4, 2);
-        nibbles_of_run(direction, file + 8 + s * (RUN / 2), parts->codes + s * RUN);
+        move(direction, file + 4 + s / 2, s % 2 * 4, block->scales + s, 0, 4);
+        move(direction, file + 2 + s / 4, s % 4 * 2, block->scales + s, 4, 2);
+        move_codes(direction, file + 8 + s * (RUN / 2), block->words[s]);
     }
 }
 
-static void file_block(way direction, fr_dtype type, uint8_t *file, fr_block_parts *parts) {
+FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     switch (type) {
     case FR_Q4_K:
-    case FR_Q5_K: k_block(direction, type, file, parts); break;
-    case FR_Q6_K: q6_block(direction, file, parts); break;
-    case FR_IQ4_XS: xs_block(direction, file, parts); break;
-    default: small_block(direction, type, file, parts);
+    case FR_Q5_K: k_block(direction, type, file, block); break;
+    case FR_Q6_K: q6_block(direction, file, block); break;
+    case FR_IQ4_XS: xs_block(direction, file, block); break;
+    default: small_block(direction, type, file, block);
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- a block in its tile */
-
-/* Between a code and the tile's bytes as move() is between a code and the file's; a tile's bytes start as zeros too. */
-static void tile_run(way direction, unsigned bits, uint8_t *run, size_t out, uint8_t *codes) {
-    uint8_t *own = run + 4 * out; /* byte 0 of the out's lane; lines are 64 bytes */
-    if (bits == 8) {
-        for (size_t c = 0; c < RUN; c++) move(direction, own + c / 4 * 64 + c % 4, 0, codes + c, 0, 8);
-        return;
-    }
-    uint8_t *nibbles = bits == 5 ? own + 64 : own, *highs = own + 256;
-    for (unsigned c = 0; c < RUN; c++) {
-        if (bits == 5) move(direction, own + c % 4, c / 4, codes + c, 4, 1);
-        if (bits == 6) move(direction, highs + c / 16 * 64 + c % 4, c % 16 / 4 * 2, codes + c, 4, 2);
-        move(direction, nibbles + c % 16 / 4 * 64 + c % 4, c / 16 * 4, codes + c, 0, 4);
-    }
-}
+/* ---------------------------------------------------------------------------------------------- a block in its tile
+ *
+ * As above, with the tile in the file's place. */
 
 /* The rows of scales behind d and m; returns what comes after them. */
-static uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t out, fr_block_parts *parts) {
+FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t out, lane *block) {
     uint8_t *own = rows + out;
     switch (kind) {
     case K_SCALES:
         for (unsigned s = 0; s < RUNS; s++) {
             uint8_t *high = own + (SCALE_ROWS + s / 2) * FR_TILE_OUTS;
-            move(direction, own + s * FR_TILE_OUTS, 0, parts->scales + s, 0, 4);
-            move(direction, own + s * FR_TILE_OUTS, 4, parts->mins + s, 0, 4);
-            move(direction, high, s % 2 * 4, parts->scales + s, 4, 2);
-            move(direction, high, s % 2 * 4 + 2, parts->mins + s, 4, 2);
+            move(direction, own + s * FR_TILE_OUTS, 0, block->scales + s, 0, 4);
+            move(direction, own + s * FR_TILE_OUTS, 4, block->mins + s, 0, 4);
+            move(direction, high, s % 2 * 4, block->scales + s, 4, 2);
+            move(direction, high, s % 2 * 4 + 2, block->mins + s, 4, 2);
         }
         return rows + (SCALE_ROWS + 4) * FR_TILE_OUTS;
     case Q6_SCALES:
-        for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_OUTS, 0, parts->scales + h, 0, 8);
+        for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_OUTS, 0, block->scales + h, 0, 8);
         return rows + 16 * FR_TILE_OUTS;
     case XS_SCALES:
         for (unsigned s = 0; s < RUNS; s++) {
-            move(direction, own + s / 2 * FR_TILE_OUTS, s % 2 * 4, parts->scales + s, 0, 4);
-            move(direction, own + (4 + s / 4) * FR_TILE_OUTS, s % 4 * 2, parts->scales + s, 4, 2);
+            move(direction, own + s / 2 * FR_TILE_OUTS, s % 2 * 4, block->scales + s, 0, 4);
+            move(direction, own + (4 + s / 4) * FR_TILE_OUTS, s % 4 * 2, block->scales + s, 4, 2);
         }
         return rows + 6 * FR_TILE_OUTS;
     default: return rows;
     }
 }
 
-static void tile_block(way direction, fr_dtype type, uint8_t *block, size_t out, fr_block_parts *parts) {
-    static const size_t run_bytes[] = {[4] = 256, [5] = 320, [6] = 384, [8] = 512};
+FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t out, lane *block) {
     const struct shape *shape = &shapes[type];
     if (type == FR_MXFP4) {
-        if (direction == TAKE) parts->d = block[out];
-        else block[out] = byte(parts->d);
-        block += FR_TILE_OUTS;
+        if (direction == TAKE) block->d = tile[out];
+        else tile[out] = (uint8_t)block->d;
+        tile += FR_TILE_OUTS;
     } else {
-        move16(direction, block + 2 * out, &parts->d);
-        block += HALVES;
+        move16(direction, tile + 2 * out, &block->d);
+        tile += HALVES;
     }
     if (shape->scaling == WITH_MIN || shape->scaling == K_SCALES) {
-        move16(direction, block + 2 * out, &parts->m);
-        block += HALVES;
+        move16(direction, tile + 2 * out, &block->m);
+        tile += HALVES;
     }
-    block = tile_scales(direction, shape->scaling, block, out, parts);
+    tile = tile_scales(direction, shape->scaling, tile, out, block);
     for (size_t run = 0; run < fr_dtype_block(type) / RUN; run++)
-        tile_run(direction, shape->bits, block + run * run_bytes[shape->bits], out, parts->codes + run * RUN);
+        for (size_t line = 0; line < shape->bits; line++, tile += LINE)
+            move32(direction, tile + 4 * out, &block->words[run][line]);
 }
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
+
+/* Zeros as far as the type's runs go. */
+FR_INLINE void clear(fr_dtype type, lane *block) {
+    memset(block, 0, offsetof(lane, words) + fr_dtype_block(type) / RUN * sizeof block->words[0]);
+}
 
 void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
     memset(tile, 0, FR_TILE_OUTS * fr_dtype_row_bytes(type, cols));
     for (size_t b = 0; b < blocks; b++)
         for (size_t out = 0; out < outs; out++) {
-            uint8_t file[FR_MAX_BLOCK_BYTES];
-            fr_block_parts parts = {0};
-            memcpy(file, rows + out * row_bytes + b * block_bytes, block_bytes);
-            file_block(TAKE, type, file, &parts);
-            tile_block(PUT, type, tile + b * FR_TILE_OUTS * block_bytes, out, &parts);
+            lane block;
+            clear(type, &block);
+            file_block(TAKE, type, (uint8_t *)(uintptr_t)rows + out * row_bytes + b * block_bytes, &block);
+            tile_block(PUT, type, tile + b * FR_TILE_OUTS * block_bytes, out, &block);
         }
 }
 
-void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t out) {
+static void take_lane(fr_dtype type, const uint8_t *tile, size_t b, size_t out, lane *block) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type));
-    memset(parts, 0, sizeof *parts);
-    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + block * FR_TILE_OUTS * block_bytes, out, parts);
+    clear(type, block);
+    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + b * FR_TILE_OUTS * block_bytes, out, block);
 }
 
 void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t out, size_t cols) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
     memset(row, 0, blocks * block_bytes);
     for (size_t b = 0; b < blocks; b++) {
-        fr_block_parts parts;
-        fr_tile_parts(type, &parts, tile, b, out);
-        file_block(PUT, type, row + b * block_bytes, &parts);
+        lane block;
+        take_lane(type, tile, b, out, &block);
+        file_block(PUT, type, row + b * block_bytes, &block);
     }
+}
+
+/* Byte i of a lane's word. */
+static unsigned byte_of(const uint32_t *words, size_t line, size_t i) {
+    return words[line] >> 8 * i & 0xff;
+}
+
+static unsigned code_of(unsigned bits, const uint32_t *words, unsigned c) {
+    if (bits == 8) return byte_of(words, c / 4, c % 4);
+    const uint32_t *codes = bits == 5 ? words + 1 : words;
+    unsigned low = byte_of(codes, c % 16 / 4, c % 4) >> c / 16 * 4 & 15;
+    if (bits == 5) return low | (byte_of(words, 0, c % 4) >> c / 4 & 1) << 4;
+    if (bits == 6) return low | (byte_of(words, 4 + c / 16, c % 4) >> c % 16 / 4 * 2 & 3) << 4;
+    return low;
+}
+
+void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t out) {
+    lane own;
+    take_lane(type, tile, block, out, &own);
+    *parts = (fr_block_parts){.d = own.d, .m = own.m};
+    memcpy(parts->scales, own.scales, sizeof own.scales);
+    memcpy(parts->mins, own.mins, sizeof own.mins);
+    for (unsigned c = 0; c < fr_dtype_block(type); c++)
+        parts->codes[c] = (uint8_t)code_of(shapes[type].bits, own.words[c / RUN], c % RUN);
 }
