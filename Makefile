@@ -81,14 +81,16 @@ LIBRARY := $(BUILD)/libforerun.a
 COMMAND := $(BUILD)/forerun
 
 # One Check suite a file: tests/test_NAME.c -> build/tests/test_NAME. tests/check_NAME.c are programs of their own;
-# the other C files there help every one of them. test_topology_NAME.c belongs to that topology.
-test_sources = $(filter-out tests/test_topology_%,$(wildcard tests/test_*.c tests/check_*.c)) \
-  $(wildcard tests/test_topology_$(1).c)
+# the other C files there help every one of them. test_topology_NAME.c belongs to that topology, test_oracle.c to a
+# native build.
+test_sources = $(filter-out tests/test_topology_% $(if $(filter plain,$(1)),tests/test_oracle.c), \
+  $(wildcard tests/test_*.c tests/check_*.c)) $(wildcard tests/test_topology_$(1).c)
 TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
-BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_%,$(wildcard bench/*.c)))
+BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_% \
+  $(foreach l,$(filter-out $(LEVELS),$(ALL_LEVELS)),bench/%_$(l).c),$(wildcard bench/*.c)))
 # Programs that damage files again and again; and libFuzzer's targets, which need clang.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -104,6 +106,10 @@ QUIET := $(if $(V),,@)
 SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
+
+# Unrolled by type and row count, these take minutes under a sanitizer; tests/check_blocks.c puts their arrays between
+# pages without access instead.
+$(BUILD)/kernels/matmul_block_%.o: SANITIZE :=
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -132,13 +138,16 @@ $(COMMAND): $(TOOL_OBJECTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
+# OpenBLAS, for a program that includes it.
+blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
+
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(if $(shell grep -l cblas.h $*.c),-lopenblas) $(LIBS) -o $@
+	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
 
 $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -170,7 +179,7 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those that measure time and
 # those whose threads would wait for each other while another suite has their core.
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(TEST_PROGRAMS)
-ALONE := $(filter %_speed %_speed.sh %/test_pool %/test_one_answer,$(TESTS))
+ALONE := $(filter %_speed %_speed.sh %/test_pool %/test_one_answer %/test_one_answer_blocks,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
@@ -181,9 +190,9 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_topology test_pool %_speed), \
-    $(basename $(call test_sources,plain)))
-  LONGEST := tests/test_one_answer
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_topology test_pool \
+    %_speed),$(basename $(call test_sources,plain)))
+  LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
     'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t') \
     'neon.sh tests/neon.sh'

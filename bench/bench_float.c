@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "bench/limits.h"
+#include "bench/measure.h"
 #include "bench/synth.h"
 #include "forerun_lab.h"
 #include "src/assistant_gemma4.h"
-#include "src/session.h"
 
 #define FOLDER   "build/bench"
 #define MAX_ROWS 8
-#define PAIRS    15
+#define PAIRS    FR_BENCH_PAIRS
 #define DEMO_IDS 400
 #define BIG_IDS  120
 #define CONTEXT  128 /* positions before the timed rows */
@@ -53,12 +53,6 @@ static const fr_synth_assistant e2b_assistant = {
 
 static const char *const demo_prompts[] = {"1-parser", "2-lock", "3-modules", "4-iterators", "5-collector"};
 
-static void require(fr_status status) {
-    if (status == FR_OK) return;
-    fprintf(stderr, "bench: %s\n", fr_last_error());
-    exit(1);
-}
-
 static void write_models(void) {
     fr_synth_assistant plain = e2b_assistant;
     plain.plain = true;
@@ -86,10 +80,10 @@ typedef struct engine {
 
 static engine open_engine(const char *target, const char *assistant) {
     engine e = {.options = fr_options_new()};
-    require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(e.options, FR_OPT_CONTEXT, 1024));
-    require(fr_model_open(target, e.options, &e.model));
-    require(fr_drafter_open(assistant, e.model, e.options, &e.drafter));
+    fr_bench_require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    fr_bench_require(fr_options_set(e.options, FR_OPT_CONTEXT, 1024));
+    fr_bench_require(fr_model_open(target, e.options, &e.model));
+    fr_bench_require(fr_drafter_open(assistant, e.model, e.options, &e.drafter));
     return e;
 }
 
@@ -101,48 +95,17 @@ static void close_engine(engine *e) {
 
 static fr_session *open_session(const engine *e, bool draft, int depth) {
     fr_session *session;
-    require(fr_options_set(e->options, FR_OPT_DRAFT_MAX, depth));
-    require(fr_session_open(e->model, draft ? e->drafter : NULL, e->options, &session));
+    fr_bench_require(fr_options_set(e->options, FR_OPT_DRAFT_MAX, depth));
+    fr_bench_require(fr_session_open(e->model, draft ? e->drafter : NULL, e->options, &session));
     return session;
-}
-
-/* A prompt that differs from number to number. */
-static void make_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number) {
-    for (size_t i = 0; i < count; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->vocab);
 }
 
 static void generate(fr_session *session, int32_t *ids, size_t count) {
     for (size_t made = 0, got, accepted; made < count; made += got)
-        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+        fr_bench_require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
 /* ----------------------------------------------------------------------------------------- T(K), and the draft step */
-
-/* Seconds of a forward of `rows` rows with all their logits, at the session's frontier. */
-static double time_forward(fr_session *s, size_t rows) {
-    fr_forward f = {.model = s->model,
-                    .pass = s->pass,
-                    .kv = &s->kv,
-                    .ids = s->ids,
-                    .rows = rows,
-                    .position = (int64_t)s->kv.length,
-                    .hidden = s->hidden,
-                    .head_rows = rows,
-                    .logits = s->logits,
-                    .best = s->best};
-    double start = fr_clock();
-    fr_forward_run(s->pool, &f);
-    return fr_clock() - start;
-}
-
-/* Medians of T(1..MAX_ROWS), row counts taken in turn so that drift hits all alike. */
-static void time_rows(fr_session *session, double *medians) {
-    static double seconds[MAX_ROWS + 1][PAIRS];
-    for (size_t rows = 1; rows <= MAX_ROWS; rows++) time_forward(session, rows);
-    for (size_t pair = 0; pair < PAIRS; pair++)
-        for (size_t rows = 1; rows <= MAX_ROWS; rows++) seconds[rows][pair] = time_forward(session, rows);
-    for (size_t rows = 1; rows <= MAX_ROWS; rows++) medians[rows] = fr_bench_median(seconds[rows], PAIRS);
-}
 
 static fr_status ignore_logits(void *context, const float *logits, size_t rows, size_t vocab) {
     (void)context;
@@ -158,8 +121,9 @@ static double time_draft_step(fr_session *s) {
     int32_t drafts[FR_STEP_MAX];
     size_t proposed;
     int32_t ids[CONTEXT];
-    make_prompt(s->model, ids, CONTEXT, 0);
-    require(fr_session_draft_logits(s, ids, CONTEXT, 1, ignore_logits, NULL)); /* leaves the timeline ready to draft */
+    fr_bench_prompt(s->model, ids, CONTEXT, 0);
+    /* Leaves the timeline ready to draft. */
+    fr_bench_require(fr_session_draft_logits(s, ids, CONTEXT, 1, ignore_logits, NULL));
     fr_draft_view view = {.ids = s->ids,
                           .length = s->length,
                           .kv = &s->kv,
@@ -168,7 +132,7 @@ static double time_draft_step(fr_session *s) {
     for (int pair = -1; pair < PAIRS; pair++)
         for (int which = 0; which < 2; which++) {
             double start = fr_clock();
-            require(s->draft->method->propose(s->draft, &view, which ? 15 : 5, drafts, &proposed, NULL));
+            fr_bench_require(s->draft->method->propose(s->draft, &view, which ? 15 : 5, drafts, &proposed, NULL));
             if (pair >= 0) seconds[which][pair] = fr_clock() - start;
         }
     for (int which = 0; which < 2; which++) medians[which] = fr_bench_median(seconds[which], PAIRS);
@@ -209,7 +173,7 @@ static int32_t *read_prompt(const fr_model *model, const char *name, size_t *cou
         exit(1);
     }
     fclose(file);
-    require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
+    fr_bench_require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
     return ids;
 }
 
@@ -230,7 +194,7 @@ static void count_rounds(const fr_session *session, size_t drafts, tally *t) {
 
 static void run_text(fr_session *session, const int32_t *prompt, size_t count, int32_t *text) {
     fr_session_reset(session);
-    require(fr_session_prompt(session, prompt, count));
+    fr_bench_require(fr_session_prompt(session, prompt, count));
     generate(session, text, DEMO_IDS);
 }
 
@@ -277,10 +241,12 @@ static void bench_demo(rates *measured) {
     close_engine(&e);
 }
 
-/* Tokens per second of none and of scripted drafts at the demo's rates, against what T(K) and the draft step allow. */
-static void bench_speculation(const engine *e, const rates *measured, const double *t, double draft_step) {
+/* Tokens per second of none and of scripted drafts at the demo's rates, against what T(K) / T(1), in t, and the
+ * draft step allow. */
+static void bench_speculation(const engine *e, const rates *measured, const double *t, double one,
+                              double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
-    make_prompt(e->model, script, CONTEXT, 0);
+    fr_bench_prompt(e->model, script, CONTEXT, 0);
     printf("\n## Speculation on the 1 GB model, drafts accepted at the demo's rates\n\n"
            "| drafts | ids | tokens a call | tokens/s over none | of what T(K+1) and the draft step allow |\n"
            "| --- | --- | --- | --- | --- |\n");
@@ -292,14 +258,14 @@ static void bench_speculation(const engine *e, const rates *measured, const doub
             double calls;
             r.random = (uint64_t)pair + 1;
             fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
-            require(fr_session_prompt(none, script, CONTEXT));
+            fr_bench_require(fr_session_prompt(none, script, CONTEXT));
             generate(none, script + CONTEXT, BIG_IDS);
-            require(fr_lab_session_script(drafting, script, CONTEXT + BIG_IDS, accept_at_rate, &r));
-            require(fr_session_prompt(drafting, script, CONTEXT));
+            fr_bench_require(fr_lab_session_script(drafting, script, CONTEXT + BIG_IDS, accept_at_rate, &r));
+            fr_bench_require(fr_session_prompt(drafting, script, CONTEXT));
             generate(drafting, text, BIG_IDS);
             same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
             ratios[pair] = tokens_per_second(drafting, &calls) / tokens_per_second(none, NULL);
-            shares[pair] = ratios[pair] / (calls / (t[depth + 1] / t[1] + depth * draft_step / t[1]));
+            shares[pair] = ratios[pair] / (calls / (t[depth + 1] + depth * draft_step / one));
             if (pair == 4) printf("| %d | %s | %.2f |", depth, same ? "same" : "**differ**", calls);
             fr_session_close(none);
             fr_session_close(drafting);
@@ -309,36 +275,28 @@ static void bench_speculation(const engine *e, const rates *measured, const doub
     }
 }
 
-/* Bytes that a decode step reads of the model: every bound tensor but looked-up rows. */
-static double streamed_bytes(const fr_model *model) {
-    double bytes = 0;
-    for (size_t i = 0; i < model->weights.count; i++)
-        if (model->weights.bound[i].access == FR_STREAMED) bytes += (double)model->weights.bound[i].tensor->bytes;
-    return bytes;
-}
-
 static void bench_big(const rates *measured) {
     engine e = open_engine(FOLDER "/target", FOLDER "/assistant");
     fr_session *session = open_session(&e, true, 3);
     int32_t ids[CONTEXT];
-    double t[MAX_ROWS + 1];
-    make_prompt(e.model, ids, CONTEXT, 0);
+    double t[MAX_ROWS + 1], one;
+    fr_bench_prompt(e.model, ids, CONTEXT, 0);
     double draft_step = time_draft_step(session);
     fr_session_reset(session);
-    require(fr_session_prompt(session, ids, CONTEXT));
+    fr_bench_require(fr_session_prompt(session, ids, CONTEXT));
     double limit = fr_bench_read_bandwidth(session->pool, (size_t)1 << 30, 7);
-    time_rows(session, t);
-    double rate = streamed_bytes(e.model) / t[1];
+    for (size_t rows = MAX_ROWS; rows > 0; rows--) t[rows] = fr_bench_verify_ratio(session, rows, CONTEXT, &one);
+    double rate = fr_bench_streamed_bytes(e.model) / one;
     printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n",
-           streamed_bytes(e.model) / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
+           fr_bench_streamed_bytes(e.model) / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
     printf(
         "Read bandwidth, measured just before: %.1f GB/s. Decode: %.1f ms a token, %.1f GB/s, **%.0f%%** of it (target "
         "85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n",
-        limit / 1e9, t[1] * 1e3, rate / 1e9, 100 * rate / limit, draft_step * 1e3);
+        limit / 1e9, one * 1e3, rate / 1e9, 100 * rate / limit, draft_step * 1e3);
     for (size_t rows = 1; rows <= MAX_ROWS; rows++)
-        printf("| %zu | %.2f%s |\n", rows, t[rows] / t[1], rows == 4 ? " (target 1.30)" : "");
+        printf("| %zu | %.2f%s |\n", rows, t[rows], rows == 4 ? " (target 1.30)" : "");
     fr_session_close(session);
-    bench_speculation(&e, measured, t, draft_step);
+    bench_speculation(&e, measured, t, one, draft_step);
     close_engine(&e);
 }
 

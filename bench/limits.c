@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "bench/dot.h"
 #include "src/stats.h"
 
 /* As wide as the widest registers; the compiler splits it where they are narrower. */
@@ -72,6 +73,60 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
     double small = bandwidth(pool, bytes, repeats, MADV_NOHUGEPAGE),
            huge = bandwidth(pool, bytes, repeats, MADV_HUGEPAGE);
     return small > huge ? small : huge;
+}
+
+/* AMX has a matrix unit, no loop here: its word is measured by the level below, as its kernels are chosen. */
+static const struct {
+    const char *isa;
+    fr_dot_fn *dot;
+} dots[] = {
+#ifdef __x86_64__
+    {"avx2", fr_dot_avx2},
+    {"avxvnni", fr_dot_avxvnni},
+    {"avx512", fr_dot_avx512},
+    {"avx512vnni", fr_dot_avx512vnni},
+    {"amx", fr_dot_avx512vnni},
+#endif
+#ifdef __aarch64__
+    {"neon", fr_dot_neon},
+    {"dotprod", fr_dot_dotprod},
+    {"i8mm", fr_dot_i8mm},
+#endif
+    {NULL, NULL},
+};
+
+typedef struct dotting {
+    fr_dot_fn *dot;
+    size_t rounds;
+    double done[FR_MAX_THREADS];
+} dotting;
+
+static void dot_all(void *context, const fr_team *team) {
+    dotting *job = context;
+    job->done[team->index] = job->dot(job->rounds);
+}
+
+static double dots_per_second(fr_pool *pool, dotting *job, size_t rounds) {
+    *job = (dotting){.dot = job->dot, .rounds = rounds};
+    double start = fr_clock(), done = 0;
+    fr_pool_run(pool, dot_all, job);
+    double seconds = fr_clock() - start;
+    for (size_t i = 0; i < FR_MAX_THREADS; i++) done += job->done[i];
+    return done / seconds;
+}
+
+double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
+    static dotting job;
+    double best = 0;
+    size_t level = 0;
+    while (dots[level].isa && strcmp(dots[level].isa, isa) != 0) level++;
+    if (!dots[level].isa) return 0;
+    job.dot = dots[level].dot;
+    for (int i = 0; i < 7; i++) {
+        double rate = dots_per_second(pool, &job, 4000000);
+        if (rate > best) best = rate;
+    }
+    return best;
 }
 
 static int compare(const void *a, const void *b) {

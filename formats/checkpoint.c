@@ -1,6 +1,6 @@
-/* A published folder, opened: configuration, weight files, and the agreement between shards and their index.
+/* A model on disk, opened: configuration, weight files, and the agreement between shards and their index.
  *
- * In: the folder's name. Out: an fr_checkpoint, or one line that says what the folder lacks. */
+ * In: the name of a folder or GGUF file. Out: an fr_checkpoint, or one line that says what is wrong with it. */
 #include "formats/checkpoint.h"
 
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "formats/safetensors.h"
 
 #define CONFIG_LIMIT ((size_t)16 << 20)
-#define INDEX_LIMIT ((size_t)64 << 20)
-#define CONTENTS "config.json and model.safetensors"
+#define INDEX_LIMIT  ((size_t)64 << 20)
+#define CONTENTS     "config.json and model.safetensors"
 
 char *fr_path_join(const char *folder, const char *name) {
     char *path;
@@ -27,9 +27,10 @@ static fr_status join(const char *folder, const char *name, char **path) {
 
 static fr_status check_folder(const char *folder) {
     struct stat info;
-    if (stat(folder, &info) != 0) return fr_fail(FR_INPUT, "%s: %m: expected a folder with " CONTENTS, folder);
+    if (stat(folder, &info) != 0)
+        return fr_fail(FR_INPUT, "%s: %m: expected a GGUF file, or a folder with " CONTENTS, folder);
     if (!S_ISDIR(info.st_mode))
-        return fr_fail(FR_INPUT, "%s is not a folder: give the folder that has " CONTENTS, folder);
+        return fr_fail(FR_INPUT, "%s is not a folder: give a GGUF file, or the folder that has " CONTENTS, folder);
     return FR_OK;
 }
 
@@ -58,17 +59,22 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     return read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation);
 }
 
-/* Maps the file of that name as the next one, and reads its tensors. */
-static fr_status add_file(fr_checkpoint *checkpoint, const char *name, bool use_mmap) {
+/* Maps the file of that name, of the folder, as the next one. */
+static fr_status add_map(fr_checkpoint *checkpoint, const char *folder, const char *name, bool use_mmap) {
     size_t file = checkpoint->file_count;
     char *copy = strdup(name), *path;
     if (!copy) return fr_fail_memory("a file name", strlen(name) + 1);
     checkpoint->file_names[file] = copy;
     checkpoint->file_count++; /* from here on close looks after both */
-    FR_TRY(join(checkpoint->path, name, &path));
+    FR_TRY(join(folder, name, &path));
     fr_status status = fr_map_open(&checkpoint->files[file], path, use_mmap);
     free(path);
-    FR_TRY(status);
+    return status;
+}
+
+static fr_status add_file(fr_checkpoint *checkpoint, const char *name, bool use_mmap) {
+    FR_TRY(add_map(checkpoint, checkpoint->path, name, use_mmap));
+    size_t file = checkpoint->file_count - 1;
     return fr_safetensors_read(&checkpoint->files[file], (uint32_t)file, &checkpoint->tensors, &checkpoint->unread);
 }
 
@@ -177,9 +183,92 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
     return status;
 }
 
-fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *folder, bool use_mmap) {
-    FR_TRY(fr_checkpoint_open_config(checkpoint, folder));
-    fr_status status = read_weights(checkpoint, use_mmap);
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* What the name of a shard, NAME-00002-of-00003.gguf, says; count 1 for other names. */
+typedef struct shard_name {
+    size_t stem; /* length of NAME */
+    unsigned number, count;
+} shard_name;
+
+#define SHARD_SUFFIX        "-%05u-of-%05u.gguf"
+#define SHARD_SUFFIX_LENGTH 20
+
+static shard_name parse_shard_name(const char *name) {
+    const shard_name alone = {.number = 1, .count = 1};
+    shard_name shard = alone;
+    char again[2 * SHARD_SUFFIX_LENGTH];
+    size_t length = strlen(name);
+    if (length <= SHARD_SUFFIX_LENGTH) return alone;
+    shard.stem = length - SHARD_SUFFIX_LENGTH;
+    if (sscanf(name + shard.stem, "-%5u-of-%5u.gguf", &shard.number, &shard.count) != 2) return alone;
+    snprintf(again, sizeof again, SHARD_SUFFIX, shard.number, shard.count);
+    return strcmp(again, name + shard.stem) == 0 ? shard : alone;
+}
+
+/* A shard's metadata must say what its name says. */
+static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
+    int64_t own_number, own_count;
+    FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, &own_count));
+    FR_TRY(fr_gguf_int(gguf, "split.no", 0, UINT16_MAX, 0, &own_number));
+    if (own_count == 0) own_count = 1;
+    if ((size_t)own_count == count && (size_t)own_number == number) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: it is shard %lld of %lld, and its name says %zu of %zu", gguf->path,
+                   (long long)own_number + 1, (long long)own_count, number + 1, count);
+}
+
+/* Maps the next shard and reads it; the first one's metadata stay. */
+static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const char *name, size_t count,
+                           bool use_mmap) {
+    size_t file = checkpoint->file_count;
+    FR_TRY(add_map(checkpoint, folder, name, use_mmap));
+    fr_gguf later, *gguf = file == 0 ? checkpoint->gguf : &later;
+    FR_TRY(fr_gguf_read(gguf, &checkpoint->files[file], (uint32_t)file, &checkpoint->tensors, &checkpoint->unread));
+    fr_status status = check_shard(gguf, file, count);
+    if (gguf == &later) fr_gguf_close(&later);
+    return status;
+}
+
+static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, char *name, bool use_mmap) {
+    shard_name shard = parse_shard_name(name);
+    if (shard.number < 1 || shard.number > shard.count || shard.count > FR_MAX_SHARDS)
+        return fr_fail(FR_INPUT, "%s: no name for a shard: 1 to %d of them are read", checkpoint->path, FR_MAX_SHARDS);
+    FR_TRY(reserve_files(checkpoint, shard.count));
+    for (unsigned i = 1; i <= shard.count; i++) {
+        if (shard.count > 1) snprintf(name + shard.stem, SHARD_SUFFIX_LENGTH + 1, SHARD_SUFFIX, i, shard.count);
+        FR_TRY(add_shard(checkpoint, folder, name, shard.count, use_mmap));
+    }
+    int64_t tensors = (int64_t)(checkpoint->tensors.count + checkpoint->unread.count), listed;
+    FR_TRY(fr_gguf_int(checkpoint->gguf, "split.tensors.count", 0, INT64_MAX, tensors, &listed));
+    if (listed == tensors || shard.count == 1) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its shards have %lld tensors, and key split.tensors.count is %lld", checkpoint->path,
+                   (long long)tensors, (long long)listed);
+}
+
+static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    char *name = strdup(slash ? slash + 1 : path);
+    checkpoint->path = strdup(path);
+    checkpoint->gguf = calloc(1, sizeof *checkpoint->gguf);
+    bool there = checkpoint->path && checkpoint->gguf && folder && name;
+    fr_status status =
+        there ? add_gguf_files(checkpoint, folder, name, use_mmap) : fr_fail_memory("a path", strlen(path));
+    free(folder);
+    free(name);
+    return status;
+}
+
+static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
+    FR_TRY(read_configs(checkpoint, path));
+    return read_weights(checkpoint, use_mmap);
+}
+
+fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
+    struct stat info;
+    bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    *checkpoint = (fr_checkpoint){0};
+    fr_status status = (file ? open_gguf : open_folder)(checkpoint, path, use_mmap);
     if (status != FR_OK) fr_checkpoint_close(checkpoint);
     return status;
 }
@@ -203,6 +292,8 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint) {
     }
     free(checkpoint->files);
     free(checkpoint->file_names);
+    if (checkpoint->gguf) fr_gguf_close(checkpoint->gguf);
+    free(checkpoint->gguf);
     json_decref(checkpoint->config);
     json_decref(checkpoint->generation);
     free(checkpoint->path);

@@ -1,12 +1,14 @@
-/* A published model folder: its JSON files and all its tensors.
+/* A model on disk, a published folder or a GGUF file: what describes it, and all its tensors.
  *
  * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards it names (plain
- * names inside the folder, nothing else). Out: parsed config.json, generation_config.json if there, mapped weight
- * files, one tensor directory. Every tensor of the index must be in the shard that the index names, and the other way
- * round. */
+ * names inside the folder, nothing else); or a GGUF file, of which NAME-00002-of-00003.gguf stands for all three. Out:
+ * parsed config.json, generation_config.json if there, or GGUF's metadata (the first shard's); mapped weight files, one
+ * tensor directory. Every tensor of the index must be in the shard that the index names, and the other way round; every
+ * GGUF shard must say which it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
+#include "formats/gguf.h"
 #include "formats/json.h"
 #include "formats/map.h"
 #include "formats/tensors.h"
@@ -14,8 +16,9 @@
 #define FR_MAX_SHARDS 1024
 
 typedef struct fr_checkpoint {
-    char *path;         /* the folder */
-    json_t *config;     /* config.json, an object */
+    char *path;         /* the folder, or the file as it was given */
+    fr_gguf *gguf;      /* NULL: a folder */
+    json_t *config;     /* config.json, an object; NULL: GGUF */
     json_t *generation; /* generation_config.json, an object, or NULL */
     fr_map *files;
     char **file_names;
@@ -26,13 +29,13 @@ typedef struct fr_checkpoint {
 
 /* use_mmap false: tensors' bytes must be filled by fr_map_fill before they are read (headers are filled on the way in).
  * A failure leaves nothing open. */
-fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *folder, bool use_mmap);
+fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
 /* The tensor of that name; FR_INPUT when it is missing or of a type that is not read, and the line says which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 
-/* Opens just the config, no weights. */
+/* Opens just a folder's config, no weights. */
 fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder);
 
 /* "FOLDER/NAME", malloc'd; NULL when out of memory. */

@@ -49,7 +49,7 @@ static bool equals(fr_text text, const char *word) {
     return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
 }
 
-static fr_status fail_list(const fr_tokenizer_json *json, size_t count) {
+static fr_status fail_list(const fr_tokenizer_source *json, size_t count) {
     return fr_fail_memory(json->path, (count + 1) * sizeof(fr_merge_entry));
 }
 
@@ -152,7 +152,7 @@ static fr_status read_rule(const json_t *json, const rule_stage *stage, const ch
     return FR_OK;
 }
 
-static fr_status read_stage(const fr_tokenizer_json *json, const rule_stage *stage, fr_text_rules *rules) {
+static fr_status read_stage(const fr_tokenizer_source *json, const rule_stage *stage, fr_text_rules *rules) {
     const json_t *rule = json_object_get(json->root, stage->key);
     return !rule || json_is_null(rule) ? FR_OK : read_rule(rule, stage, json->path, rules);
 }
@@ -176,7 +176,7 @@ static fr_status add_template_ids(const json_t *specials, fr_text name, const ch
 }
 
 /* [special tokens..., the text, special tokens...] */
-static fr_status read_template(fr_tokenizer_json *json, const json_t *single, const json_t *specials) {
+static fr_status read_template(fr_tokenizer_source *json, const json_t *single, const json_t *specials) {
     const char *where = json->path;
     bool text_seen = false;
     size_t i;
@@ -199,7 +199,7 @@ static fr_status read_template(fr_tokenizer_json *json, const json_t *single, co
     return text_seen ? FR_OK : fr_fail(FR_INPUT, "%s: \"single\" leaves the text out", where);
 }
 
-static fr_status read_post_processor(fr_tokenizer_json *json) {
+static fr_status read_post_processor(fr_tokenizer_source *json) {
     json_t *processor, *single, *specials;
     fr_text type;
     FR_TRY(fr_json_object(json->root, "post_processor", json->path, &processor));
@@ -214,7 +214,7 @@ static fr_status read_post_processor(fr_tokenizer_json *json) {
 
 /* ---------------------------------------------------------------------------------------------- model, added tokens */
 
-static fr_status read_vocabulary(fr_tokenizer_json *json, json_t *vocabulary) {
+static fr_status read_vocabulary(fr_tokenizer_source *json, json_t *vocabulary) {
     json->vocabulary = calloc(json_object_size(vocabulary) + 1, sizeof *json->vocabulary);
     if (!json->vocabulary) return fail_list(json, json_object_size(vocabulary));
     const char *key;
@@ -242,7 +242,7 @@ static bool read_merge(const json_t *json, fr_merge_entry *merge) {
     return true;
 }
 
-static fr_status read_merges(fr_tokenizer_json *json, const json_t *merges) {
+static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     json->merges = calloc(json_array_size(merges) + 1, sizeof *json->merges);
     if (!json->merges) return fail_list(json, json_array_size(merges));
     size_t i;
@@ -267,7 +267,7 @@ static fr_status refuse_unbuilt(const json_t *model, const char *where) {
     return fr_json_real(model, "dropout", 0, 0, 0, where, &dropout);
 }
 
-static fr_status read_model(fr_tokenizer_json *json) {
+static fr_status read_model(fr_tokenizer_source *json) {
     const char *where = json->path;
     json_t *model, *vocabulary, *merges;
     fr_text type;
@@ -287,7 +287,7 @@ static fr_status read_model(fr_tokenizer_json *json) {
     return read_merges(json, merges);
 }
 
-static fr_status read_added_tokens(fr_tokenizer_json *json) {
+static fr_status read_added_tokens(fr_tokenizer_source *json) {
     json_t *list, *item;
     FR_TRY(read_array(json->root, "added_tokens", json->path, &list));
     json->added = calloc(json_array_size(list) + 1, sizeof *json->added);
@@ -309,7 +309,7 @@ static fr_status read_added_tokens(fr_tokenizer_json *json) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-static fr_status read_tokenizer(fr_tokenizer_json *json) {
+static fr_status read_tokenizer(fr_tokenizer_source *json) {
     FR_TRY(fr_json_read(json->path, FILE_LIMIT, &json->root));
     if (!json_is_object(json->root)) return fr_fail(FR_INPUT, "%s is not a JSON object", json->path);
     FR_TRY(read_model(json));
@@ -321,7 +321,7 @@ static fr_status read_tokenizer(fr_tokenizer_json *json) {
 }
 
 /* bos_token is a string, or an added token: {"content": string, ...}. */
-static fr_status read_config(fr_tokenizer_json *json, const char *path) {
+static fr_status read_config(fr_tokenizer_source *json, const char *path) {
     FR_TRY(fr_json_read(path, FILE_LIMIT, &json->config));
     if (!json_is_object(json->config)) return fr_fail(FR_INPUT, "%s is not a JSON object", path);
     const json_t *begin = json_object_get(json->config, "bos_token");
@@ -329,23 +329,13 @@ static fr_status read_config(fr_tokenizer_json *json, const char *path) {
     return read_text(json->config, "bos_token", path, &json->begin);
 }
 
-fr_status fr_tokenizer_json_open(fr_tokenizer_json *json, const char *folder) {
-    *json = (fr_tokenizer_json){.path = fr_path_join(folder, "tokenizer.json")};
+fr_status fr_tokenizer_json_open(fr_tokenizer_source *json, const char *folder) {
+    *json = (fr_tokenizer_source){.path = fr_path_join(folder, "tokenizer.json")};
     char *config = fr_path_join(folder, "tokenizer_config.json");
     fr_status status = json->path && config ? FR_OK : fr_fail_memory(folder, strlen(folder));
     if (status == FR_OK) status = read_tokenizer(json);
     if (status == FR_OK && fr_file_exists(config)) status = read_config(json, config);
     free(config);
-    if (status != FR_OK) fr_tokenizer_json_close(json);
+    if (status != FR_OK) fr_tokenizer_source_close(json);
     return status;
-}
-
-void fr_tokenizer_json_close(fr_tokenizer_json *json) {
-    json_decref(json->root);
-    json_decref(json->config);
-    free(json->path);
-    free(json->vocabulary);
-    free(json->merges);
-    free(json->added);
-    *json = (fr_tokenizer_json){0};
 }

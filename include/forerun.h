@@ -71,6 +71,9 @@ typedef enum fr_option {
     FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
     FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15; default 3 with a drafter */
     FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
+    FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
+                             multiples of 32 wide; default f32, or f16 where the weights are quantized */
+    FR_OPT_KV_V,          /* text: what values are cached as, the same words */
     FR_OPT_COUNT
 } fr_option;
 
@@ -89,8 +92,8 @@ void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void
  * drafters and sessions opened on it. */
 typedef struct fr_model fr_model;
 
-/* path: a folder with config.json, *.safetensors (or shards with their index) and tokenizer.json, as published. The
- * folder's tokenizer may be missing where only ids are used. */
+/* path: a folder with config.json, *.safetensors (or shards with their index) and tokenizer.json, as published; or a
+ * GGUF file, any of its shards. The tokenizer may be missing where only ids are used. */
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model);
 void fr_model_close(fr_model *model);
 
@@ -104,26 +107,34 @@ typedef enum fr_fact {
 } fr_fact;
 int64_t fr_model_fact(const fr_model *model, fr_fact fact);
 
-/* End-of-sequence ids: the union of generation_config.json's and config.json's. *ids belongs to the model. */
+/* End-of-sequence ids: the union of generation_config.json's and config.json's, or what GGUF's metadata name. *ids
+ * belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
 
 /* The instruction-set word that the model's kernels run at ("avx512", "neon", ...). */
 const char *fr_model_isa(const fr_model *model);
+
+/* What is worth saying about an opened model, a line each: weights of a slow type, say. NULL past the last one. The
+ * lines belong to the model. */
+const char *fr_model_note(const fr_model *model, size_t index);
 
 /* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. */
 typedef struct fr_drafter fr_drafter;
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);
 
+/* The same about an opened drafter: a head that could be faster, say. */
+const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
+
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
 typedef struct fr_tokenizer fr_tokenizer;
 
-/* path: a folder with tokenizer.json (and tokenizer_config.json, if any). Immutable, shareable. */
+/* path: a folder with tokenizer.json (and tokenizer_config.json, if any), or a GGUF file. Immutable, shareable. */
 fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
-/* The model's own tokenizer, NULL if its folder has none. Belongs to the model. */
+/* The model's own tokenizer, NULL if it has none. Belongs to the model. */
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
 
 /* Bytes to ids; any bytes are accepted. Special tokens in the text become their ids. add_special: also what the

@@ -15,6 +15,15 @@ extern "C" {
  * FR_INPUT with the reason in fr_last_error(). tensors: list every tensor too. */
 fr_status fr_lab_inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out);
 
+/* Writes random weights of a shape ("gemma4-e2b", "gemma4-e4b", "gemma4-1b"), all matrices in one type, as GGUF: what
+ * engines are timed on. type: any that fr_lab_quantize takes. vocab: ids, 0 for the shape's own. Of the options,
+ * progress counts; they may be NULL. */
+fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, const fr_options *options, FILE *out);
+
+/* Writes a GGUF target or drafter as a GGUF whose matrices are stored as kernels stream them: mapped and used as it
+ * lies. Of the options, progress counts. What was written to out before a failure is of no use. */
+fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
+
 /* The instruction-set words, weakest first; NULL past the end. */
 const char *fr_lab_isa_word(size_t index);
 
@@ -29,6 +38,21 @@ bool fr_lab_isa_here(const char *word);
 typedef bool fr_lab_accept_fn(void *context, size_t round, size_t depth);
 fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
                                 void *context);
+
+/* How a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the first
+ * that matches decides. note: NULL, or told what a user may not expect. */
+typedef struct fr_lab_quantization {
+    const char *type; /* of matrices: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32 */
+    bool pure;        /* of every matrix; otherwise in llama-quantize's mixture */
+    const char *const *overrides;
+    size_t override_count;
+    void (*note)(const char *line);
+} fr_lab_quantization;
+
+/* Writes a model or drafter, a published folder or a GGUF file, as GGUF. A value that is not finite, or too large for
+ * its type, is FR_INPUT. Of the options, threads, pinning and progress count. What was written to out before a failure
+ * is of no use. */
+fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -1,89 +1,127 @@
-/* Flash attention of one KV head. Contract fr_attn_fn in kernels.h.
- *
- * Blocks are the outer loop, so that K and V come from memory once for all queries. Within a block, four positions of
- * K stay in the L1 cache while every query takes its four scores; then each query's weights are made; then 64 columns
- * of V (16 KB) stay there while every query adds them up, in registers over the 64 positions. */
+/* The steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together: 12 sums in
+ * flight for each four loads of K or V, and three of q or e. */
+#include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 
 #include <math.h>
 
-enum { BLOCK = 64, SCORES = 4, COLUMNS = 8 };
+enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS };
 
-/* What a query carries from block to block; its o is its `out`. */
-typedef struct progress {
-    float m, l;
-    float a, b;           /* how this block is merged: o = fma(o, a, o_b * b) */
-    float weights[BLOCK]; /* scores, then e, of this block */
-} progress;
-
-/* The positions of a block that a query sees, counted from the block's first; empty if from > last. */
-typedef struct span {
-    int64_t from, last;
-} span;
-
-FR_INLINE span visible(const fr_attn_query *query, int64_t block) {
-    span seen = {query->first > block ? query->first - block : 0, query->last - block};
-    if (seen.last > BLOCK - 1) seen.last = BLOCK - 1;
-    return seen;
+/* The first `count` 16-bit values, all 8 from 8 on; zeros behind them. */
+FR_INLINE __m128i load_halves(const void *x, size_t count) {
+    if (count >= 8) return _mm_loadu_si128(x);
+    uint16_t values[8] = {0};
+    memcpy(values, x, count * sizeof *values);
+    return _mm_loadu_si128((const void *)values);
 }
 
-/* s = dot(q, k) * scale of four positions. One that is not seen takes its place's nearest seen neighbour: its score is
- * never used, and memory that nobody may see is not read. */
-static void scores(const fr_attn *attn, const float *q, const float *k, int64_t first, span seen, float *s) {
-    __m256 p[SCORES][2];
-    const float *rows[SCORES];
-    for (int64_t i = 0; i < SCORES; i++) {
-        int64_t at = first + i < seen.from ? seen.from : first + i > seen.last ? seen.last : first + i;
-        rows[i] = k + (size_t)at * attn->stride;
-        p[i][0] = p[i][1] = _mm256_setzero_ps();
+static void decode_f16(float *y, const void *x, size_t n) {
+    for (size_t i = 0; i < n; i += 8)
+        store_lanes(y + i, n - i, _mm256_cvtph_ps(load_halves((const char *)x + 2 * i, n - i)));
+}
+
+static void decode_bf16(float *y, const void *x, size_t n) {
+    for (size_t i = 0; i < n; i += 8) {
+        __m256i bits = _mm256_cvtepu16_epi32(load_halves((const char *)x + 2 * i, n - i));
+        store_lanes(y + i, n - i, _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)));
     }
-    size_t d = 0;
-    for (; d + 16 <= attn->head_dim; d += 16)
-#pragma GCC unroll 2
-        for (size_t h = 0; h < 2; h++) {
-            __m256 values = _mm256_loadu_ps(q + d + 8 * h);
+}
+
+/* d of a block, in all lanes. */
+FR_INLINE __m256 scale_of(const uint8_t *block) {
+    uint16_t half;
+    memcpy(&half, block, sizeof half);
+    return _mm256_set1_ps(_cvtsh_ss(half));
+}
+
+FR_INLINE void store_codes(float *y, __m128i codes, __m256 d) {
+    __m256i low = _mm256_cvtepi8_epi32(codes), high = _mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8));
+    _mm256_storeu_ps(y, _mm256_mul_ps(_mm256_cvtepi32_ps(low), d));
+    _mm256_storeu_ps(y + 8, _mm256_mul_ps(_mm256_cvtepi32_ps(high), d));
+}
+
+static void decode_q8_0(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    for (size_t i = 0; i < n; i += 32, block += 34) {
+        __m256 d = scale_of(block);
+        store_codes(y + i, _mm_loadu_si128((const void *)(block + 2)), d);
+        store_codes(y + i + 16, _mm_loadu_si128((const void *)(block + 18)), d);
+    }
+}
+
+static void decode_q4_0(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
+    for (size_t i = 0; i < n; i += 32, block += 18) {
+        __m256 d = scale_of(block);
+        __m128i codes = _mm_loadu_si128((const void *)(block + 2)), high = _mm_srli_epi16(codes, 4);
+        store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
+        store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
+    }
+}
+
+/* sum16 of four positions, from the sums of p[i] + p[i + 8]. */
+FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
+    __m128 four[4];
+    for (int i = 0; i < 4; i++)
+        four[i] = _mm_add_ps(_mm256_castps256_ps128(eight[i]), _mm256_extractf128_ps(eight[i], 1));
+    __m128 two_01 = _mm_add_ps(_mm_movelh_ps(four[0], four[1]), _mm_movehl_ps(four[1], four[0]));
+    __m128 two_23 = _mm_add_ps(_mm_movelh_ps(four[2], four[3]), _mm_movehl_ps(four[3], four[2]));
+    return _mm_add_ps(_mm_shuffle_ps(two_01, two_23, 0x88), _mm_shuffle_ps(two_01, two_23, 0xdd));
+}
+
+/* Eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d.. d + 7, d + 16 ..
+ * Sums of twelve registers and what is multiplied just fit the 16 that there are. */
+FR_INLINE void half_sums(const fr_attn_state *states, size_t count, const float *const *rows, size_t d, size_t head_dim,
+                         __m256 p[TOGETHER][FR_ATTN_SCORES]) {
+#pragma GCC unroll 3
+    for (size_t j = 0; j < count; j++)
 #pragma GCC unroll 4
-            for (int i = 0; i < SCORES; i++)
-                p[i][h] = _mm256_fmadd_ps(_mm256_loadu_ps(rows[i] + d + 8 * h), values, p[i][h]);
+        for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm256_setzero_ps();
+    for (; d + 8 <= head_dim; d += 16) {
+        __m256 values[TOGETHER];
+#pragma GCC unroll 3
+        for (size_t j = 0; j < count; j++) values[j] = _mm256_loadu_ps(states[j].q + d);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+            __m256 row = _mm256_loadu_ps(rows[i] + d);
+#pragma GCC unroll 3
+            for (size_t j = 0; j < count; j++) p[j][i] = _mm256_fmadd_ps(row, values[j], p[j][i]);
         }
-    for (size_t h = 0; d < attn->head_dim; d += 8, h++) {
-        size_t left = attn->head_dim - d;
-        __m256 values = load_lanes(q + d, left), mask = lane_mask(left < 8 ? (int)left : 8);
-        for (int i = 0; i < SCORES; i++)
-            p[i][h] = _mm256_blendv_ps(p[i][h], _mm256_fmadd_ps(load_lanes(rows[i] + d, left), values, p[i][h]), mask);
     }
-    for (int i = 0; i < SCORES; i++) s[first + i] = sum16(p[i][0], p[i][1]) * attn->scale;
+    if (d >= head_dim) return;
+    size_t left = head_dim - d;
+    __m256 mask = lane_mask((int)left);
+    for (size_t j = 0; j < count; j++)
+        for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+            __m256 added = _mm256_fmadd_ps(load_lanes(rows[i] + d, left), load_lanes(states[j].q + d, left), p[j][i]);
+            p[j][i] = _mm256_blendv_ps(p[j][i], added, mask);
+        }
 }
 
-/* Lanes of positions i..i + 7 that are seen. */
-FR_INLINE __m256 seen_lanes(span seen, int64_t i) {
-    __m256 up_to_last = lane_mask((int)(seen.last + 1 - i));
-    return _mm256_andnot_ps(lane_mask((int)(seen.from - i)), up_to_last);
+FR_INLINE void score(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+    __m256 low[TOGETHER][FR_ATTN_SCORES], high[TOGETHER][FR_ATTN_SCORES];
+    const float *rows[FR_ATTN_SCORES];
+    for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
+    half_sums(states, count, rows, 0, head_dim, low);
+    half_sums(states, count, rows, 8, head_dim, high);
+    for (size_t j = 0; j < count; j++) {
+        for (size_t i = 0; i < FR_ATTN_SCORES; i++) low[j][i] = _mm256_add_ps(low[j][i], high[j][i]);
+        _mm_storeu_ps(states[j].weights + first, _mm_mul_ps(sum8_of_4(low[j]), _mm_set1_ps(scale)));
+    }
 }
 
-/* m_b, e and l_b from the scores. A NaN score is no maximum, but its e is NaN. */
-static void weigh(progress *state, span seen, float *m, float *l) {
-    __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (int64_t i = 0; i < BLOCK; i += 8) {
-        __m256 s = _mm256_loadu_ps(state->weights + i);
-        highest = _mm256_blendv_ps(highest, _mm256_max_ps(s, highest), seen_lanes(seen, i));
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+    switch (count) {
+    case 1: score(states, 1, k, first, head_dim, scale); break;
+    case 2: score(states, 2, k, first, head_dim, scale); break;
+    default: score(states, TOGETHER, k, first, head_dim, scale);
     }
-    float lanes[8];
-    _mm256_storeu_ps(lanes, highest);
-    *m = lanes[0];
-    for (int i = 1; i < 8; i++) *m = lanes[i] > *m ? lanes[i] : *m;
-    for (int64_t i = 0; i < BLOCK; i += 8) {
-        __m256 *sum = &p[i / 8 % 2];
-        __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(state->weights + i), _mm256_set1_ps(*m)));
-        *sum = _mm256_blendv_ps(*sum, _mm256_add_ps(*sum, e), seen_lanes(seen, i));
-        _mm256_storeu_ps(state->weights + i, e);
-    }
-    *l = sum16(p[0], p[1]);
 }
 
 /* Takes a block's m_b and l_b into m and l, and prepares a and b for its o_b. */
-static void merge(progress *state, bool first_block, float m_b, float l_b) {
-    if (first_block) {
+FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
+    if (state->first) {
         state->m = m_b;
         state->l = l_b;
         return;
@@ -97,79 +135,89 @@ static void merge(progress *state, bool first_block, float m_b, float l_b) {
     state->m = higher;
 }
 
-/* o_b of `count` registers of columns, a constant, and its merging into o; `left` columns are left. */
-FR_INLINE void columns(const progress *state, bool first_block, span seen, const float *v, size_t stride, float *o,
-                       size_t count, size_t left) {
-    __m256 sum[COLUMNS];
-#pragma GCC unroll 8
-    for (size_t c = 0; c < count; c++) sum[c] = _mm256_setzero_ps();
-    for (int64_t i = seen.from; i <= seen.last; i++) {
-        __m256 e = _mm256_set1_ps(state->weights[i]);
+/* Lanes of positions i..i + 7 that are seen. */
+FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
+    return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
+}
+
+/* A NaN score is no maximum, but its e is NaN. */
+static void weigh(fr_attn_state *state) {
+    __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {
+        __m256 s = _mm256_loadu_ps(state->weights + i);
+        highest = _mm256_blendv_ps(highest, _mm256_max_ps(s, highest), seen_lanes(state, i));
+    }
+    float lanes[8];
+    _mm256_storeu_ps(lanes, highest);
+    float m_b = lanes[0];
+    for (int i = 1; i < 8; i++) m_b = lanes[i] > m_b ? lanes[i] : m_b;
+    for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {
+        __m256 *sum = &p[i / 8 % 2];
+        __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(state->weights + i), _mm256_set1_ps(m_b)));
+        *sum = _mm256_blendv_ps(*sum, _mm256_add_ps(*sum, e), seen_lanes(state, i));
+        _mm256_storeu_ps(state->weights + i, e);
+    }
+    merge(state, m_b, sum16(p[0], p[1]));
+}
+
+/* `width` registers of columns from d on for `count` queries, both constants; `left` columns are left. */
+FR_INLINE void columns(const fr_attn_state *states, size_t count, const float *v, size_t stride, size_t d, size_t width,
+                       size_t left) {
+    __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];
+#pragma GCC unroll 3
+    for (size_t j = 0; j < count; j++)
+#pragma GCC unroll 4
+        for (size_t c = 0; c < width; c++) sum[j][c] = _mm256_setzero_ps();
+    for (int32_t i = states->from; i < states->to; i++) {
         const float *row = v + (size_t)i * stride;
-#pragma GCC unroll 8
-        for (size_t c = 0; c < count; c++) sum[c] = _mm256_fmadd_ps(e, load_lanes(row + 8 * c, left), sum[c]);
-    }
-    __m256 a = _mm256_set1_ps(state->a), b = _mm256_set1_ps(state->b);
-#pragma GCC unroll 8
-    for (size_t c = 0; c < count; c++) {
-        if (!first_block) sum[c] = _mm256_fmadd_ps(load_lanes(o + 8 * c, left), a, _mm256_mul_ps(sum[c], b));
-        store_lanes(o + 8 * c, left, sum[c]);
-    }
-}
-
-/* Columns d.. of one query; gives how many it took: 64, 8 or the last few. */
-static size_t add_values(const progress *state, bool first_block, span seen, const float *v, const fr_attn *attn,
-                         float *o, size_t d) {
-    size_t left = attn->head_dim - d;
-    if (left >= 8 * COLUMNS) {
-        columns(state, first_block, seen, v + d, attn->stride, o + d, COLUMNS, 8);
-        return 8 * COLUMNS;
-    }
-    columns(state, first_block, seen, v + d, attn->stride, o + d, 1, left);
-    return 8;
-}
-
-static void take_block(const fr_attn *attn, progress *states, int64_t block) {
-    size_t offset = (size_t)block % attn->slots * attn->stride;
-    const float *k = attn->k + offset, *v = attn->v + offset;
-    for (int64_t i = 0; i < BLOCK; i += SCORES)
-        for (size_t j = 0; j < attn->count; j++) {
-            span seen = visible(&attn->queries[j], block);
-            if (i + SCORES > seen.from && i <= seen.last)
-                scores(attn, attn->queries[j].q, k, i, seen, states[j].weights);
+#pragma GCC unroll 3
+        for (size_t j = 0; j < count; j++) e[j] = _mm256_set1_ps(states[j].weights[i]);
+#pragma GCC unroll 4
+        for (size_t c = 0; c < width; c++) {
+            __m256 values = load_lanes(row + 8 * c, left);
+#pragma GCC unroll 3
+            for (size_t j = 0; j < count; j++) sum[j][c] = _mm256_fmadd_ps(e[j], values, sum[j][c]);
         }
-    for (size_t j = 0; j < attn->count; j++) {
-        span seen = visible(&attn->queries[j], block);
-        if (seen.from > seen.last) continue;
-        float m_b, l_b;
-        weigh(&states[j], seen, &m_b, &l_b);
-        merge(&states[j], attn->queries[j].first >= block, m_b, l_b);
     }
-    for (size_t d = 0, taken; d < attn->head_dim; d += taken) {
-        taken = 8;
-        for (size_t j = 0; j < attn->count; j++) {
-            const fr_attn_query *query = &attn->queries[j];
-            span seen = visible(query, block);
-            if (seen.from > seen.last) continue;
-            taken = add_values(&states[j], query->first >= block, seen, v, attn, query->out, d);
+#pragma GCC unroll 3
+    for (size_t j = 0; j < count; j++) {
+        __m256 a = _mm256_set1_ps(states[j].a), b = _mm256_set1_ps(states[j].b);
+#pragma GCC unroll 4
+        for (size_t c = 0; c < width; c++) {
+            float *o = states[j].out + d + 8 * c;
+            if (!states->first) sum[j][c] = _mm256_fmadd_ps(load_lanes(o, left), a, _mm256_mul_ps(sum[j][c], b));
+            store_lanes(o, left, sum[j][c]);
         }
     }
 }
 
-static void divide(const fr_attn_query *query, size_t head_dim, float l) {
-    for (size_t d = 0; d < head_dim; d += 8) {
-        __m256 o = _mm256_div_ps(load_lanes(query->out + d, head_dim - d), _mm256_set1_ps(l));
-        store_lanes(query->out + d, head_dim - d, o);
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+    if (width < STRIP) {
+        for (size_t j = 0; j < count; j++)
+            for (size_t c = 0; c < width; c += 8) columns(states + j, 1, v.data + c, v.stride, d + c, 1, width - c);
+        return;
     }
+    switch (count) {
+    case 1: columns(states, 1, v.data, v.stride, d, COLUMNS, 8); break;
+    case 2: columns(states, 2, v.data, v.stride, d, COLUMNS, 8); break;
+    default: columns(states, TOGETHER, v.data, v.stride, d, COLUMNS, 8);
+    }
+}
+
+static void divide(float *out, size_t n, float l) {
+    for (size_t d = 0; d < n; d += 8)
+        store_lanes(out + d, n - d, _mm256_div_ps(load_lanes(out + d, n - d), _mm256_set1_ps(l)));
 }
 
 void fr_attn_avx2(const fr_attn *attn) {
-    progress *states = (progress *)(void *)attn->scratch;
-    int64_t first = INT64_MAX, last = 0;
-    for (size_t j = 0; j < attn->count; j++) {
-        if (attn->queries[j].first < first) first = attn->queries[j].first;
-        if (attn->queries[j].last > last) last = attn->queries[j].last;
-    }
-    for (int64_t block = first - first % BLOCK; block <= last; block += BLOCK) take_block(attn, states, block);
-    for (size_t j = 0; j < attn->count; j++) divide(&attn->queries[j], attn->head_dim, states[j].l);
+    static const fr_attn_steps steps = {
+        .together = TOGETHER,
+        .strip = STRIP,
+        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .scores = scores,
+        .weigh = weigh,
+        .add = add,
+        .divide = divide,
+    };
+    fr_attend(attn, &steps);
 }

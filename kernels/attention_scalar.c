@@ -3,17 +3,22 @@
 
 enum { BLOCK = 64 };
 
-static inline size_t slot_offset(const fr_attn *attn, int64_t position) {
-    return (size_t)position % attn->slots * attn->stride;
+/* Row of a position as float32, in `room`. */
+static const float *row_of(const fr_attn *attn, fr_dtype type, const void *cache, size_t stride, int64_t position,
+                           float *room) {
+    const char *row = (const char *)cache + (size_t)position % attn->slots * stride;
+    fr_dtype_decode(type, row, room, attn->head_dim);
+    return room;
 }
 
 /* e = exp(s - m), by position in the block, of positions from..last; gives m, and l by the tree of dot. */
-static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *e, float *m,
-                          float *l) {
+static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *room, float *e,
+                          float *m, float *l) {
     float p[16] = {0};
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
-        float s = dot(load_f32, q, attn->k + slot_offset(attn, i), attn->head_dim) * attn->scale;
+        const float *k = row_of(attn, attn->k_type, attn->k, attn->k_stride, i, room);
+        float s = dot(load_f32, q, k, attn->head_dim) * attn->scale;
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
     }
@@ -24,29 +29,29 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
     *l = sum16(p);
 }
 
-static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *o) {
+static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *room, float *o) {
     for (size_t d = 0; d < attn->head_dim; d++) o[d] = 0;
     for (int64_t i = from; i <= last; i++) {
-        const float *v = attn->v + slot_offset(attn, i);
+        const float *v = row_of(attn, attn->v_type, attn->v, attn->v_stride, i, room);
         for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
     }
 }
 
 static void attend(const fr_attn *attn, const fr_attn_query *query) {
-    float *o = query->out, *e = attn->scratch, *o_b = attn->scratch + BLOCK;
+    float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *room = o_b + attn->head_dim;
     float m = 0, l = 0;
     for (int64_t from = query->first; from <= query->last; from = from - from % BLOCK + BLOCK) {
         int64_t end = from - from % BLOCK + BLOCK - 1;
         int64_t last = end < query->last ? end : query->last;
         float m_b, l_b;
-        block_weights(attn, query->q, from, last, e, &m_b, &l_b);
+        block_weights(attn, query->q, from, last, room, e, &m_b, &l_b);
         if (from == query->first) {
-            block_output(attn, e, from, last, o);
+            block_output(attn, e, from, last, room, o);
             m = m_b;
             l = l_b;
             continue;
         }
-        block_output(attn, e, from, last, o_b);
+        block_output(attn, e, from, last, room, o_b);
         float higher = m_b > m ? m_b : m;
         float a = scalar_exp(m - higher), b = scalar_exp(m_b - higher);
         l = fmaf(l, a, l_b * b);

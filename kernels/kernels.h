@@ -38,9 +38,9 @@ typedef struct fr_qblock {
  * q = clamp(rint(x * r), -127, 127). */
 typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
 
-/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < outs; x_r is
- * x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output, ascending in
- * blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
+/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < outs; x_r
+ * is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output,
+ * ascending in blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
  *     Q4_K Q5_K                     acc = fma((d * scale) * xd, (float)isum, acc); acc = fma(-(dmin * min), dsum, acc)
@@ -89,9 +89,18 @@ typedef int64_t fr_argmax_fn(const float *x, size_t n);
  * counts as less than everything. n < 2^31. work has room for n int32, for implementations that want it. */
 typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *work);
 
+/* The types that keys and values may be cached in: F32 F16 BF16 Q8_0 Q4_0, the first of fr_dtype. */
+#define FR_KV_TYPES (FR_Q4_0 + 1)
+
+/* Stores a row of keys or values in the cache: slot[i] = x[i] in the kernel's type, in GGUF's layout; quant/NUMERICS.md
+ * has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may lie at any byte. */
+typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
+
 /* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
- * Position p lies in slot p % slots, at k + slot * stride and v + slot * stride (floats); slots is a multiple of 64. A
- * query sees positions first..last (0 <= first <= last, both inclusive, last - first < slots); nothing else is read.
+ * Position p lies in slot p % slots, at k + slot * k_stride and v + slot * v_stride (bytes): head_dim values of k_type
+ * and v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; head_dim is a multiple of their
+ * blocks. slots is a multiple of 64. A query sees positions first..last (0 <= first <= last, both inclusive, last -
+ * first < slots); nothing else is read.
  * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
  * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
  * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
@@ -104,19 +113,24 @@ typedef struct fr_attn_query {
 } fr_attn_query;
 
 typedef struct fr_attn {
-    const float *k, *v;
-    size_t stride, slots, head_dim;
+    const void *k, *v;
+    fr_dtype k_type, v_type;
+    size_t k_stride, v_stride, slots, head_dim;
     float scale;
     const fr_attn_query *queries;
     size_t count;
-    float *scratch; /* fr_attn_scratch(head_dim, count) floats */
+    float *scratch; /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
 } fr_attn;
 
 typedef void fr_attn_fn(const fr_attn *attn);
 
-/* Floats of scratch that any implementation may use. */
+/* Scratch that any implementation may use, in floats, whole cache lines: decoded rows, and a state for each query. */
+#define FR_ATTN_STATE 80
+static inline size_t fr_attn_tile(size_t head_dim) {
+    return (4 * head_dim + 64 * 64 + 15) / 16 * 16;
+}
 static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
-    return count * (head_dim + 64 + 4) + head_dim + 64;
+    return fr_attn_tile(head_dim) + count * FR_ATTN_STATE;
 }
 
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
@@ -142,6 +156,7 @@ typedef struct fr_kernels {
     fr_axpy_fn *axpy;
     fr_argmax_fn *argmax;
     fr_topk_fn *topk;
+    fr_kv_store_fn *kv_store[FR_KV_TYPES];
     fr_attn_fn *attn;
     fr_exp_fn *exp;
     fr_tanh_fn *tanh;

@@ -99,7 +99,8 @@ void fr_decode_iq3_s(const uint8_t *block, float *y) {
     }
 }
 
-/* d; 32 bytes with the low 8 bits of points; for each run a word: 4 x 3 high bits, 3 bits of scale, the delta's sign. */
+/* d; 32 bytes with the low 8 bits of points; for each run a word: 4 x 3 high bits, 3 bits of scale, the sign of the
+ * run's delta. */
 void fr_decode_iq1_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {

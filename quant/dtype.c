@@ -1,7 +1,8 @@
-/* The table of number types, and their exact conversions to float32.
+/* The table of number types, and conversions of single values and rows.
  *
- * In: little-endian bytes. Out: float32. Everything that rounds or could meet a denormal is done in integers, so that
- * the caller's floating-point environment has no say. */
+ * In: little-endian bytes. Out: float32. What converts single values does everything that rounds or could meet a
+ * denormal in integers, so that the caller's floating-point environment has no say; what decodes blocks multiplies in
+ * that environment. */
 #include "quant/decode.h"
 
 static const struct {

@@ -1,8 +1,9 @@
 /* Between GGUF's blocks and packed tiles: see packed.h.
  *
- * In: blocks of one out. Out: the same bits in their places of a tile, or back. On the way a block is its out's lane of
- * the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there is one description of
- * its tile (`shapes`), and one function that moves a block between the file's form and the lane, in both directions. */
+ * In: blocks of one out. Out: the same bits in their places of a tile, or back. On the way a block is its out's lane
+ * of the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there is one
+ * description of its tile (`shapes`), and one function that moves a block between the file's form and the lane, in
+ * both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -48,8 +49,8 @@ typedef struct lane {
 
 /* ------------------------------------------------------------------------------------------ a block in its file's form
  *
- * Each form is written once: TAKE moves bits from the file to the lane, PUT from the lane to the file. What they move to
- * starts as zeros. */
+ * Each form is written once: TAKE moves bits from the file to the lane, PUT from the lane to the file. What they move
+ * to starts as zeros. */
 
 typedef enum way { TAKE, PUT } way;
 
@@ -103,7 +104,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* `width` bits at `shift` of each byte of `count` words of the file; in the lane's word those of word g stand at width * g. */
+/* `width` bits at `shift` of each byte of `count` words of the file; in the lane's word those of word g stand at width
+ * * g. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)

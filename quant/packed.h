@@ -22,9 +22,9 @@
  *     MXFP4     e[16] (bytes), codes
  *     Q4_K      d[16], dmin[16], scales, then for each run of 32 columns: codes
  *     Q5_K      d[16], dmin[16], scales, then for each run: fifths, codes
- *               scales (192 bytes): 8 rows of 16 bytes: byte o of row s is the low 4 bits of scale s | those of minimum s
- *               << 4; then 4 rows: byte o of row t is the two high bits of scale 2t | minimum 2t << 2 | scale 2t + 1 << 4
- *               | minimum 2t + 1 << 6
+ *               scales (192 bytes): 8 rows of 16 bytes: byte o of row s is the low 4 bits of scale s | those of
+ *               minimum s << 4; then 4 rows: byte o of row t is the two high bits of scale 2t | minimum 2t << 2
+ *               | scale 2t + 1 << 4 | minimum 2t + 1 << 6
  *     Q6_K      d[16], 16 rows of 16 scales (signed bytes; row h scales columns 16h .. 16h + 15), then for each run of
  *               32 columns: codes (the low 4 bits), and 2 lines: bits 2j, 2j + 1 of byte (o, i) of line h are the high
  *               bits of column 16h + 4j + i

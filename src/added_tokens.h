@@ -5,7 +5,7 @@
 #ifndef FR_SRC_ADDED_TOKENS_H
 #define FR_SRC_ADDED_TOKENS_H
 
-#include "formats/tokenizer_json.h"
+#include "formats/tokenizer_source.h"
 
 #define FR_MAX_ADDED_LENGTH 256 /* bytes: what bounds a search at one position */
 

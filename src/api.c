@@ -53,6 +53,14 @@ const char *fr_model_isa(const fr_model *model) {
     return model->kernels->isa;
 }
 
+const char *fr_model_note(const fr_model *model, size_t index) {
+    return fr_notes_line(&model->weights.notes, index);
+}
+
+const char *fr_drafter_note(const fr_drafter *drafter, size_t index) {
+    return fr_notes_line(&drafter->weights.notes, index);
+}
+
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
     return model->tokenizer;
 }

@@ -1,7 +1,7 @@
 /* The Gemma 4 assistant's weights: a few layers of queries only, which read the target's KV.
  *
- * In: a checkpoint of Gemma4AssistantForCausalLM and the target it drafts for. Out: fr_assistant, checked against the
- * target: backbone width, vocabulary, head sizes, the KV layers it reads. */
+ * In: a checkpoint of Gemma4AssistantForCausalLM (or one of its GGUF forms) and the target it drafts for. Out:
+ * fr_assistant, checked against the target: backbone width, vocabulary, head sizes, the KV layers it reads. */
 #ifndef FR_SRC_ASSISTANT_GEMMA4_H
 #define FR_SRC_ASSISTANT_GEMMA4_H
 
@@ -16,6 +16,7 @@ typedef struct fr_assistant {
     size_t top;                /* clusters that a step scores */
     fr_matrix centroids;       /* [clusters, hidden] */
     const int32_t *ordering;   /* [vocab]: cluster c holds ids ordering[c * size ..] */
+    int32_t *inverted;         /* what ordering points to where the file has it the other way round */
 } fr_assistant;
 
 /* target NULL: only what can be checked without it; such an assistant can be described, not run. */

@@ -46,43 +46,46 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-static fr_status fail_merge(const fr_tokenizer_json *json, size_t rank, const char *reason) {
-    const fr_merge_entry *entry = &json->merges[rank];
-    return fr_fail(FR_INPUT, "%s: merge %zu, \"%.*s\" + \"%.*s\": %s", json->path, rank, shown(entry->left),
+static fr_status fail_merge(const fr_tokenizer_source *source, size_t rank, const char *reason) {
+    const fr_merge_entry *entry = &source->merges[rank];
+    return fr_fail(FR_INPUT, "%s: merge %zu, \"%.*s\" + \"%.*s\": %s", source->path, rank, shown(entry->left),
                    entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
 }
 
 /* A pair that is listed twice has its later rank, as in the reference implementation. both: room for any token. */
-static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_json *json, size_t rank, char *both) {
-    fr_text left = json->merges[rank].left, right = json->merges[rank].right;
+static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_t rank, char *both) {
+    fr_text left = source->merges[rank].left, right = source->merges[rank].right;
     int32_t left_id = fr_vocabulary_find_in_model(bpe->vocabulary, left.bytes, left.length);
     int32_t right_id = fr_vocabulary_find_in_model(bpe->vocabulary, right.bytes, right.length), result = -1;
-    if (left_id < 0 || right_id < 0) return fail_merge(json, rank, "one of them is not in the vocabulary");
+    bool known = left_id >= 0 && right_id >= 0;
+    if (!known && source->loose_merges) return FR_OK;
+    if (!known) return fail_merge(source, rank, "one of them is not in the vocabulary");
     if (left.length + right.length <= bpe->vocabulary->longest) {
         memcpy(both, left.bytes, left.length);
         memcpy(both + left.length, right.bytes, right.length);
         result = fr_vocabulary_find_in_model(bpe->vocabulary, both, left.length + right.length);
     }
-    if (result < 0) return fail_merge(json, rank, "what they make is not in the vocabulary");
+    if (result < 0 && source->loose_merges) return FR_OK;
+    if (result < 0) return fail_merge(source, rank, "what they make is not in the vocabulary");
     uint64_t pair;
     merge *slot = find_slot(bpe, left_id, right_id, &pair);
-    if (!slot) return fail_merge(json, rank, "too many merges collide");
+    if (!slot) return fail_merge(source, rank, "too many merges collide");
     *slot = (merge){pair, (uint32_t)rank, result};
     return FR_OK;
 }
 
-static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_json *json) {
-    size_t size = fr_hash_table_size(json->merge_count);
+static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_source *source) {
+    size_t size = fr_hash_table_size(source->merge_count);
     char *both = malloc(bpe->vocabulary->longest + 1);
     bpe->merges = malloc(size * sizeof *bpe->merges);
     bpe->merge_mask = size - 1;
     fr_status status = FR_OK;
     if (!both || !bpe->merges)
-        status = fr_fail_memory(json->path, size * sizeof *bpe->merges);
+        status = fr_fail_memory(source->path, size * sizeof *bpe->merges);
     else
         memset(bpe->merges, 0xFF, size * sizeof *bpe->merges);
-    for (size_t rank = 0; status == FR_OK && rank < json->merge_count; rank++)
-        status = add_merge(bpe, json, rank, both);
+    for (size_t rank = 0; status == FR_OK && rank < source->merge_count; rank++)
+        status = add_merge(bpe, source, rank, both);
     free(both);
     return status;
 }
@@ -97,18 +100,18 @@ static void find_byte_ids(fr_bpe *bpe, bool byte_fallback) {
     }
 }
 
-fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_json *json) {
+fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source) {
     *bpe = (fr_bpe){.vocabulary = vocabulary, .unknown = -1};
-    bpe->fuse_unknown = json->fuse_unknown;
-    bpe->ignore_merges = json->ignore_merges;
-    find_byte_ids(bpe, json->byte_fallback);
-    if (json->unknown.bytes) {
-        bpe->unknown = fr_vocabulary_find_in_model(vocabulary, json->unknown.bytes, json->unknown.length);
+    bpe->fuse_unknown = source->fuse_unknown;
+    bpe->ignore_merges = source->ignore_merges;
+    find_byte_ids(bpe, source->byte_fallback);
+    if (source->unknown.bytes) {
+        bpe->unknown = fr_vocabulary_find_in_model(vocabulary, source->unknown.bytes, source->unknown.length);
         if (bpe->unknown < 0)
-            return fr_fail(FR_INPUT, "%s: the unk_token \"%.99s\" is not in the vocabulary", json->path,
-                           json->unknown.bytes);
+            return fr_fail(FR_INPUT, "%s: the unk_token \"%.99s\" is not in the vocabulary", source->path,
+                           source->unknown.bytes);
     }
-    return add_merges(bpe, json);
+    return add_merges(bpe, source);
 }
 
 void fr_bpe_close(fr_bpe *bpe) {

@@ -34,7 +34,7 @@ typedef struct fr_bpe_work {
 } fr_bpe_work;
 
 /* The vocabulary is kept, not copied. */
-fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_json *json);
+fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source);
 void fr_bpe_close(fr_bpe *bpe);
 
 /* Appends to ids. length <= FR_MAX_TEXT. */

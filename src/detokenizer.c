@@ -44,25 +44,25 @@ typedef struct token_decoder {
     bool byte_fallback;
 } token_decoder;
 
-static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_json *json, token_decoder *decoder) {
+static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, token_decoder *decoder) {
     fr_text_rules replacements = {.count = 0};
     fr_rule_kind last = FR_RULE_REPLACE;
-    for (size_t i = 0; i < json->decoder.count; i++) {
-        const fr_text_rule *rule = &json->decoder.items[i];
+    for (size_t i = 0; i < source->decoder.count; i++) {
+        const fr_text_rule *rule = &source->decoder.items[i];
         bool repeated = rule->kind == last && rule->kind != FR_RULE_REPLACE;
         bool unfused = rule->kind == FR_RULE_STRIP && last != FR_RULE_FUSE;
         if (rule->kind < last || repeated || unfused)
-            return fr_fail(FR_INPUT, "%s: a decoder in this order is not built yet", json->path);
+            return fr_fail(FR_INPUT, "%s: a decoder in this order is not built yet", source->path);
         last = rule->kind;
         if (rule->kind == FR_RULE_REPLACE) replacements.items[replacements.count++] = *rule;
         if (rule->kind == FR_RULE_BYTE_FALLBACK) decoder->byte_fallback = true;
         if (rule->kind != FR_RULE_STRIP) continue;
         printed->strip = strdup(rule->content.bytes);
         printed->strip_limit = rule->content.length > 0 ? (size_t)rule->start : 0;
-        if (!printed->strip) return fr_fail_memory(json->path, rule->content.length);
+        if (!printed->strip) return fr_fail_memory(source->path, rule->content.length);
     }
-    if (json->decoder.count == 0) return fr_fail(FR_INPUT, "%s: \"decoder\" is missing", json->path);
-    return fr_rules_open(&decoder->replacements, &replacements, json->path);
+    if (source->decoder.count == 0) return fr_fail(FR_INPUT, "%s: \"decoder\" is missing", source->path);
+    return fr_rules_open(&decoder->replacements, &replacements, source->path);
 }
 
 static fr_status print_tokens(fr_printed_tokens *printed, const fr_vocabulary *vocabulary, const token_decoder *decoder,
@@ -84,13 +84,13 @@ static fr_status print_tokens(fr_printed_tokens *printed, const fr_vocabulary *v
 }
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
-                                 const fr_tokenizer_json *json) {
+                                 const fr_tokenizer_source *source) {
     *printed = (fr_printed_tokens){.tokens = calloc(vocabulary->size + 1, sizeof *printed->tokens)};
-    if (!printed->tokens) return fr_fail_memory(json->path, vocabulary->size * sizeof *printed->tokens);
+    if (!printed->tokens) return fr_fail_memory(source->path, vocabulary->size * sizeof *printed->tokens);
     token_decoder decoder = {0};
     fr_rewrite_work work = {0};
     fr_text_buffer all = {0};
-    fr_status status = read_rules(printed, json, &decoder);
+    fr_status status = read_rules(printed, source, &decoder);
     if (status == FR_OK) status = print_tokens(printed, vocabulary, &decoder, &work, &all);
     fr_rules_close(&decoder.replacements);
     fr_rewrite_work_free(&work);

@@ -39,9 +39,9 @@ typedef struct fr_draft {
 struct fr_draft_method {
     const char *name;
 
-    /* For methods with weights: the architecture in their config.json, what reads it into drafter->net and checks it
-     * against drafter->target, and what frees it again (also after a failing load). */
-    const char *architecture;
+    /* For methods with weights: the architectures in their config.json or GGUF, NULL-terminated; what reads it into
+     * drafter->net and checks it against drafter->target, and what frees it again (also after a failing load). */
+    const char *const *architectures;
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
@@ -69,6 +69,9 @@ struct fr_draft_method {
 extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_scripted;
 
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+
+/* The same without bringing weights into memory. */
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_unload(fr_drafter *drafter);
 
 #endif

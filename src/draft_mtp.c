@@ -48,6 +48,25 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t thr
     return &place->base;
 }
 
+/* The ids that ordering has from `first` on. Their rows of the head lie side by side where it was packed in that
+ * order. */
+static void score_cluster(const fr_team *team, const fr_gemma4_pass *pass, const fr_assistant *a, size_t first,
+                          float *scores) {
+    const fr_matrix *head = &a->net.head;
+    const int32_t *ids = a->ordering + first;
+    size_t size = a->cluster_size;
+    if (a->net.head_sorted) {
+        fr_matrix cluster = fr_matrix_outs(head, first, first + size);
+        fr_matrix_apply_part(team, &pass->work, &cluster, 0, size, scores, 0, pass->normed, 0, 0, 1);
+    } else if (head->type < FR_FLOAT_TYPES)
+        pass->kernels->gather[head->type](scores, pass->normed, head->data, head->row_bytes, head->cols, ids, size);
+    else
+        for (size_t i = 0; i < size; i++) {
+            fr_matrix row = fr_matrix_outs(head, (size_t)ids[i], (size_t)ids[i] + 1);
+            fr_matrix_apply_part(team, &pass->work, &row, 0, 1, scores + i, 0, pass->normed, 0, 0, 1);
+        }
+}
+
 /* The head over the normed row: scores of all ids, or of the candidates. */
 static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
     const fr_assistant *a = m->drafter->net;
@@ -64,9 +83,9 @@ static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
     fr_team_sync(team);
     fr_partition(a->top, 1, team->index, team->count, &begin, &end);
     for (size_t c = begin; c < end; c++) {
-        const int32_t *ids = a->ordering + (size_t)m->chosen[c] * size;
-        for (size_t i = 0; i < size; i++) m->ids[c * size + i] = ids[i];
-        k->gather[head->type](m->scores + c * size, pass->normed, head->data, head->row_bytes, hidden, ids, size);
+        size_t first = (size_t)m->chosen[c] * size;
+        for (size_t i = 0; i < size; i++) m->ids[c * size + i] = a->ordering[first + i];
+        score_cluster(team, pass, a, first, m->scores + c * size);
     }
 }
 
@@ -155,10 +174,14 @@ static void mtp_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
+/* As published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. */
+static const char *const architectures[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
+                                            "gemma4_mtp", NULL};
+
 /* The next proposal starts from the target's own rows: nothing of a chain is kept, so no begin and no commit. */
 const fr_draft_method fr_draft_mtp = {
     .name = "mtp",
-    .architecture = "Gemma4AssistantForCausalLM",
+    .architectures = architectures,
     .load = mtp_load,
     .unload = mtp_unload,
     .open = mtp_open,

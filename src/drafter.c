@@ -1,4 +1,4 @@
-/* Opening a drafter of any method: its folder's architecture names the method, the method reads and checks the rest. */
+/* Opening a drafter of any method: its architecture names the method, the method reads and checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,37 +7,50 @@
 
 static const fr_draft_method *const methods[] = {&fr_draft_mtp};
 
-static fr_status find_method(fr_drafter *drafter) {
-    const char *architecture = fr_checkpoint_architecture(&drafter->files);
+static const fr_draft_method *find_method(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(methods[i]->architecture, architecture) == 0) {
-            drafter->method = methods[i];
-            return FR_OK;
-        }
-    return fr_fail(FR_INPUT, "%s: architecture \"%s\" is no drafter that is built (Gemma4AssistantForCausalLM)",
-                   drafter->files.path, architecture);
+        if (fr_architecture_in(methods[i]->architectures, architecture)) return methods[i];
+    return NULL;
 }
 
-static fr_status load(fr_drafter *drafter, const char *path, const fr_options *options) {
-    fr_plan plan;
-    FR_TRY(fr_plan_from_options(options, &plan));
+bool fr_is_drafter(const fr_checkpoint *files) {
+    return find_method(files) != NULL;
+}
+
+static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
     FR_TRY(fr_checkpoint_open(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
-    FR_TRY(find_method(drafter));
+    drafter->method = find_method(&drafter->files);
+    if (!drafter->method)
+        return fr_fail(FR_INPUT,
+                       "%s: architecture \"%s\" is no drafter that is built (Gemma4AssistantForCausalLM; in GGUF "
+                       "gemma4-assistant, gemma4_assistant, gemma4_mtp)",
+                       path, fr_checkpoint_architecture(&drafter->files));
     FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
-    FR_TRY(drafter->method->load(drafter));
-    return fr_weights_settle(&drafter->weights, &plan, options);
+    return drafter->method->load(drafter);
 }
 
-fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     *drafter = NULL;
     fr_drafter *d = calloc(1, sizeof *d);
     if (!d) return fr_fail_memory("drafter", sizeof *d);
     d->target = target;
-    fr_status status = load(d, path, options);
+    fr_status status = bind(d, path, options);
     if (status == FR_OK)
         *drafter = d;
     else
         fr_drafter_unload(d);
+    return status;
+}
+
+fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    fr_plan plan;
+    FR_TRY(fr_plan_from_options(options, &plan));
+    FR_TRY(fr_drafter_bind(path, target, options, drafter));
+    fr_status status = fr_weights_settle(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK) return FR_OK;
+    fr_drafter_unload(*drafter);
+    *drafter = NULL;
     return status;
 }
 

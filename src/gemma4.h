@@ -1,8 +1,9 @@
 /* Gemma 4 as data: configuration, weights, and the pass through its layers that target and assistant share.
  *
- * In: config.json and tensors of Gemma4ForCausalLM, Gemma4ForConditionalGeneration (text part) or, for the drafter, the
- * text_config of Gemma4AssistantForCausalLM. Out: fr_gemma4 (immutable), fr_gemma4_pass (one batch on its way).
- * Source of the architecture: the published checkpoints and transformers 5.17, models gemma4 and gemma4_assistant. */
+ * In: config.json (or GGUF metadata) and tensors of Gemma4ForCausalLM, Gemma4ForConditionalGeneration (text part) or,
+ * for the drafter, the text_config of Gemma4AssistantForCausalLM. Out: fr_gemma4 (immutable), fr_gemma4_pass (one batch
+ * on its way). Source of the architecture: the published checkpoints and transformers 5.17, models gemma4 and
+ * gemma4_assistant. */
 #ifndef FR_SRC_GEMMA4_H
 #define FR_SRC_GEMMA4_H
 
@@ -30,6 +31,7 @@ typedef struct fr_gemma4_config {
     float eps, softcap;                    /* softcap 0: none */
     bool k_eq_v;                           /* full layers take their values from the key projection */
     fr_gemma4_rope rope[FR_LAYER_KINDS];
+    const int32_t *head_order;             /* [vocab] the rows' order that the head would be packed in; NULL: its own */
     fr_gemma4_layer_config *layer;         /* [layers] */
 } fr_gemma4_config;
 
@@ -55,6 +57,7 @@ typedef struct fr_gemma4 {
     fr_gemma4_layer *layers;
     fr_matrix embedding;            /* [vocab, hidden] */
     fr_matrix head;                 /* [vocab, hidden]; the embedding where they are tied */
+    bool head_sorted;               /* its rows are in head_order; there is no embedding then */
     fr_matrix ple_embedding;        /* [vocab, layers * ple] */
     fr_matrix ple_projection;       /* [layers * ple, hidden] */
     const float *ple_norm;          /* [ple] */
@@ -68,13 +71,17 @@ typedef struct fr_gemma4 {
     bool packed;                    /* some matrix is */
 } fr_gemma4;
 
-/* text: the object with the text model's keys; where: file name for error lines. assistant: every layer borrows. */
-fr_status fr_gemma4_config_read(fr_gemma4_config *config, const json_t *text, bool assistant, const char *where);
+/* From config.json or GGUF metadata. assistant: every layer borrows its KV. */
+fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, bool assistant);
+fr_status fr_gemma4_config_from_gguf(fr_gemma4_config *config, fr_weights *weights, bool assistant);
+
+/* The last `shared` layers borrow; checks that each finds a cache to borrow, and what heads must divide. where: for
+ * error lines. */
+fr_status fr_gemma4_config_share(fr_gemma4_config *config, size_t shared, bool assistant, const char *where);
 void fr_gemma4_config_free(fr_gemma4_config *config);
 
-/* Binds all tensors below prefix ("model." or "model.language_model."), derives rotary and KV tables. The config is
- * taken over. */
-fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights, const char *prefix);
+/* Binds all tensors, derives rotary and KV tables. The config is taken over. */
+fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights);
 void fr_gemma4_close(fr_gemma4 *net);
 
 /* ----------------------------------------------------------------------------------------------------------- a pass */
@@ -111,7 +118,7 @@ typedef struct fr_gemma4_pass {
 } fr_gemma4_pass;
 
 /* Queries handed to the attention kernel at once. */
-#define FR_ATTN_BATCH 32
+#define FR_ATTN_BATCH 64
 
 /* Takes the working rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product
  * outside the layers that uses the pass's work, 0 if none is wider than the stream. */
@@ -122,8 +129,8 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
 void fr_gemma4_rotations(const fr_team *team, fr_gemma4_pass *pass);
 
 /* One decoder layer over pass->x, in place. Called by the whole team, synchronized before; the stream is complete for
- * each row's owner (fr_rows_part) on return, for others after the next barrier. The last layer that owns a KV narrows the
- * pass to the rows from `keep` on. pass is the thread's own copy. */
+ * each row's owner (fr_rows_part) on return, for others after the next barrier. The last layer that owns a KV narrows
+ * the pass to the rows from `keep` on. pass is the thread's own copy. */
 void fr_gemma4_layer_run(const fr_team *team, fr_gemma4_pass *pass, size_t index);
 
 /* ----------------------------------------------------------------------------------------------- mixture of experts */

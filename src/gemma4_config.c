@@ -1,6 +1,6 @@
-/* Gemma 4's configuration: the hub's JSON, in both published spellings, to checked numbers.
+/* Gemma 4's configuration: the hub's JSON, in both published spellings, to checked numbers. GGUF's: gemma4_gguf.c.
  *
- * In: the text model's JSON object. Out: fr_gemma4_config. Keys left out take the defaults of transformers' Gemma 4
+ * In: config.json. Out: fr_gemma4_config. Keys left out take the defaults of transformers' Gemma 4
  * configuration, since published files leave them out. What would change the answer and is not built (biases, another
  * activation, bidirectional attention) is refused. */
 #include <math.h>
@@ -98,15 +98,7 @@ static fr_status read_head_shapes(const json_t *text, fr_gemma4_config *config, 
         layer->head_dim = global ? global_dim : head_dim;
         layer->kv_heads = global && config->k_eq_v ? global_kv : kv_heads;
     }
-    if (table) FR_TRY(read_per_layer(table, config, where));
-    for (size_t i = 0; i < config->layers; i++) {
-        const fr_gemma4_layer_config *layer = &config->layer[i];
-        if (layer->head_dim % 2) return fr_fail(FR_INPUT, "%s: head_dim %zu is odd", where, layer->head_dim);
-        if (config->heads % layer->kv_heads)
-            return fr_fail(FR_INPUT, "%s: num_attention_heads %zu is no multiple of %zu key/value heads", where,
-                           config->heads, layer->kv_heads);
-    }
-    return FR_OK;
+    return table ? read_per_layer(table, config, where) : FR_OK;
 }
 
 static fr_status read_rope(const json_t *table, const char *kind_name, fr_gemma4_rope *rope, const char *where) {
@@ -151,21 +143,10 @@ static fr_status read_sharing(const json_t *text, fr_gemma4_config *config, bool
     FR_TRY(read_size(text, "num_kv_shared_layers", 0, (int64_t)config->layers, 0, where, &shared));
     FR_TRY(read_size(text, "intermediate_size", 1, 1 << 22, 9216, where, &ffn));
     FR_TRY(fr_json_bool(text, "use_double_wide_mlp", false, where, &wide));
-    if (assistant) shared = config->layers;
-    size_t owners = config->layers - shared;
-    if (!assistant && owners == 0)
-        return fr_fail(FR_INPUT, "%s: num_kv_shared_layers %zu leaves no layer that owns a KV cache: this is a drafter",
-                       where, shared);
-    bool seen[FR_LAYER_KINDS] = {false};
+    FR_TRY(fr_gemma4_config_share(config, shared, assistant, where));
     for (size_t i = 0; i < config->layers; i++) {
         fr_gemma4_layer_config *layer = &config->layer[i];
-        layer->owns_kv = i < owners;
-        layer->ffn = wide && !layer->owns_kv && owners > 0 ? 2 * ffn : ffn;
-        if (layer->owns_kv)
-            seen[layer->kind] = true;
-        else if (!assistant && !seen[layer->kind])
-            return fr_fail(FR_INPUT, "%s: layer %zu borrows a KV cache of its kind, but no earlier layer owns one",
-                           where, i);
+        layer->ffn = wide && !layer->owns_kv && !assistant ? 2 * ffn : ffn;
     }
     return FR_OK;
 }
@@ -216,9 +197,39 @@ static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool ass
     return FR_OK;
 }
 
-fr_status fr_gemma4_config_read(fr_gemma4_config *config, const json_t *text, bool assistant, const char *where) {
+fr_status fr_gemma4_config_share(fr_gemma4_config *config, size_t shared, bool assistant, const char *where) {
+    size_t owners = assistant ? 0 : config->layers - shared;
+    if (!assistant && owners == 0)
+        return fr_fail(FR_INPUT, "%s: %zu layers share a KV cache, which leaves none that owns one: this is a drafter",
+                       where, shared);
+    bool seen[FR_LAYER_KINDS] = {false};
+    for (size_t i = 0; i < config->layers; i++) {
+        fr_gemma4_layer_config *layer = &config->layer[i];
+        layer->owns_kv = i < owners;
+        if (layer->owns_kv)
+            seen[layer->kind] = true;
+        else if (!assistant && !seen[layer->kind])
+            return fr_fail(FR_INPUT, "%s: layer %zu borrows a KV cache of its kind, but no earlier layer owns one",
+                           where, i);
+        if (layer->head_dim % 2) return fr_fail(FR_INPUT, "%s: head_dim %zu is odd", where, layer->head_dim);
+        if (config->heads % layer->kv_heads)
+            return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of %zu key/value heads", where,
+                           config->heads, layer->kv_heads);
+    }
+    return FR_OK;
+}
+
+static fr_status from_json(fr_gemma4_config *config, const json_t *root, bool assistant) {
+    json_t *text;
+    FR_TRY(fr_json_object(root, "text_config", "config.json", &text));
+    if (assistant && !text) return fr_fail(FR_INPUT, "config.json: text_config is missing");
+    return read_all(config, text ? text : root, assistant, "config.json");
+}
+
+fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, bool assistant) {
+    if (weights->files->gguf) return fr_gemma4_config_from_gguf(config, weights, assistant);
     *config = (fr_gemma4_config){0};
-    fr_status status = read_all(config, text, assistant, where);
+    fr_status status = from_json(config, weights->files->config, assistant);
     if (status != FR_OK) fr_gemma4_config_free(config);
     return status;
 }

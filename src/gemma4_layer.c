@@ -56,7 +56,7 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
         pass->cosine[kind] = fr_arena_take(arena, max_rows * (net->rope_dim[kind] / 2), sizeof(float));
         pass->sine[kind] = fr_arena_take(arena, max_rows * (net->rope_dim[kind] / 2), sizeof(float));
     }
-    pass->attn_scratch_size = (fr_attn_scratch(head_dim, FR_ATTN_BATCH) + 15) / 16 * 16;
+    pass->attn_scratch_size = fr_attn_scratch(head_dim, FR_ATTN_BATCH);
     pass->queries = fr_arena_take(arena, threads * FR_ATTN_BATCH, sizeof *pass->queries);
     pass->attn_scratch = fr_arena_take(arena, threads * pass->attn_scratch_size, sizeof(float));
     fr_work_layout(&pass->work, kernels, arena, net->packed, max_rows,
@@ -93,19 +93,19 @@ static void project(const fr_team *team, const fr_gemma4_pass *pass, const fr_ge
     if (layer->v.data) fr_matrix_apply(team, w, &layer->v, pass->v, pass->kv_width, pass->normed, hidden, pass->rows);
 }
 
-/* One key head and its value head of one row: normed, the key rotated, written to slot = position. */
+/* One key head and its value head of one row: normed, the key rotated, in the pass's own rows; then stored at slot =
+ * position. The value may come from the raw key, so it is first. */
 static void store_kv(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, const fr_gemma4_layer_config *shape,
                      size_t row, size_t head) {
     const fr_kernels *k = pass->kernels;
     const fr_kv_layer *cache = &pass->kv->layers[layer->kv];
-    size_t n = shape->head_dim, position = (size_t)(pass->position + (int64_t)row);
-    const float *key = pass->k + row * pass->kv_width + head * n;
-    const float *value = layer->v.data ? pass->v + row * pass->kv_width + head * n : key;
-    float *key_slot = fr_kv_slot(cache, cache->k, head, position);
-    float eps = pass->net->config.eps;
-    k->rmsnorm(key_slot, key, layer->k_norm, n, eps);
-    k->rope_half(key_slot, pass->cosine[shape->kind] + row * (n / 2), pass->sine[shape->kind] + row * (n / 2), n);
-    k->rmsnorm(fr_kv_slot(cache, cache->v, head, position), value, NULL, n, eps);
+    size_t n = shape->head_dim, at = row * pass->kv_width + head * n, position = (size_t)pass->position + row;
+    float *key = pass->k + at, *value = pass->v + at, eps = pass->net->config.eps;
+    k->rmsnorm(value, layer->v.data ? value : key, NULL, n, eps);
+    k->rmsnorm(key, key, layer->k_norm, n, eps);
+    k->rope_half(key, pass->cosine[shape->kind] + row * (n / 2), pass->sine[shape->kind] + row * (n / 2), n);
+    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
+    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), value, n);
 }
 
 static void norm_and_rotate(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer,
@@ -133,7 +133,10 @@ static void attend(const fr_team *team, const fr_gemma4_pass *pass, const fr_gem
     size_t n = shape->head_dim, heads = pass->net->config.heads, group = heads / cache->heads;
     size_t per_kv_head = pass->rows * group, begin, end;
     fr_attn_query *queries = pass->queries + team->index * FR_ATTN_BATCH;
-    fr_attn attn = {.stride = n,
+    fr_attn attn = {.k_type = cache->k.type,
+                    .v_type = cache->v.type,
+                    .k_stride = cache->k.bytes,
+                    .v_stride = cache->v.bytes,
                     .slots = cache->slots,
                     .head_dim = n,
                     .scale = 1.0f,
@@ -149,8 +152,8 @@ static void attend(const fr_team *team, const fr_gemma4_pass *pass, const fr_gem
             size_t at = row * pass->q_width + head * n;
             queries[attn.count++] = (fr_attn_query){pass->q + at, pass->attn + at, first, last};
         }
-        attn.k = fr_kv_slot(cache, cache->k, kv_head, 0);
-        attn.v = fr_kv_slot(cache, cache->v, kv_head, 0);
+        attn.k = fr_kv_slot(cache, &cache->k, kv_head, 0);
+        attn.v = fr_kv_slot(cache, &cache->v, kv_head, 0);
         pass->kernels->attn(&attn);
     }
 }

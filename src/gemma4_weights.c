@@ -1,6 +1,6 @@
 /* Gemma 4's tensors, bound by name to fields: the one place where their names stand.
  *
- * In: a configuration and a checkpoint's tensors below a prefix. Out: fr_gemma4. Tensors that nothing reads (k_proj of
+ * In: a configuration and a checkpoint's tensors. Out: fr_gemma4. Tensors that nothing reads (k_proj of
  * layers that borrow their KV, vision and audio towers) are not touched. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,87 +10,117 @@
 #include "kernels/rope_table.h"
 #include "src/gemma4.h"
 
-/* Binds tensors of one layer: prefix "model.layers.7." and so on. */
+/* Each call names a tensor as published and as GGUF has it. */
 typedef struct binder {
     fr_weights *weights;
-    char prefix[128];
+    char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
 } binder;
 
-static fr_status matrix(const binder *b, const char *name, size_t outs, size_t cols, fr_matrix *field) {
-    return fr_bind_matrix(b->weights, b->prefix, name, outs, cols, FR_STREAMED, field);
+static const char *spelled(const binder *b, const char *published, const char *gguf) {
+    return b->weights->files->gguf ? gguf : published;
 }
 
-static fr_status vector(const binder *b, const char *name, size_t n, const float **field) {
-    return fr_bind_vector(b->weights, b->prefix, name, n, field);
+static fr_status matrix(const binder *b, const char *published, const char *gguf, size_t outs, size_t cols,
+                        fr_matrix *field) {
+    return fr_bind_matrix(b->weights, b->prefix, spelled(b, published, gguf), outs, cols, FR_STREAMED, field);
+}
+
+static fr_status vector(const binder *b, const char *published, const char *gguf, size_t n, const float **field) {
+    return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
 }
 
 static fr_status bind_attention(const binder *b, const fr_gemma4_config *c, const fr_gemma4_layer_config *shape,
                                 fr_gemma4_layer *layer) {
     size_t q_width = c->heads * shape->head_dim, kv_width = shape->kv_heads * shape->head_dim;
-    FR_TRY(matrix(b, "self_attn.q_proj.weight", q_width, c->hidden, &layer->q));
-    FR_TRY(matrix(b, "self_attn.o_proj.weight", c->hidden, q_width, &layer->o));
-    FR_TRY(vector(b, "self_attn.q_norm.weight", shape->head_dim, &layer->q_norm));
+    FR_TRY(matrix(b, "self_attn.q_proj.weight", "attn_q.weight", q_width, c->hidden, &layer->q));
+    FR_TRY(matrix(b, "self_attn.o_proj.weight", "attn_output.weight", c->hidden, q_width, &layer->o));
+    FR_TRY(vector(b, "self_attn.q_norm.weight", "attn_q_norm.weight", shape->head_dim, &layer->q_norm));
     if (!shape->owns_kv) return FR_OK;
-    FR_TRY(matrix(b, "self_attn.k_proj.weight", kv_width, c->hidden, &layer->k));
-    FR_TRY(vector(b, "self_attn.k_norm.weight", shape->head_dim, &layer->k_norm));
+    FR_TRY(matrix(b, "self_attn.k_proj.weight", "attn_k.weight", kv_width, c->hidden, &layer->k));
+    FR_TRY(vector(b, "self_attn.k_norm.weight", "attn_k_norm.weight", shape->head_dim, &layer->k_norm));
     if (c->k_eq_v && shape->kind == FR_FULL) return FR_OK; /* values come from the key projection */
-    return matrix(b, "self_attn.v_proj.weight", kv_width, c->hidden, &layer->v);
+    return matrix(b, "self_attn.v_proj.weight", "attn_v.weight", kv_width, c->hidden, &layer->v);
 }
 
 static fr_status bind_feed_forward(const binder *b, const fr_gemma4_config *c, size_t ffn, fr_gemma4_layer *layer) {
-    FR_TRY(matrix(b, "mlp.gate_proj.weight", ffn, c->hidden, &layer->gate));
-    FR_TRY(matrix(b, "mlp.up_proj.weight", ffn, c->hidden, &layer->up));
-    return matrix(b, "mlp.down_proj.weight", c->hidden, ffn, &layer->down);
+    FR_TRY(matrix(b, "mlp.gate_proj.weight", "ffn_gate.weight", ffn, c->hidden, &layer->gate));
+    FR_TRY(matrix(b, "mlp.up_proj.weight", "ffn_up.weight", ffn, c->hidden, &layer->up));
+    return matrix(b, "mlp.down_proj.weight", "ffn_down.weight", c->hidden, ffn, &layer->down);
+}
+
+/* Gates and ups: stacked in one tensor, or in GGUF also in two. */
+static fr_status bind_expert_inputs(const binder *b, const fr_gemma4_config *c, fr_matrix *inputs) {
+    const char *fused = spelled(b, "experts.gate_up_proj", "ffn_gate_up_exps.weight");
+    if (!b->weights->files->gguf || fr_weights_has(b->weights, b->prefix, fused))
+        return fr_bind_stack(b->weights, b->prefix, fused, c->experts, 2, c->expert_ffn, c->hidden, 1, inputs);
+    FR_TRY(fr_bind_stack(b->weights, b->prefix, "ffn_gate_exps.weight", c->experts, 1, c->expert_ffn, c->hidden, 2,
+                         inputs));
+    return fr_bind_stack(b->weights, b->prefix, "ffn_up_exps.weight", c->experts, 1, c->expert_ffn, c->hidden, 2,
+                         inputs + 1);
 }
 
 static fr_status bind_experts(const binder *b, const fr_gemma4_config *c, fr_gemma4_layer *layer) {
     layer->expert_in = calloc(3 * c->experts, sizeof(fr_matrix));
     if (!layer->expert_in) return fr_fail_memory("experts", 3 * c->experts * sizeof(fr_matrix));
     layer->expert_out = layer->expert_in + 2 * c->experts;
-    FR_TRY(matrix(b, "router.proj.weight", c->experts, c->hidden, &layer->router));
-    FR_TRY(vector(b, "router.scale", c->hidden, &layer->router_scale));
-    FR_TRY(vector(b, "router.per_expert_scale", c->experts, &layer->expert_scale));
-    FR_TRY(vector(b, "pre_feedforward_layernorm_2.weight", c->hidden, &layer->pre_moe_norm));
-    FR_TRY(vector(b, "post_feedforward_layernorm_1.weight", c->hidden, &layer->post_dense_norm));
-    FR_TRY(vector(b, "post_feedforward_layernorm_2.weight", c->hidden, &layer->post_moe_norm));
-    FR_TRY(fr_bind_stack(b->weights, b->prefix, "experts.gate_up_proj", c->experts, 2, c->expert_ffn, c->hidden, 1,
-                         layer->expert_in));
-    return fr_bind_stack(b->weights, b->prefix, "experts.down_proj", c->experts, 1, c->hidden, c->expert_ffn, 1,
-                         layer->expert_out);
+    FR_TRY(matrix(b, "router.proj.weight", "ffn_gate_inp.weight", c->experts, c->hidden, &layer->router));
+    FR_TRY(vector(b, "router.scale", "ffn_gate_inp.scale", c->hidden, &layer->router_scale));
+    FR_TRY(vector(b, "router.per_expert_scale", "ffn_down_exps.scale", c->experts, &layer->expert_scale));
+    FR_TRY(vector(b, "pre_feedforward_layernorm_2.weight", "pre_ffw_norm_2.weight", c->hidden, &layer->pre_moe_norm));
+    FR_TRY(
+        vector(b, "post_feedforward_layernorm_1.weight", "post_ffw_norm_1.weight", c->hidden, &layer->post_dense_norm));
+    FR_TRY(
+        vector(b, "post_feedforward_layernorm_2.weight", "post_ffw_norm_2.weight", c->hidden, &layer->post_moe_norm));
+    FR_TRY(bind_expert_inputs(b, c, layer->expert_in));
+    return fr_bind_stack(b->weights, b->prefix, spelled(b, "experts.down_proj", "ffn_down_exps.weight"), c->experts, 1,
+                         c->hidden, c->expert_ffn, 1, layer->expert_out);
 }
 
 static fr_status bind_layer(const binder *b, const fr_gemma4_config *c, const fr_gemma4_layer_config *shape,
                             fr_gemma4_layer *layer) {
-    FR_TRY(vector(b, "input_layernorm.weight", c->hidden, &layer->input_norm));
-    FR_TRY(vector(b, "post_attention_layernorm.weight", c->hidden, &layer->post_attn_norm));
-    FR_TRY(vector(b, "pre_feedforward_layernorm.weight", c->hidden, &layer->pre_ffn_norm));
-    FR_TRY(vector(b, "post_feedforward_layernorm.weight", c->hidden, &layer->post_ffn_norm));
+    FR_TRY(vector(b, "input_layernorm.weight", "attn_norm.weight", c->hidden, &layer->input_norm));
+    FR_TRY(
+        vector(b, "post_attention_layernorm.weight", "post_attention_norm.weight", c->hidden, &layer->post_attn_norm));
+    FR_TRY(vector(b, "pre_feedforward_layernorm.weight", "ffn_norm.weight", c->hidden, &layer->pre_ffn_norm));
+    FR_TRY(vector(b, "post_feedforward_layernorm.weight", "post_ffw_norm.weight", c->hidden, &layer->post_ffn_norm));
     FR_TRY(bind_attention(b, c, shape, layer));
     FR_TRY(bind_feed_forward(b, c, shape->ffn, layer));
     const float *scalar;
-    FR_TRY(vector(b, "layer_scalar", 1, &scalar));
+    FR_TRY(vector(b, "layer_scalar", "layer_output_scale.weight", 1, &scalar));
     layer->scalar = *scalar;
     if (c->experts) FR_TRY(bind_experts(b, c, layer));
     if (c->ple == 0) return FR_OK;
-    FR_TRY(matrix(b, "per_layer_input_gate.weight", c->ple, c->hidden, &layer->ple_gate));
-    FR_TRY(matrix(b, "per_layer_projection.weight", c->hidden, c->ple, &layer->ple_out));
-    return vector(b, "post_per_layer_input_norm.weight", c->hidden, &layer->post_ple_norm);
+    FR_TRY(matrix(b, "per_layer_input_gate.weight", "inp_gate.weight", c->ple, c->hidden, &layer->ple_gate));
+    FR_TRY(matrix(b, "per_layer_projection.weight", "proj.weight", c->hidden, c->ple, &layer->ple_out));
+    return vector(b, "post_per_layer_input_norm.weight", "post_norm.weight", c->hidden, &layer->post_ple_norm);
 }
 
-static fr_status bind_tables(fr_gemma4 *net, fr_weights *weights, const char *prefix) {
+/* The head is bound before the embedding, so that a tied one reads the streamed form. */
+static fr_status bind_head(const binder *b, fr_gemma4 *net) {
     const fr_gemma4_config *c = &net->config;
-    bool tied = !fr_weights_has(weights, "", "lm_head.weight");
-    FR_TRY(fr_bind_matrix(weights, tied ? prefix : "", tied ? "embed_tokens.weight" : "lm_head.weight", c->vocab,
-                          c->hidden, FR_STREAMED, &net->head));
-    FR_TRY(fr_bind_matrix(weights, prefix, "embed_tokens.weight", c->vocab, c->hidden, FR_LOOKED_UP, &net->embedding));
-    FR_TRY(fr_bind_vector(weights, prefix, "norm.weight", c->hidden, &net->norm));
+    const char *own = spelled(b, "lm_head.weight", "output.weight"),
+               *table = spelled(b, "embed_tokens.weight", "token_embd.weight");
+    bool tied = !fr_weights_has(b->weights, "", own);
+    const char *prefix = tied ? b->prefix : "", *head = tied ? table : own;
+    if (c->head_order)
+        return fr_bind_sorted(b->weights, prefix, head, c->head_order, c->vocab, c->hidden, &net->head,
+                              &net->head_sorted);
+    FR_TRY(fr_bind_matrix(b->weights, prefix, head, c->vocab, c->hidden, FR_STREAMED, &net->head));
+    return fr_bind_matrix(b->weights, b->prefix, table, c->vocab, c->hidden, FR_LOOKED_UP, &net->embedding);
+}
+
+static fr_status bind_tables(const binder *b, fr_gemma4 *net) {
+    const fr_gemma4_config *c = &net->config;
+    FR_TRY(bind_head(b, net));
+    FR_TRY(vector(b, "norm.weight", "output_norm.weight", c->hidden, &net->norm));
     if (c->ple == 0) return FR_OK;
     size_t width = c->layers * c->ple;
-    FR_TRY(fr_bind_matrix(weights, prefix, "embed_tokens_per_layer.weight", c->vocab, width, FR_LOOKED_UP,
-                          &net->ple_embedding));
-    FR_TRY(fr_bind_matrix(weights, prefix, "per_layer_model_projection.weight", width, c->hidden, FR_STREAMED,
-                          &net->ple_projection));
-    return fr_bind_vector(weights, prefix, "per_layer_projection_norm.weight", c->ple, &net->ple_norm);
+    FR_TRY(fr_bind_matrix(b->weights, b->prefix,
+                          spelled(b, "embed_tokens_per_layer.weight", "per_layer_token_embd.weight"), c->vocab, width,
+                          FR_LOOKED_UP, &net->ple_embedding));
+    FR_TRY(matrix(b, "per_layer_model_projection.weight", "per_layer_model_proj.weight", width, c->hidden,
+                  &net->ple_projection));
+    return vector(b, "per_layer_projection_norm.weight", "per_layer_proj_norm.weight", c->ple, &net->ple_norm);
 }
 
 /* Which KV layer each layer writes or borrows, and what it stores. */
@@ -147,15 +177,23 @@ static fr_status make_ropes(fr_gemma4 *net, const char *path) {
     return FR_OK;
 }
 
-static fr_status open_all(fr_gemma4 *net, fr_weights *weights, const char *prefix) {
+/* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
+static const char *name_prefix(const fr_weights *weights) {
+    static const char nested[] = "model.language_model.";
+    if (weights->files->gguf) return "";
+    return fr_weights_has(weights, nested, "embed_tokens.weight") ? nested : "model.";
+}
+
+static fr_status open_all(fr_gemma4 *net, fr_weights *weights) {
     const fr_gemma4_config *c = &net->config;
-    const char *path = weights->files->path;
+    const char *path = weights->files->path, *prefix = name_prefix(weights);
+    binder b = {.weights = weights};
     net->layers = calloc(c->layers, sizeof *net->layers);
     if (!net->layers) return fr_fail_memory("layers", c->layers * sizeof *net->layers);
-    FR_TRY(bind_tables(net, weights, prefix));
+    snprintf(b.prefix, sizeof b.prefix, "%s", prefix);
+    FR_TRY(bind_tables(&b, net));
     for (size_t i = 0; i < c->layers; i++) {
-        binder b = {.weights = weights};
-        snprintf(b.prefix, sizeof b.prefix, "%slayers.%zu.", prefix, i);
+        snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "%sblk.%zu." : "%slayers.%zu.", prefix, i);
         FR_TRY(bind_layer(&b, c, &c->layer[i], &net->layers[i]));
     }
     net->packed = weights->has_packed;
@@ -164,10 +202,10 @@ static fr_status open_all(fr_gemma4 *net, fr_weights *weights, const char *prefi
     return make_ropes(net, path);
 }
 
-fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights, const char *prefix) {
+fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights) {
     *net = (fr_gemma4){.config = *config};
     *config = (fr_gemma4_config){0};
-    fr_status status = open_all(net, weights, prefix);
+    fr_status status = open_all(net, weights);
     if (status != FR_OK) fr_gemma4_close(net);
     return status;
 }

@@ -1,7 +1,7 @@
-/* What a model or drafter folder is, in words, after checking that it can be used.
+/* What a model or drafter is, in words, after checking that it can be used.
  *
- * In: a folder, for a drafter perhaps its target's. Out: a description on a stream; the reason in fr_last_error() if it
- * can't be used. Nothing is computed: the same opening that generation does is the check. */
+ * In: a folder or a GGUF file, for a drafter perhaps its target's. Out: a description on a stream; the reason in
+ * fr_last_error() if it can't be used. Nothing is computed: the same opening that generation does is the check. */
 #include "forerun_lab.h"
 
 #include <string.h>
@@ -14,13 +14,6 @@
 
 static double megabytes(uint64_t bytes) {
     return (double)bytes / 1e6;
-}
-
-/* Bytes per position that the KV cache grows by while no ring is full. */
-static size_t kv_bytes_per_position(const fr_kv_shape *shapes, size_t count) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) bytes += 2 * shapes[i].heads * shapes[i].head_dim * sizeof(float);
-    return bytes;
 }
 
 static void print_layers(const fr_gemma4_config *c, FILE *out) {
@@ -58,28 +51,49 @@ static void print_tensors(const fr_checkpoint *files, FILE *out) {
         fprintf(out, "%-5s [", fr_dtype_name(tensor->type));
         for (uint32_t d = 0; d < tensor->dims; d++)
             fprintf(out, "%s%llu", d ? ", " : "", (unsigned long long)tensor->shape[d]);
-        fprintf(out, "] %s\n", tensor->name);
+        fprintf(out, "] %s%s\n", tensor->name, tensor->packed ? " (packed)" : "");
     }
+}
+
+/* "24 Q4_K, 35 F32": how many tensors of which type are in use. */
+static void print_types(const fr_weights *weights, FILE *out) {
+    size_t counts[FR_DTYPE_COUNT][2] = {{0}};
+    const char *comma = "";
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        counts[tensor->type][tensor->packed]++;
+    }
+    fprintf(out, "types          ");
+    for (fr_dtype type = FR_F32; type < FR_DTYPE_COUNT; type++)
+        for (size_t packed = 0; packed < 2; packed++) {
+            if (!counts[type][packed]) continue;
+            fprintf(out, "%s%zu %s%s", comma, counts[type][packed], fr_dtype_name(type), packed ? " packed" : "");
+            comma = ", ";
+        }
+    fprintf(out, "\n");
 }
 
 static void print_files(const fr_checkpoint *files, const fr_weights *weights, FILE *out) {
     fprintf(out, "architecture   %s\n", fr_checkpoint_architecture(files));
     fprintf(out, "files          %zu, %zu tensors, %.1f MB of weights in use\n", files->file_count,
             files->tensors.count, megabytes(weights->bytes));
+    print_types(weights, out);
+    for (size_t i = 0; i < weights->notes.count; i++) fprintf(out, "note           %s\n", weights->notes.lines[i]);
 }
 
-static void print_model(const fr_model *model, bool tensors, FILE *out) {
+static void print_model(const fr_model *model, const fr_options *options, bool tensors, FILE *out) {
     const fr_gemma4 *net = model->net;
     print_files(&model->files, &model->weights, out);
     print_layers(&net->config, out);
-    fprintf(out, "context        %zu positions at most, %.1f kB of f32 KV each until a window is full\n",
-            model->context_limit, (double)kv_bytes_per_position(model->kv_shapes, model->kv_count) / 1e3);
+    size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, fr_model_kv_types(model, options));
+    fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
+            model->context_limit, (double)bytes / 1e3);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     if (model->tokenizer)
         fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
     else
-        fprintf(out, "\ntokenizer      none in this folder: ids only\n");
+        fprintf(out, "\ntokenizer      none: ids only\n");
     fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
             model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
     print_unused(&model->files, &model->weights, out);
@@ -124,7 +138,7 @@ static fr_status inspect_pair(const char *path, const char *target, const fr_opt
     if (status == FR_OK && drafter)
         print_drafter(&drafter->files, &drafter->weights, drafter->net, target, tensors, out);
     else if (status == FR_OK)
-        print_model(model, tensors, out);
+        print_model(model, options, tensors, out);
     fr_drafter_unload(drafter);
     fr_model_unload(model);
     return status;
@@ -134,7 +148,7 @@ static fr_status inspect(const char *path, const char *target, const fr_options 
     fr_checkpoint files;
     if (target) return inspect_pair(path, target, options, tensors, out);
     FR_TRY(fr_checkpoint_open(&files, path, options->value[FR_OPT_MMAP] != 0));
-    bool assistant = strcmp(fr_checkpoint_architecture(&files), fr_draft_mtp.architecture) == 0;
+    bool assistant = fr_is_drafter(&files);
     fr_status status = assistant ? inspect_drafter_alone(&files, tensors, out) : FR_OK;
     fr_checkpoint_close(&files);
     return assistant ? status : inspect_pair(path, NULL, options, tensors, out);

@@ -1,6 +1,32 @@
 /* The key/value cache: see kv.h. */
 #include "src/kv.h"
 
+#include <string.h>
+
+#include "formats/error.h"
+
+static const char *const words[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+
+fr_dtype fr_kv_type_from_word(const char *word) {
+    for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
+        if (strcmp(word, words[type]) == 0) return type;
+    return FR_DTYPE_COUNT;
+}
+
+static fr_status check_rows(const fr_kv_shape *shape, const char *what, fr_dtype type) {
+    if (shape->head_dim % fr_dtype_block(type) == 0) return FR_OK;
+    return fr_fail(FR_INPUT, "%s of type %s need heads that are multiples of %zu wide, this model has some of %zu",
+                   what, words[type], fr_dtype_block(type), shape->head_dim);
+}
+
+fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
+    for (size_t i = 0; i < count; i++) {
+        FR_TRY(check_rows(&shapes[i], "keys", types.k));
+        FR_TRY(check_rows(&shapes[i], "values", types.v));
+    }
+    return FR_OK;
+}
+
 static size_t round_up_64(size_t n) {
     return (n + 63) / 64 * 64;
 }
@@ -12,26 +38,31 @@ static size_t slots_for(const fr_kv_shape *shape, size_t context, size_t batch) 
     return ring < all ? ring : all;
 }
 
-void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, size_t context, size_t batch) {
+static fr_kv_rows take_rows(fr_arena *arena, const fr_kv_layer *layer, fr_dtype type) {
+    fr_kv_rows rows = {.type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
+    rows.data = fr_arena_take(arena, layer->heads * layer->slots, rows.bytes);
+    return rows;
+}
+
+void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
+                  size_t context, size_t batch) {
     kv->layers = fr_arena_take(arena, count, sizeof *kv->layers);
     kv->count = count;
     kv->length = 0;
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
         layer.slots = slots_for(&shapes[i], context, batch);
-        size_t floats = layer.heads * layer.slots * layer.head_dim;
-        layer.k = fr_arena_take(arena, floats, sizeof(float));
-        layer.v = fr_arena_take(arena, floats, sizeof(float));
+        layer.k = take_rows(arena, &layer, types.k);
+        layer.v = take_rows(arena, &layer, types.v);
         if (kv->layers) kv->layers[i] = layer;
     }
 }
 
-size_t fr_kv_bytes(const fr_kv *kv) {
+size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     size_t bytes = 0;
-    for (size_t i = 0; i < kv->count; i++) {
-        const fr_kv_layer *layer = &kv->layers[i];
-        bytes += 2 * layer->heads * layer->slots * layer->head_dim * sizeof(float);
-    }
+    for (size_t i = 0; i < count; i++)
+        bytes += shapes[i].heads * (fr_dtype_row_bytes(types.k, shapes[i].head_dim) +
+                                    fr_dtype_row_bytes(types.v, shapes[i].head_dim));
     return bytes;
 }
 

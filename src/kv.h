@@ -1,4 +1,4 @@
-/* The key/value cache: one buffer pair per layer that owns KV, written at slot = position, and a frontier.
+/* The key/value cache: one pair of arrays per layer that owns KV, written at slot = position, and a frontier.
  *
  * States of a slot, and who moves it:
  *
@@ -14,11 +14,20 @@
  * Sliding layers are rings: position p lies in slot p % slots, slots a multiple of 64 and at least window + 1 + the
  * largest batch, so that the positions a row may look back to are never overwritten by the tentative rows of a batch.
  *
- * In: shapes, a context length, the largest batch. Out: memory taken from an arena. */
+ * In: shapes, types, a context length, the largest batch. Out: memory taken from an arena. */
 #ifndef FR_SRC_KV_H
 #define FR_SRC_KV_H
 
+#include "kernels/kernels.h"
 #include "src/arena.h"
+
+/* What keys and values are stored as, each one of FR_KV_TYPES. */
+typedef struct fr_kv_types {
+    fr_dtype k, v;
+} fr_kv_types;
+
+/* The type that an option's word names (f32 f16 bf16 q8_0 q4_0); FR_DTYPE_COUNT for any other word. */
+fr_dtype fr_kv_type_from_word(const char *word);
 
 /* What one owning layer stores per position. */
 typedef struct fr_kv_shape {
@@ -26,8 +35,15 @@ typedef struct fr_kv_shape {
     size_t window; /* positions that a reader may look back, its own included; 0: all */
 } fr_kv_shape;
 
+/* [heads][slots] rows of head_dim values, `bytes` each. */
+typedef struct fr_kv_rows {
+    uint8_t *data;
+    fr_dtype type;
+    size_t bytes;
+} fr_kv_rows;
+
 typedef struct fr_kv_layer {
-    float *k, *v; /* [heads][slots][head_dim] */
+    fr_kv_rows k, v;
     size_t heads, head_dim, slots;
 } fr_kv_layer;
 
@@ -37,15 +53,19 @@ typedef struct fr_kv {
     size_t length; /* the frontier */
 } fr_kv;
 
-/* Takes the cache from the arena, or measures it. */
-void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, size_t context, size_t batch);
+/* Whether heads of these shapes are whole blocks of these types; FR_INPUT if not. */
+fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Bytes of keys and values that a cache of these shapes takes. */
-size_t fr_kv_bytes(const fr_kv *kv);
+/* Takes the cache from the arena, or measures it. */
+void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
+                  size_t context, size_t batch);
+
+/* Bytes per position that a cache of these shapes grows by while no ring is full. */
+size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* Where one head's key (or value) of a position lies. */
-static inline float *fr_kv_slot(const fr_kv_layer *layer, float *base, size_t head, size_t position) {
-    return base + (head * layer->slots + position % layer->slots) * layer->head_dim;
+static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
+    return rows->data + (head * layer->slots + position % layer->slots) * rows->bytes;
 }
 
 /* Moves the frontier: positions below length are accepted. */

@@ -35,13 +35,20 @@ void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size
     fr_team_sync(team);
 }
 
+fr_matrix fr_matrix_outs(const fr_matrix *matrix, size_t begin, size_t end) {
+    fr_matrix view = *matrix;
+    view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
+    view.outs = end - begin;
+    return view;
+}
+
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
     fr_partition(matrix->outs, FR_OUT_UNIT, team->index, team->count, begin, end);
 }
 
-static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, size_t begin, size_t end,
-                          float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
-    for (size_t o = begin; o < end; o++) {
+static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
+                          const float *x, size_t x_stride, size_t rows) {
+    for (size_t o = 0; o < matrix->outs; o++) {
         fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
         kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
     }
@@ -50,16 +57,16 @@ static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_ma
 void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
                           float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows) {
     if (begin == end) return;
+    fr_matrix part = fr_matrix_outs(matrix, begin, end);
     if (matrix->packed)
         work->kernels->matmul_block[matrix->type](
-            y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows,
-            matrix->data + fr_packed_bytes(matrix->type, begin, matrix->cols), matrix->cols, end - begin);
+            y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows, part.data,
+            part.cols, part.outs);
     else if (matrix->type < FR_FLOAT_TYPES)
-        work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows,
-                                            matrix->data + begin * matrix->row_bytes, matrix->row_bytes, matrix->cols,
-                                            end - begin);
+        work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
+                                            part.cols, part.outs);
     else
-        apply_decoded(work->decoded + team->index * work->widest, work->kernels, matrix, begin, end, y, y_stride, x,
+        apply_decoded(work->decoded + team->index * work->widest, work->kernels, &part, y + begin, y_stride, x,
                       x_stride, rows);
 }
 

@@ -45,6 +45,9 @@ void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols);
 /* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete. */
 void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows);
 
+/* Outs [begin, end) as a matrix; begin is a multiple of FR_OUT_UNIT if the matrix is packed. */
+fr_matrix fr_matrix_outs(const fr_matrix *matrix, size_t begin, size_t end);
+
 /* The part of a matrix's outs that this thread owns. */
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end);
 
@@ -53,8 +56,8 @@ void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin,
 void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *matrix, float *y, size_t y_stride,
                      const float *x, size_t x_stride, size_t rows);
 
-/* The same for outs [begin, end) on the calling thread alone; begin is a multiple of FR_OUT_UNIT. first: of the prepared
- * rows, the one that x points to. */
+/* The same for outs [begin, end) on the calling thread alone; begin is a multiple of FR_OUT_UNIT. first: of the
+ * prepared rows, the one that x points to. */
 void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
                           float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows);
 

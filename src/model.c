@@ -5,31 +5,44 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
+#include "src/tokenizer.h"
 
 static const fr_family *const families[] = {&fr_family_gemma4};
 
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    if (files->gguf) return files->gguf->architecture;
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
     return name ? name : "";
+}
+
+bool fr_architecture_in(const char *const *names, const char *architecture) {
+    for (; *names; names++)
+        if (strcmp(*names, architecture) == 0) return true;
+    return false;
 }
 
 static fr_status find_family(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        for (const char *const *name = families[i]->architectures; *name; name++)
-            if (strcmp(*name, architecture) == 0) {
-                *family = families[i];
-                return FR_OK;
-            }
-    if (strcmp(architecture, "Gemma4AssistantForCausalLM") == 0)
+        if (fr_architecture_in(families[i]->architectures, architecture)) {
+            *family = families[i];
+            return FR_OK;
+        }
+    if (fr_is_drafter(files))
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
-    return fr_fail(FR_INPUT, "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration)",
+    return fr_fail(FR_INPUT,
+                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration; in GGUF "
+                   "gemma4)",
                    files->path, architecture);
 }
 
-/* The union of generation_config.json's and config.json's end-of-sequence ids (top level, then text_config). */
+/* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
+ * text_config). */
 static fr_status read_eos(fr_model *model) {
+    if (model->files.gguf)
+        return fr_tokenizer_gguf_ends(model->files.gguf, model->vocab, model->eos, FR_MAX_EOS, &model->eos_count);
     const json_t *text = json_object_get(model->files.config, "text_config");
     const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
     static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
@@ -49,6 +62,12 @@ fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan) {
     return FR_OK;
 }
 
+fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
+    fr_dtype usual = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
+    int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
+    return (fr_kv_types){k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
+}
+
 fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options) {
     fr_pool *pool;
     FR_TRY(fr_pool_open(plan, &pool));
@@ -59,6 +78,8 @@ fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, cons
 }
 
 static fr_status open_tokenizer(fr_model *model) {
+    const fr_gguf *gguf = model->files.gguf;
+    if (gguf) return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, &model->tokenizer) : FR_OK;
     char *path = fr_path_join(model->files.path, "tokenizer.json");
     if (!path) return fr_fail_memory("path", strlen(model->files.path));
     bool there = fr_file_exists(path);
@@ -66,7 +87,7 @@ static fr_status open_tokenizer(fr_model *model) {
     return there ? fr_tokenizer_open(model->files.path, &model->tokenizer) : FR_OK;
 }
 
-static fr_status load(fr_model *model, const char *path, const fr_options *options) {
+static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->plan));
     FR_TRY(fr_checkpoint_open(&model->files, path, options->value[FR_OPT_MMAP] != 0));
@@ -74,19 +95,27 @@ static fr_status load(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     FR_TRY(model->family->open(model));
     FR_TRY(read_eos(model));
-    FR_TRY(open_tokenizer(model));
-    return fr_weights_settle(&model->weights, &model->plan, options);
+    return open_tokenizer(model);
 }
 
-fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
+fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model) {
     *model = NULL;
     fr_model *m = calloc(1, sizeof *m);
     if (!m) return fr_fail_memory("model", sizeof *m);
-    fr_status status = load(m, path, options);
+    fr_status status = bind(m, path, options);
     if (status == FR_OK)
         *model = m;
     else
         fr_model_unload(m);
+    return status;
+}
+
+fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
+    FR_TRY(fr_model_bind(path, options, model));
+    fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    if (status == FR_OK) return FR_OK;
+    fr_model_unload(*model);
+    *model = NULL;
     return status;
 }
 

@@ -45,7 +45,7 @@ typedef struct fr_forward {
 } fr_forward;
 
 struct fr_family {
-    const char *const *architectures; /* names in config.json, NULL-terminated */
+    const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
 
     /* Reads the configuration, binds the weights, fills the model's sizes. */
     fr_status (*open)(fr_model *model);
@@ -67,16 +67,29 @@ struct fr_family {
 extern const fr_family fr_family_gemma4;
 
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
+
+/* The same without bringing weights into memory: checked and described, not ready to run. */
+fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 void fr_model_unload(fr_model *model);
 
 /* Whether `id` ends a sequence. */
 bool fr_model_is_eos(const fr_model *model, int32_t id);
 
-/* The first architecture name in config.json, "" if there is none. */
+/* The first architecture name in config.json, or that of GGUF's metadata; "" if there is none. */
 const char *fr_checkpoint_architecture(const fr_checkpoint *files);
+
+/* Whether a name is one of a NULL-terminated list. */
+bool fr_architecture_in(const char *const *names, const char *architecture);
+
+/* Whether the architecture is that of some draft method's weights. */
+bool fr_is_drafter(const fr_checkpoint *files);
 
 /* Which threads a model or drafter loads and runs with. */
 fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan);
+
+/* What a session of this model caches keys and values as, by the options: by default f32 where the weights are floats,
+ * f16 where they are quantized. */
+fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
 /* Brings bound weights into memory as the options ask. */
 fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options);

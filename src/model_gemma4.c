@@ -14,18 +14,15 @@ static float embedding_scale(const fr_gemma4_config *c) {
 }
 
 static fr_status gemma4_open(fr_model *model) {
-    json_t *text = json_object_get(model->files.config, "text_config");
-    if (!json_is_object(text)) text = model->files.config;
-    bool nested = fr_weights_has(&model->weights, "model.language_model.", "embed_tokens.weight");
     fr_gemma4_config config;
-    FR_TRY(fr_gemma4_config_read(&config, text, false, "config.json"));
+    FR_TRY(fr_gemma4_config_read(&config, &model->weights, false));
     fr_gemma4 *net = calloc(1, sizeof *net);
     if (!net) {
         fr_gemma4_config_free(&config);
         return fr_fail_memory("model", sizeof *net);
     }
     model->net = net;
-    FR_TRY(fr_gemma4_open(net, &config, &model->weights, nested ? "model.language_model." : "model."));
+    FR_TRY(fr_gemma4_open(net, &config, &model->weights));
     model->vocab = net->config.vocab;
     model->hidden = net->config.hidden;
     model->layers = net->config.layers;
@@ -106,7 +103,8 @@ static void gemma4_forward(const fr_team *team, fr_forward *f) {
     for (size_t r = begin; r < end; r++) gemma4_embed(f->model, f->ids[r], pass.x + r * c->hidden);
     fr_gemma4_rotations(team, &pass);
     if (c->ple) per_layer_inputs(team, &pass, f->ids);
-    for (size_t l = 0; l < c->layers && (l < shared->net->owners || pass.rows); l++) fr_gemma4_layer_run(team, &pass, l);
+    for (size_t l = 0; l < c->layers && (l < shared->net->owners || pass.rows); l++)
+        fr_gemma4_layer_run(team, &pass, l);
     float *hidden = f->hidden + f->keep * c->hidden;
     fr_rows_part(team, pass.rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
@@ -127,7 +125,7 @@ static void gemma4_head(const fr_team *team, fr_forward *f) {
         k->softcap(f->logits + r * vocab + begin, end - begin, net->config.softcap);
 }
 
-static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", NULL};
+static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL};
 
 const fr_family fr_family_gemma4 = {
     .architectures = architectures,

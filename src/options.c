@@ -7,6 +7,7 @@
 
 #include "formats/error.h"
 #include "kernels/cpu.h"
+#include "src/kv.h"
 #include "src/topology.h"
 
 typedef struct option_range {
@@ -25,6 +26,8 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_CHUNK] = {"chunk", 1, 4096, 64},
     [FR_OPT_DRAFT_MAX] = {"draft-max", 0, FR_STEP_MAX - 1, 3},
     [FR_OPT_IGNORE_EOS] = {"ignore-eos", 0, 1, 0},
+    [FR_OPT_KV_K] = {"cache-type-k", 0, -1, -1}, /* text only */
+    [FR_OPT_KV_V] = {"cache-type-v", 0, -1, -1},
 };
 
 fr_options fr_options_resolve(const fr_options *options) {
@@ -54,15 +57,28 @@ fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
     return FR_OK;
 }
 
-fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
-    if (!options || option != FR_OPT_ISA || !value) return fr_fail(FR_USAGE, "no such text option");
+static fr_status set_isa(fr_options *options, const char *word) {
     for (size_t i = 0; fr_isa_word(i); i++) {
-        if (strcmp(fr_isa_word(i), value) != 0) continue;
-        snprintf(options->isa, sizeof options->isa, "%s", value);
+        if (strcmp(fr_isa_word(i), word) != 0) continue;
+        snprintf(options->isa, sizeof options->isa, "%s", word);
         return FR_OK;
     }
-    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)",
-                   value);
+    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)", word);
+}
+
+static fr_status set_kv_type(fr_options *options, fr_option option, const char *word) {
+    fr_dtype type = fr_kv_type_from_word(word);
+    if (type == FR_DTYPE_COUNT)
+        return fr_fail(FR_USAGE, "%s %s is not known (f32 f16 bf16 q8_0 q4_0)", ranges[option].name, word);
+    options->value[option] = type;
+    return FR_OK;
+}
+
+fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
+    bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
+    if (options && value && option == FR_OPT_ISA) return set_isa(options, value);
+    if (options && value && kv) return set_kv_type(options, option, value);
+    return fr_fail(FR_USAGE, "no such text option");
 }
 
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context) {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "formats/tokenizer_json.h"
+#include "formats/tokenizer_source.h"
 #include "src/text_buffer.h"
 
 void fr_python_str(const json_t *value, fr_text_buffer *out);

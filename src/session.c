@@ -37,7 +37,7 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
     const fr_draft_method *method = s->drafter && s->draft_max ? s->drafter->method : &fr_draft_none;
-    fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->context, rows);
+    fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, rows);
     size_t after_kv = s->arena.used;
     s->pass = model->family->layout(model, &s->arena, rows, threads);
     s->draft = method->open(s->drafter, &s->arena, threads);
@@ -80,6 +80,8 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->chunk = smaller((size_t)options->value[FR_OPT_CHUNK], s->context);
     s->draft_max = (size_t)options->value[FR_OPT_DRAFT_MAX];
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
+    s->kv_types = fr_model_kv_types(model, options);
+    FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
     note_memory(s);
     return fr_pool_open(&model->plan, &s->pool);

@@ -20,6 +20,7 @@ struct fr_session {
     fr_pool *pool;
     size_t context, chunk, draft_max;
     bool ignore_eos;
+    fr_kv_types kv_types;
 
     fr_kv kv;
     void *pass;

@@ -8,7 +8,7 @@
 #ifndef FR_SRC_TEXT_PATTERN_H
 #define FR_SRC_TEXT_PATTERN_H
 
-#include "formats/tokenizer_json.h"
+#include "formats/tokenizer_source.h"
 
 typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */

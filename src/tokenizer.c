@@ -3,25 +3,29 @@
  *   text -> added tokens found in it  -> normalizer on the stretches between -> added tokens found in what it made
  *        -> pre-tokenizer: pieces -> byte-pair encoding of each -> what the post-processor adds
  *
- * In: a folder with a tokenizer.json; texts of any bytes. Out: ids, equal to those of Hugging Face's tokenizers for
- * valid UTF-8. */
+ * In: a folder with a tokenizer.json, or GGUF metadata; texts of any bytes. Out: ids, equal to those of Hugging Face's
+ * tokenizers for valid UTF-8. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "formats/checkpoint.h"
 #include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
+#include "formats/tokenizer_json.h"
 #include "src/tokenizer_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_json *json) {
-    memcpy(tokenizer->prefix, json->prefix, sizeof json->prefix);
-    memcpy(tokenizer->suffix, json->suffix, sizeof json->suffix);
-    tokenizer->prefix_count = json->prefix_count;
-    tokenizer->suffix_count = json->suffix_count;
-    for (size_t i = 0; i < json->prefix_count + json->suffix_count; i++) {
-        int32_t id = i < json->prefix_count ? json->prefix[i] : json->suffix[i - json->prefix_count];
+static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    memcpy(tokenizer->prefix, source->prefix, sizeof source->prefix);
+    memcpy(tokenizer->suffix, source->suffix, sizeof source->suffix);
+    tokenizer->prefix_count = source->prefix_count;
+    tokenizer->suffix_count = source->suffix_count;
+    for (size_t i = 0; i < source->prefix_count + source->suffix_count; i++) {
+        int32_t id = i < source->prefix_count ? source->prefix[i] : source->suffix[i - source->prefix_count];
         if ((size_t)id >= tokenizer->vocabulary.size || !tokenizer->vocabulary.tokens[id].text)
-            return fr_fail(FR_INPUT, "%s: the post-processor adds the id %d, which no token has", json->path, id);
+            return fr_fail(FR_INPUT, "%s: the post-processor adds the id %d, which no token has", source->path, id);
     }
     return FR_OK;
 }
@@ -37,42 +41,64 @@ static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *e
     return status;
 }
 
-static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_json *json) {
-    for (size_t i = 0; i < json->added_count; i++) {
-        const fr_added_entry *entry = &json->added[i];
+static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    for (size_t i = 0; i < source->added_count; i++) {
+        const fr_added_entry *entry = &source->added[i];
         if (entry->normalized)
-            FR_TRY(add_normalized(tokenizer, entry, json->path));
+            FR_TRY(add_normalized(tokenizer, entry, source->path));
         else
-            FR_TRY(fr_added_tokens_add(&tokenizer->raw, entry, entry->text, json->path));
+            FR_TRY(fr_added_tokens_add(&tokenizer->raw, entry, entry->text, source->path));
     }
-    FR_TRY(fr_added_tokens_seal(&tokenizer->raw, json->path));
-    return fr_added_tokens_seal(&tokenizer->normalized, json->path);
+    FR_TRY(fr_added_tokens_seal(&tokenizer->raw, source->path));
+    return fr_added_tokens_seal(&tokenizer->normalized, source->path);
 }
 
-static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_json *json) {
-    FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, json));
-    FR_TRY(fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, json));
-    FR_TRY(fr_rules_open(&tokenizer->normalizer, &json->normalizer, json->path));
-    FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &json->pre_tokenizer, json->path));
-    FR_TRY(add_added_tokens(tokenizer, json));
-    FR_TRY(copy_template(tokenizer, json));
-    if (json->begin.bytes && !(tokenizer->begin = strdup(json->begin.bytes)))
-        return fr_fail_memory("bos_token", json->begin.length);
-    return fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, json);
+static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, source));
+    FR_TRY(fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
+    FR_TRY(fr_rules_open(&tokenizer->normalizer, &source->normalizer, source->path));
+    FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
+    FR_TRY(add_added_tokens(tokenizer, source));
+    FR_TRY(copy_template(tokenizer, source));
+    if (source->begin.bytes && !(tokenizer->begin = strdup(source->begin.bytes)))
+        return fr_fail_memory("bos_token", source->begin.length);
+    return fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source);
 }
 
-fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer) {
-    *tokenizer = NULL;
-    fr_tokenizer_json json;
-    FR_TRY(fr_tokenizer_json_open(&json, path));
+/* Closes the source. */
+static fr_status open_source(fr_tokenizer_source *source, fr_tokenizer **tokenizer) {
     fr_tokenizer *opened = calloc(1, sizeof *opened);
-    fr_status status = opened ? build(opened, &json) : fr_fail_memory("a tokenizer", sizeof *opened);
-    fr_tokenizer_json_close(&json);
+    fr_status status = opened ? build(opened, source) : fr_fail_memory("a tokenizer", sizeof *opened);
+    fr_tokenizer_source_close(source);
     if (status == FR_OK)
         *tokenizer = opened;
     else
         fr_tokenizer_close(opened);
     return status;
+}
+
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, fr_tokenizer **tokenizer) {
+    *tokenizer = NULL;
+    fr_tokenizer_source source;
+    FR_TRY(fr_tokenizer_gguf_open(&source, gguf));
+    return open_source(&source, tokenizer);
+}
+
+static fr_status open_gguf_file(const char *path, fr_tokenizer **tokenizer) {
+    fr_checkpoint files;
+    FR_TRY(fr_checkpoint_open(&files, path, true));
+    fr_status status = fr_tokenizer_from_gguf(files.gguf, tokenizer);
+    fr_checkpoint_close(&files);
+    return status;
+}
+
+fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer) {
+    *tokenizer = NULL;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) return open_gguf_file(path, tokenizer);
+    fr_tokenizer_source source;
+    FR_TRY(fr_tokenizer_json_open(&source, path));
+    return open_source(&source, tokenizer);
 }
 
 void fr_tokenizer_close(fr_tokenizer *tokenizer) {

@@ -1,12 +1,16 @@
 /* Text to token ids and back: byte-pair encoding in the SentencePiece style with byte fallback (Gemma).
  *
- * In: a parsed tokenizer.json (formats/tokenizer_json.h). Out: an immutable fr_tokenizer. The public functions are in
+ * In: a tokenizer's source (formats/tokenizer_source.h). Out: an immutable fr_tokenizer. The public functions are in
  * forerun.h; this header is what the rest of the engine asks beyond them. Sennrich et al. 2016, arXiv:1508.07909;
  * Kudo and Richardson 2018, arXiv:1808.06226. */
 #ifndef FR_SRC_TOKENIZER_H
 #define FR_SRC_TOKENIZER_H
 
 #include "forerun.h"
+#include "formats/gguf.h"
+
+/* The tokenizer in a GGUF file's metadata. */
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, fr_tokenizer **tokenizer);
 
 /* One more than the largest id. */
 size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);
@@ -14,7 +18,7 @@ size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);
 /* The id of a token by its exact text, -1 when there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
-/* The bos_token of tokenizer_config.json, NULL when it names none. */
+/* The bos_token of tokenizer_config.json or GGUF, NULL when it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 
 #endif

@@ -29,7 +29,7 @@ struct fr_tokenizer {
 };
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
-                                 const fr_tokenizer_json *json);
+                                 const fr_tokenizer_source *source);
 void fr_printed_tokens_close(fr_printed_tokens *printed);
 
 #endif

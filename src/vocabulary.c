@@ -65,6 +65,8 @@ static fr_status add(fr_vocabulary *vocabulary, fr_text text, int32_t id, char *
     uint32_t tag;
     vocabulary_slot *slot = find_slot(vocabulary, text.bytes, text.length, &tag);
     if (!slot) return fr_fail(FR_INPUT, "%s: too many tokens collide with \"%.99s\"", where, text.bytes);
+    if (slot->next_id) /* JSON can't say that, GGUF can */
+        return fr_fail(FR_INPUT, "%s: \"%.99s\" has the ids %u and %d", where, text.bytes, slot->next_id - 1, id);
     *slot = (vocabulary_slot){tag, (uint32_t)id + 1};
     *token = (fr_token){.text = *free_text, .length = (uint32_t)text.length};
     memcpy(*free_text, text.bytes, text.length + 1);
@@ -84,13 +86,13 @@ static fr_status add_added(fr_vocabulary *vocabulary, const fr_added_entry *adde
     return FR_OK;
 }
 
-static fr_status allocate(fr_vocabulary *vocabulary, const fr_tokenizer_json *json) {
-    size_t count = json->vocabulary_count + json->added_count, text_bytes = 0, slots = fr_hash_table_size(count);
+static fr_status allocate(fr_vocabulary *vocabulary, const fr_tokenizer_source *source) {
+    size_t count = source->vocabulary_count + source->added_count, text_bytes = 0, slots = fr_hash_table_size(count);
     for (size_t i = 0; i < count; i++) {
-        bool own = i < json->vocabulary_count;
-        const fr_added_entry *added = own ? NULL : &json->added[i - json->vocabulary_count];
-        size_t id = (size_t)(own ? json->vocabulary[i].id : added->id);
-        text_bytes += (own ? json->vocabulary[i].text.length : added->text.length) + 1;
+        bool own = i < source->vocabulary_count;
+        const fr_added_entry *added = own ? NULL : &source->added[i - source->vocabulary_count];
+        size_t id = (size_t)(own ? source->vocabulary[i].id : added->id);
+        text_bytes += (own ? source->vocabulary[i].text.length : added->text.length) + 1;
         if (id >= vocabulary->size) vocabulary->size = id + 1;
     }
     vocabulary->tokens = calloc(vocabulary->size + 1, sizeof *vocabulary->tokens);
@@ -101,17 +103,17 @@ static fr_status allocate(fr_vocabulary *vocabulary, const fr_tokenizer_json *js
     return fr_fail_memory("the vocabulary", vocabulary->size * sizeof(fr_token) + text_bytes);
 }
 
-fr_status fr_vocabulary_open(fr_vocabulary *vocabulary, const fr_tokenizer_json *json) {
+fr_status fr_vocabulary_open(fr_vocabulary *vocabulary, const fr_tokenizer_source *source) {
     *vocabulary = (fr_vocabulary){0};
-    FR_TRY(allocate(vocabulary, json));
+    FR_TRY(allocate(vocabulary, source));
     char *free_text = vocabulary->texts;
-    for (size_t i = 0; i < json->vocabulary_count; i++) {
-        const fr_vocabulary_entry *entry = &json->vocabulary[i];
-        FR_TRY(add(vocabulary, entry->text, entry->id, &free_text, json->path));
+    for (size_t i = 0; i < source->vocabulary_count; i++) {
+        const fr_vocabulary_entry *entry = &source->vocabulary[i];
+        FR_TRY(add(vocabulary, entry->text, entry->id, &free_text, source->path));
         vocabulary->tokens[entry->id].in_model = true;
     }
-    for (size_t i = 0; i < json->added_count; i++)
-        FR_TRY(add_added(vocabulary, &json->added[i], &free_text, json->path));
+    for (size_t i = 0; i < source->added_count; i++)
+        FR_TRY(add_added(vocabulary, &source->added[i], &free_text, source->path));
     return FR_OK;
 }
 

@@ -1,11 +1,11 @@
 /* Tokens by id and by text.
  *
- * In: the vocabulary and the added tokens of a tokenizer.json. Out: lookups both ways. Every id has at most one text
- * and every text one id; a file that says otherwise is refused. */
+ * In: the vocabulary and the added tokens of a tokenizer's source. Out: lookups both ways. Every id has at most one
+ * text and every text one id; a file that says otherwise is refused. */
 #ifndef FR_SRC_VOCABULARY_H
 #define FR_SRC_VOCABULARY_H
 
-#include "formats/tokenizer_json.h"
+#include "formats/tokenizer_source.h"
 
 /* A hash table never looks further than this. Tables are at most half full, so that no text met by chance comes near
  * it; a file made of colliding texts is refused instead of read for hours. */
@@ -27,7 +27,7 @@ typedef struct fr_vocabulary {
     size_t slot_mask;
 } fr_vocabulary;
 
-fr_status fr_vocabulary_open(fr_vocabulary *vocabulary, const fr_tokenizer_json *json);
+fr_status fr_vocabulary_open(fr_vocabulary *vocabulary, const fr_tokenizer_source *source);
 void fr_vocabulary_close(fr_vocabulary *vocabulary);
 
 /* The id of a text, -1 when there is none. */

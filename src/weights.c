@@ -52,6 +52,7 @@ void fr_weights_close(fr_weights *weights) {
     fr_arena_close(&weights->vectors);
     fr_arena_close(&weights->packed);
     free(weights->bound);
+    fr_notes_free(&weights->notes);
     *weights = (fr_weights){0};
 }
 
@@ -151,6 +152,19 @@ fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *na
     return FR_OK;
 }
 
+fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
+                         size_t cols, fr_matrix *matrix, bool *sorted) {
+    char full[MAX_NAME];
+    const fr_tensor *tensor;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    FR_TRY(fr_checkpoint_tensor(weights->files, full, &tensor));
+    *sorted = needs_packing(tensor);
+    FR_TRY(fr_bind_matrix(weights, prefix, name, outs, cols, *sorted ? FR_STREAMED : FR_LOOKED_UP, matrix));
+    for (size_t i = 0; i < weights->count; i++)
+        if (*sorted && weights->bound[i].tensor == tensor) weights->bound[i].order = order;
+    return FR_OK;
+}
+
 /* Vectors are decoded while the model is opened, so their bytes are needed before fr_weights_place. */
 static fr_status fill(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end) {
     const fr_map *map = &weights->files->files[tensor->file];
@@ -172,6 +186,15 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
                            tensor->name, i);
     *vector = copy;
     return FR_OK;
+}
+
+bool fr_weights_quantized(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
+        if (matrix && bound->tensor->type >= FR_FLOAT_TYPES) return true;
+    }
+    return false;
 }
 
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
@@ -228,15 +251,38 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     return FR_OK;
 }
 
-/* Brings rows [begin, end) of a tensor in, packs them from `tile` on, and gives the file's pages back. */
-static fr_status pack_rows(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, uint8_t *tile) {
+/* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
+static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
+                             uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    uint8_t *rows = malloc(FR_TILE_OUTS * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_OUTS * row_bytes);
+    fr_status status = FR_OK;
+    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_OUTS) {
+        size_t count = end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS;
+        for (size_t i = 0; i < count && status == FR_OK; i++) {
+            size_t at = (size_t)bound->order[o + i] * row_bytes;
+            status = fill(weights, tensor, at, at + row_bytes);
+            memcpy(rows + i * row_bytes, (const uint8_t *)tensor->data + at, row_bytes);
+        }
+        fr_pack_tile(tensor->type, tiles + fr_packed_bytes(tensor->type, o - begin, cols), rows, row_bytes, count,
+                     cols);
+    }
+    free(rows);
+    return status;
+}
+
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
     size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_OUTS, cols);
     const uint8_t *rows = tensor->data;
+    if (bound->order) return pack_sorted(weights, bound, begin, end, tiles);
     FR_TRY(fill(weights, tensor, begin * row_bytes, end * row_bytes));
-    for (size_t o = begin; o < end; o += FR_TILE_OUTS, tile += tile_bytes)
-        fr_pack_tile(tensor->type, tile, rows + o * row_bytes, row_bytes, end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS,
-                     cols);
+    for (size_t o = begin; o < end; o += FR_TILE_OUTS, tiles += tile_bytes)
+        fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
+                     end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS, cols);
     const fr_map *map = &weights->files->files[tensor->file];
     size_t at = (size_t)(rows - map->bytes);
     fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
@@ -253,8 +299,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
         for (size_t o = begin; o < end; o += step) {
             size_t last = o + step < end ? o + step : end;
-            FR_TRY(pack_rows(weights, tensor, m * bound->rows + o, m * bound->rows + last,
-                             packed + fr_packed_bytes(tensor->type, o, cols)));
+            FR_TRY(fr_bound_pack(weights, bound, m * bound->rows + o, m * bound->rows + last,
+                                 packed + fr_packed_bytes(tensor->type, o, cols)));
         }
     }
     return FR_OK;
@@ -277,12 +323,22 @@ static void place(void *context, const fr_team *team) {
     }
 }
 
+static void release_sorted(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].order) fr_map_release(map, at, at + tensor->bytes);
+    }
+}
+
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
     fr_pool_run(pool, place, &job);
     for (size_t t = 0; t < FR_MAX_THREADS; t++)
         if (job.status[t] != FR_OK)
             return fr_fail(job.status[t], "%s: a weight file could not be read to its end", weights->files->path);
+    release_sorted(weights);
     return FR_OK;
 }
 

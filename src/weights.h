@@ -10,6 +10,7 @@
 #include "formats/checkpoint.h"
 #include "src/arena.h"
 #include "src/matrix.h"
+#include "src/notes.h"
 
 /* How a bound tensor is read, which decides whether it is brought into memory at load. */
 typedef enum fr_access {
@@ -23,6 +24,7 @@ typedef struct fr_bound {
     size_t matrices; /* that the tensor is cut into, each dealt by itself */
     fr_access access;
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
+    const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
 typedef struct fr_weights {
@@ -33,6 +35,7 @@ typedef struct fr_weights {
     fr_bound *bound;
     size_t count;
     uint64_t bytes; /* of all bound tensors */
+    fr_notes notes;
 } fr_weights;
 
 /* Room for every tensor of the checkpoint. The checkpoint must outlive it. */
@@ -47,8 +50,14 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's own:
- * part p of entry i is matrices[(i * parts + p) * step]. */
+/* The tensor PREFIX + NAME of shape [outs, cols], whose row order[r] becomes out r, if its type packs and it is not
+ * packed in its file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place.
+ * */
+fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
+                         size_t cols, fr_matrix *matrix, bool *sorted);
+
+/* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's
+ * own: part p of entry i is matrices[(i * parts + p) * step]. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
                         size_t outs, size_t cols, size_t step, fr_matrix *matrices);
 
@@ -58,6 +67,13 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 /* The integer tensor PREFIX + NAME of shape [n], each value in [0, limit). */
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
+
+/* Packs rows [begin, end) of a bound tensor, as a matrix of its own from `tiles` on: brings them in, and gives the
+ * file's pages back. begin is where a tile begins. */
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
+
+/* Whether any streamed matrix is of a block type. */
+bool fr_weights_quantized(const fr_weights *weights);
 
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);

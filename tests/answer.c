@@ -64,6 +64,8 @@ static fr_options *options_of(const fr_manner *manner) {
     require(fr_options_set(options, FR_OPT_DRAFT_MAX, manner->depth));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set(options, FR_OPT_CONTEXT, 1024));
+    if (manner->k) require(fr_options_set_text(options, FR_OPT_KV_K, manner->k));
+    if (manner->v) require(fr_options_set_text(options, FR_OPT_KV_V, manner->v));
     return options;
 }
 

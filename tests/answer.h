@@ -13,11 +13,12 @@ typedef enum fr_test_method {
     FR_TEST_METHODS
 } fr_test_method;
 
-/* How a run is made; none of it may change the answer. */
+/* How a run is made; only the last line of it may change the answer. */
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk, depth;
     fr_test_method method;
+    const char *k, *v; /* types of cached keys and values; NULL: the model's usual. They are part of the question */
 } fr_manner;
 
 typedef struct fr_answer {

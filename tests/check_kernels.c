@@ -147,7 +147,7 @@ static void arena_open(guarded *arena, size_t size) {
 /* Memory of arena `index` that touches its last byte, or its first. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
-    if (arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
+    if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
     return at_end ? arena->base + arena->size - bytes : arena->base;
 }
 
@@ -482,13 +482,25 @@ static void check_topk(operation *op) {
 
 enum { MOST_QUERIES = 40 };
 
+/* Rows of a block type whose scales are numbers of that mode; any byte is a code. */
+static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
+    size_t block = fr_dtype_row_bytes(type, fr_dtype_block(type));
+    for (size_t at = 0; at < bytes; at += block) {
+        uint16_t scale = (uint16_t)random_number(mode, 5, 10);
+        for (size_t i = 0; i < block; i++) row[at + i] = (uint8_t)random_bits();
+        memcpy(row + at, &scale, sizeof scale);
+    }
+}
+
 /* K or V of which only slots low..high may be touched: beyond one of the two ends lie pages without access. */
-static const float *place_slots(size_t index, const fr_attn *attn, size_t low, size_t high, bool at_end,
-                                fill_mode mode) {
-    size_t count = extent(high - low + 1, attn->stride, attn->head_dim);
-    float *seen = place_floats(index, count, at_end);
-    fill_floats(seen, count, mode);
-    return (const float *)((uintptr_t)seen - low * attn->stride * sizeof(float));
+static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, size_t stride, size_t low, size_t high,
+                               bool at_end, fill_mode mode) {
+    size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
+    uint8_t *seen = place(index, extent(high - low + 1, stride, row_bytes), at_end);
+    for (size_t i = 0; i <= high - low; i++)
+        if (type < FR_FLOAT_TYPES) fill_weights((char *)seen + i * stride, head_dim, type, mode);
+        else fill_blocks(seen + i * stride, row_bytes, type, mode);
+    return (const void *)((uintptr_t)seen - low * stride);
 }
 
 /* Queries as a forward makes them: `count` of them at positions from `start` on, `share` heads a position, each seeing
@@ -525,13 +537,16 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     attn->queries = queries;
     attn->scratch = place_floats(6, fr_attn_scratch(n, attn->count), at_end);
     seen_slots(attn, &low, &high);
-    attn->k = place_slots(0, attn, low, high, at_end, mode);
-    attn->v = place_slots(1, attn, low, high, at_end, mode);
+    attn->k = place_slots(0, n, attn->k_type, attn->k_stride, low, high, at_end, mode);
+    attn->v = place_slots(1, n, attn->v_type, attn->v_stride, low, high, at_end, mode);
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
-    snprintf(shape, sizeof shape, "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, stride %zu, %s",
+    snprintf(shape, sizeof shape,
+             "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
+             "stride %zu, %s",
              n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
-             (long long)queries[attn->count - 1].last, attn->slots, attn->stride, mode_names[mode]);
+             (long long)queries[attn->count - 1].last, attn->slots, fr_dtype_name(attn->k_type), attn->k_stride,
+             fr_dtype_name(attn->v_type), attn->v_stride, mode_names[mode]);
     point_outputs(queries, attn->count, expected, n);
     ((fr_attn_fn *)op->definition)(attn);
     op->cases++;
@@ -551,19 +566,93 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     }
 }
 
+/* Bytes from row to row: floats lie as floats do, the rest anywhere. */
+static size_t random_stride(fr_dtype type, size_t head_dim) {
+    size_t gap = below(2) * below(30);
+    return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
+}
+
 static void check_attn(operation *op) {
-    static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 33, 64, 80, 100, 128, 192, 256, 512};
+    static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 80, 96, 100, 128, 192, 256, 512};
     fr_attn_query queries[MOST_QUERIES];
     for (size_t d = 0; d < COUNT(head_dims); d++)
-        for (uint32_t repeat = 0; repeat < (options.quick ? 40 : 150); repeat++) {
+        for (uint32_t repeat = 0; repeat < (options.quick ? 50 : 200); repeat++) {
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
+            uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
             fr_attn attn = {.head_dim = head_dims[d], .slots = 64 * (1 + below(4)), .scale = 0.25f};
-            attn.stride = attn.head_dim + below(2) * below(30);
+            attn.k_type = repeat % types;
+            attn.v_type = repeat / types % types;
+            attn.k_stride = random_stride(attn.k_type, attn.head_dim);
+            attn.v_stride = random_stride(attn.v_type, attn.head_dim);
             attn.count = rows * share;
             int64_t window = 1 + below((uint32_t)(attn.slots - rows)), start = below(2) ? below(70) : below(100000);
             if (below(2)) window = (int64_t)(attn.slots - rows);
             make_queries(queries, attn.count, start, share, window);
             check_attn_case(op, &attn, queries);
+        }
+}
+
+/* --------------------------------------------------------------------------------------------- storing keys, values */
+
+typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
+
+/* What a store has to round: numbers of a mode; those times a power of two, so that scales meet every exponent of
+ * float16; multiples of half a code's step, and of half a last place; blocks whose largest is there with both signs. */
+static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
+    float power = ldexpf(1, (int)below(48) - 32);
+    fill_floats(x, n, mode);
+    for (size_t i = 0; i < n; i++) {
+        float sign = below(2) ? 1 : -1;
+        if (fill == SCALED) x[i] *= power;
+        else if (fill == EQUALS) x[i] = below(3) ? sign * power : sign * power * 0.5f;
+        else if (fill == HALFWAY && below(2)) {
+            uint32_t bits;
+            memcpy(&bits, &x[i], sizeof bits);
+            bits &= below(2) ? 0xfffff000 : 0xffff8000;
+            memcpy(&x[i], &bits, sizeof bits);
+        } else if (fill == HALFWAY) x[i] = sign * power * (i % 32 == 0 ? 127 : 0.5f * (float)below(254));
+    }
+}
+
+/* Stored rows compare as float32: one NaN is as good as another; and byte by byte where rows are blocks. */
+static void compare_rows(struct build *build, fr_dtype type, const uint8_t *got, const uint8_t *expected, size_t n) {
+    static float values[2][2048];
+    size_t bytes = fr_dtype_row_bytes(type, n);
+    if (type < FR_FLOAT_TYPES) {
+        fr_dtype_decode(type, got, values[0], n);
+        fr_dtype_decode(type, expected, values[1], n);
+        compare(build, values[0], values[1], n);
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        if (got[i] == expected[i]) continue;
+        if (build->wrong++ == 0)
+            printf("%s: byte %zu is %d, not %d, at %s, --seed %llu\n", build->name, i, got[i], expected[i], shape,
+                   (unsigned long long)options.seed);
+        return;
+    }
+}
+
+static void check_kv_store(operation *op) {
+    fr_dtype type = type_of(op, offsetof(fr_kernels, kv_store));
+    size_t block = fr_dtype_block(type);
+    for (size_t n = 0; n <= 1024; n += n < 70 ? block : 13 * block)
+        for (uint32_t repeat = 0; repeat < (options.quick ? 40 : 400) * (block > 1 ? 20 : 1); repeat++) {
+            store_fill fill = below(STORE_FILLS);
+            fill_mode mode = below(2) ? ORDINARY : below(MODES);
+            bool at_end = below(4) > 0;
+            size_t bytes = fr_dtype_row_bytes(type, n);
+            float *x = place_floats(0, n, at_end);
+            uint8_t *slot = place(1, bytes, at_end), *expected = place(2, bytes, true);
+            snprintf(shape, sizeof shape, "n %zu, fill %d of %s", n, (int)fill, mode_names[mode]);
+            fill_row(x, n, fill, mode);
+            ((fr_kv_store_fn *)op->definition)(expected, x, n);
+            op->cases++;
+            for (struct build *build = NULL; (build = next_build(op, build));) {
+                memset(slot, 0xa5, bytes);
+                ((fr_kv_store_fn *)build->function)(slot, x, n);
+                compare_rows(build, type, slot, expected, n);
+            }
         }
 }
 
@@ -576,6 +665,7 @@ typedef struct timing {
     double amount; /* per call, in units of 1e9 a second */
     const char *unit;
     size_t n, rows;
+    fr_dtype type;
 } timing;
 
 static double now(void) {
@@ -700,14 +790,17 @@ static void bench_topk(const operation *op) {
     report(&timed);
 }
 
-enum { BENCH_HEAD_DIM = 256, BENCH_POSITIONS = 1024 };
+/* Attention as Gemma 4 E2B's full layers do it: 8 heads share the one KV head; verify takes up to 8 rows. */
+enum { BENCH_HEAD_DIM = 512, BENCH_POSITIONS = 4096, BENCH_GROUP = 8 };
 
 static void run_attn(const timing *timed, any_fn *function) {
-    fr_attn_query queries[MOST_QUERIES];
-    fr_attn attn = {.k = place(0, 0, false), .v = place(1, 0, false), .stride = BENCH_HEAD_DIM,
-                    .slots = BENCH_POSITIONS, .head_dim = BENCH_HEAD_DIM, .scale = 0.0625f, .queries = queries,
-                    .count = timed->n, .scratch = place(4, 0, false)};
-    make_queries(queries, attn.count, BENCH_POSITIONS - (int64_t)attn.count, 1, BENCH_POSITIONS);
+    fr_attn_query queries[8 * BENCH_GROUP];
+    size_t stride = fr_dtype_row_bytes(timed->type, BENCH_HEAD_DIM);
+    fr_attn attn = {.k = place(0, 0, false), .v = place(1, 0, false), .k_type = timed->type, .v_type = timed->type,
+                    .k_stride = stride, .v_stride = stride, .slots = BENCH_POSITIONS, .head_dim = BENCH_HEAD_DIM,
+                    .scale = 0.0625f, .queries = queries, .count = timed->rows * BENCH_GROUP,
+                    .scratch = place(4, 0, false)};
+    make_queries(queries, attn.count, BENCH_POSITIONS - (int64_t)timed->rows, BENCH_GROUP, BENCH_POSITIONS);
     for (size_t j = 0; j < attn.count; j++)
         queries[j].q = (const float *)place(2, 0, false) + j * BENCH_HEAD_DIM;
     point_outputs(queries, attn.count, place(3, 0, false), BENCH_HEAD_DIM);
@@ -715,19 +808,33 @@ static void run_attn(const timing *timed, any_fn *function) {
 }
 
 static void bench_attn(const operation *op) {
-    static const size_t counts[] = {1, 4, 8, 32};
-    for (size_t index = 0; index < 2; index++)
-        fill_floats(place_floats(index, BENCH_HEAD_DIM * BENCH_POSITIONS, false), BENCH_HEAD_DIM * BENCH_POSITIONS,
-                    ORDINARY);
-    for (size_t i = 0; i < COUNT(counts); i++) {
-        timing timed = {.run = run_attn, .op = op, .n = counts[i], .unit = "GFLOP/s"};
-        fill_floats(place_floats(2, counts[i] * BENCH_HEAD_DIM, false), counts[i] * BENCH_HEAD_DIM, ORDINARY);
-        place_floats(3, counts[i] * BENCH_HEAD_DIM, false);
-        place_floats(4, fr_attn_scratch(BENCH_HEAD_DIM, counts[i]), false);
-        timed.amount = 4.0 * BENCH_HEAD_DIM * BENCH_POSITIONS * (double)counts[i];
-        snprintf(timed.what, sizeof timed.what, "%zu queries, %d x %d", counts[i], BENCH_POSITIONS, BENCH_HEAD_DIM);
-        report(&timed);
-    }
+    static const size_t rows[] = {1, 2, 4, 8};
+    for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
+        for (size_t i = 0; i < COUNT(rows); i++) {
+            timing timed = {.run = run_attn, .op = op, .rows = rows[i], .type = type, .unit = "GB/s   "};
+            size_t stride = fr_dtype_row_bytes(type, BENCH_HEAD_DIM), count = rows[i] * BENCH_GROUP;
+            for (size_t index = 0; index < 2; index++)
+                place_slots(index, BENCH_HEAD_DIM, type, stride, 0, BENCH_POSITIONS - 1, false, ORDINARY);
+            fill_floats(place_floats(2, count * BENCH_HEAD_DIM, false), count * BENCH_HEAD_DIM, ORDINARY);
+            place_floats(3, count * BENCH_HEAD_DIM, false);
+            place_floats(4, fr_attn_scratch(BENCH_HEAD_DIM, count), false);
+            timed.amount = 2.0 * (double)(stride * BENCH_POSITIONS);
+            snprintf(timed.what, sizeof timed.what, "%s, %d x %d, %zu rows", fr_dtype_name(type), BENCH_POSITIONS,
+                     BENCH_HEAD_DIM, rows[i]);
+            report(&timed);
+        }
+}
+
+static void run_kv_store(const timing *timed, any_fn *function) {
+    ((fr_kv_store_fn *)function)(place(1, 0, false), place(0, 0, false), timed->n);
+}
+
+static void bench_kv_store(const operation *op) {
+    timing timed = {.run = run_kv_store, .op = op, .n = BENCH_HEAD_DIM, .unit = "Gvalue/s", .what = "n 512"};
+    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
+    place(1, timed.n * sizeof(float), false);
+    timed.amount = (double)timed.n;
+    report(&timed);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the kernels */
@@ -744,6 +851,7 @@ static const kind kind_mul = {check_array, bench_array, call_add, 0};
 static const kind kind_axpy = {check_array, bench_array, call_axpy, 0};
 static const kind kind_argmax = {check_argmax, bench_argmax, NULL, 0};
 static const kind kind_topk = {check_topk, bench_topk, NULL, 0};
+static const kind kind_kv_store = {check_kv_store, bench_kv_store, NULL, 0};
 static const kind kind_attn = {check_attn, bench_attn, NULL, 0};
 static const kind kind_exp = {check_array, bench_array, call_exp, Y_MAY_BE_A};
 static const kind kind_tanh = {check_array, bench_array, call_exp, Y_MAY_BE_A};

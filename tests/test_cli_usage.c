@@ -99,7 +99,7 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "perplexity -m x -f y", "quantize", "pack", "synth --shape gemma4-e2b", "bench machine", "report", "serve -m x",
+    "bench machine", "report", "serve -m x",
     "generate " MODEL "-p x --temp 0.7", "chat " MODEL "--temperature 1", "generate " MODEL "-p x --temp 1e-30",
     "generate " MODEL "-p x --top-k 40", "generate " MODEL "-p x --top-p 0.9", "generate " MODEL "-p x --min-p 0.1",
     "generate " MODEL "-p x --repeat-penalty 1.1", "generate " MODEL "-p x --presence-penalty 1",
@@ -108,7 +108,7 @@ static const char *const unbuilt[] = {
     "generate " MODEL "-p x --preset balanced", "generate " MODEL "-p x --trace t.ndjson",
     "generate " MODEL "-p x --prompt-cache c", "generate " MODEL "-p x --image i.png",
     "logits " MODEL "--ids 2,3 -o x --image i.png", "generate " MODEL DRAFTER "-p x --draft-max auto",
-    "generate " MODEL "-p x -ctk f16", "generate " MODEL "-p x -ctv q8_0", "verify " MODEL "--cache-type-k bf16",
+    "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
 };
@@ -122,7 +122,10 @@ static const misuse bad_input[] = {
     {"generate -m no/such/model -p x", "no/such/model"},
     {"generate " MODEL "-md no/such/drafter -p x", "no/such/drafter"},
     {"generate " MODEL "-f no/such/file", "no/such/file"},
+    {"generate " MODEL "-p x -ctv q8_0", "values of type q8_0 need heads that are multiples of 32 wide"},
     {"generate " MODEL "-f tests", "tests"},
+    {"pack " MODEL "-o /dev/null", "only a GGUF can be packed"},
+    {"pack -m tests/data/gguf/gemma-tokenizer.gguf -o /dev/null", "gemma-tokenizer.gguf"},
     {"generate " MODEL "--ids 2,512", "512"},
     {"generate " MODEL "--ids 2,99999999999999999999", "99999999999999999999"},
     {"generate " MODEL "--ids 2,-1", "-1"},
@@ -178,6 +181,8 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 1 --temp 0 --temperature 0.0 --seed 42 -s 7",
     "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",
     "generate " MODEL "-p x -n 1 -c 0 --cache-type-k f32 --cache-type-v f32 --isa scalar",
+    "generate " MODEL "-p x -n 1 -ctk f16 -ctv bf16",
+    "generate -m tools/demo/target -p x -n 1 -ctk q8_0 -ctv q4_0",
     "generate " MODEL "-p x -n 1 -n 2", /* the last one counts */
     "generate " MODEL "-p -n -n 1",     /* a value may begin with a dash */
     "generate " MODEL "-p '' -n 1",     /* <bos> alone */

@@ -91,24 +91,97 @@ START_TEST(bf16_landmarks) {
 }
 END_TEST
 
+/* The same for float16; its neighbours are found by their values. */
+static uint16_t nearest_f16(float value) {
+    uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000), low = 0, high = 0x7C00;
+    double size = fabs((double)value);
+    if (isinf(size)) return sign | 0x7C00;
+    while (high - low > 1) {
+        uint16_t middle = (uint16_t)((low + high) / 2);
+        *(value_of(middle, 10, 15) <= size ? &low : &high) = middle;
+    }
+    double to_low = size - value_of(low, 10, 15), to_high = (high == 0x7C00 ? 0x1p16 : value_of(high, 10, 15)) - size;
+    bool up = to_high < to_low || (to_high == to_low && low & 1);
+    return sign | (up ? high : low);
+}
+
+static void check_f16(float value) {
+    for (int minus = 0; minus < 2; minus++) {
+        float x = minus ? -value : value;
+        uint16_t got = fr_f16_from_f32(x), expected = nearest_f16(x);
+        if (got != expected) ck_abort_msg("%a became %04x, not %04x", (double)x, got, expected);
+    }
+}
+
+/* Every float16, every midpoint of two, and the floats just below and above each. */
+START_TEST(f16_rounding) {
+    for (uint32_t code = 0; code < 0x7C00; code++) {
+        double next = code == 0x7BFF ? 0x1p16 : value_of(code + 1, 10, 15);
+        float value = (float)value_of(code, 10, 15), midpoint = (float)((value_of(code, 10, 15) + next) / 2);
+        const float centres[] = {value, midpoint};
+        for (int i = 0; i < 2; i++) {
+            check_f16(centres[i]);
+            check_f16(nextafterf(centres[i], INFINITY));
+            if (centres[i] > 0) check_f16(nextafterf(centres[i], 0));
+        }
+    }
+    for (uint32_t bits = 0; bits <= 0x7F800000; bits += 0x1235) check_f16(float_of(bits)); /* all exponents */
+    check_f16(float_of(0x7F7FFFFF));
+    check_f16(INFINITY);
+}
+END_TEST
+
+START_TEST(f16_landmarks) {
+    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-11f), 0x3C00);            /* tie, down to even */
+    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-10f + 0x1p-11f), 0x3C02); /* tie, up to even */
+    ck_assert_uint_eq(fr_f16_from_f32(65519.996f), 0x7BFF);
+    ck_assert_uint_eq(fr_f16_from_f32(-65520), 0xFC00);                  /* overflows to infinity */
+    ck_assert_uint_eq(fr_f16_from_f32(0x1p-24f), 0x0001);                /* the smallest denormal */
+    ck_assert_uint_eq(fr_f16_from_f32(0x1p-25f), 0x0000);                /* tie, to zero */
+    ck_assert_uint_eq(fr_f16_from_f32(-0.0f), 0x8000);
+    for (uint32_t bits = 0x7F800001; bits <= 0x7FFFFFFF; bits += bits < 0x7F802000 ? 1 : 0x1235) {
+        uint16_t plus = fr_f16_from_f32(float_of(bits)), minus = fr_f16_from_f32(float_of(bits | 0x80000000));
+        ck_assert(isnan(fr_f32_from_f16(plus)) && plus < 0x8000);
+        ck_assert(isnan(fr_f32_from_f16(minus)) && minus >= 0x8000);
+    }
+}
+END_TEST
+
+/* Sizes as GGML_QUANT_SIZES of the gguf package has them. */
 START_TEST(names_and_sizes) {
     static const struct {
         fr_dtype type;
         const char *name;
-        size_t bytes;
-    } rows[] = {{FR_F32, "F32", 4}, {FR_F16, "F16", 2}, {FR_BF16, "BF16", 2},
-                {FR_I32, "I32", 4}, {FR_I64, "I64", 8}, {FR_U8, "U8", 1}};
+        size_t block, bytes;
+    } rows[] = {
+        {FR_F32, "F32", 1, 4},            {FR_F16, "F16", 1, 2},            {FR_BF16, "BF16", 1, 2},
+        {FR_Q8_0, "Q8_0", 32, 34},        {FR_Q4_0, "Q4_0", 32, 18},        {FR_Q4_1, "Q4_1", 32, 20},
+        {FR_Q5_0, "Q5_0", 32, 22},        {FR_Q5_1, "Q5_1", 32, 24},        {FR_IQ4_NL, "IQ4_NL", 32, 18},
+        {FR_MXFP4, "MXFP4", 32, 17},      {FR_Q4_K, "Q4_K", 256, 144},      {FR_Q5_K, "Q5_K", 256, 176},
+        {FR_Q6_K, "Q6_K", 256, 210},      {FR_IQ4_XS, "IQ4_XS", 256, 136},  {FR_Q2_K, "Q2_K", 256, 84},
+        {FR_Q3_K, "Q3_K", 256, 110},      {FR_IQ1_S, "IQ1_S", 256, 50},     {FR_IQ1_M, "IQ1_M", 256, 56},
+        {FR_IQ2_XXS, "IQ2_XXS", 256, 66}, {FR_IQ2_XS, "IQ2_XS", 256, 74},   {FR_IQ2_S, "IQ2_S", 256, 82},
+        {FR_IQ3_XXS, "IQ3_XXS", 256, 98}, {FR_IQ3_S, "IQ3_S", 256, 110},    {FR_TQ1_0, "TQ1_0", 256, 54},
+        {FR_TQ2_0, "TQ2_0", 256, 66},     {FR_NVFP4, "NVFP4", 64, 36},      {FR_Q1_0, "Q1_0", 128, 18},
+        {FR_I32, "I32", 1, 4},            {FR_I64, "I64", 1, 8},            {FR_U8, "U8", 1, 1},
+    };
     ck_assert_uint_eq(sizeof rows / sizeof *rows, FR_DTYPE_COUNT);
     for (size_t i = 0; i < FR_DTYPE_COUNT; i++) {
         ck_assert_str_eq(fr_dtype_name(rows[i].type), rows[i].name);
         ck_assert_int_eq(fr_dtype_from_name(rows[i].name), rows[i].type);
-        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, 3), 3 * rows[i].bytes);
-        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, (size_t)1 << 48), rows[i].bytes << 48);
+        ck_assert_uint_eq(fr_dtype_block(rows[i].type), rows[i].block);
+        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, 0), 0);
+        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, 3 * rows[i].block), 3 * rows[i].bytes);
+        size_t most = (size_t)1 << 48;
+        ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, most), most / rows[i].block * rows[i].bytes);
     }
-    static const char *const others[] = {"", "f32", "F3", "F322", "F64", "F8_E4M3", "BOOL"};
+    static const char *const others[] = {"",     "f32", "F3",   "F322", "F64",  "F8_E4M3",
+                                         "BOOL", "Q4",  "q4_0", "Q4_K_M", "Q8_1", "Q8_K"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ck_assert_int_eq(fr_dtype_from_name(others[i]), FR_DTYPE_COUNT);
-    ck_assert_ptr_nonnull(fr_dtype_name(FR_DTYPE_COUNT));
+    ck_assert_str_eq(fr_dtype_name(FR_DTYPE_COUNT), "unknown");
+    ck_assert_uint_eq(fr_dtype_block(FR_DTYPE_COUNT), 1);
+    ck_assert_uint_eq(fr_dtype_row_bytes(FR_DTYPE_COUNT, 32), 0);
 }
 END_TEST
 
@@ -152,6 +225,8 @@ int main(void) {
     tcase_add_test(cases, every_bf16);
     tcase_add_test(cases, bf16_rounding);
     tcase_add_test(cases, bf16_landmarks);
+    tcase_add_test(cases, f16_rounding);
+    tcase_add_test(cases, f16_landmarks);
     tcase_add_test(cases, names_and_sizes);
     tcase_add_test(cases, decoding);
     tcase_set_timeout(cases, 60);

@@ -721,9 +721,10 @@ START_TEST(folder_errors) {
     put_text("config.json", "{}");
     expect_failure("has neither model.safetensors nor model.safetensors.index.json");
     ck_assert_int_eq(fr_checkpoint_open(&checkpoint, in_folder("config.json"), true), FR_INPUT);
-    ck_assert_ptr_nonnull(strstr(fr_last_error(), "is not a folder: give the folder that has config.json"));
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "is neither a GGUF file nor a folder with config.json"));
     ck_assert_int_eq(fr_checkpoint_open(&checkpoint, in_folder("none"), true), FR_INPUT);
-    ck_assert_ptr_nonnull(strstr(fr_last_error(), "No such file or directory: expected a folder with config.json"));
+    ck_assert_ptr_nonnull(
+        strstr(fr_last_error(), "No such file or directory: expected a GGUF file, or a folder with config.json"));
     ck_assert_int_eq(fr_checkpoint_open_config(&checkpoint, ""), FR_INPUT);
     ck_assert_int_eq(mkdir(in_folder("model.safetensors"), 0700), 0);
     expect_failure("/model.safetensors is not a regular file");

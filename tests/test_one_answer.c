@@ -1,9 +1,10 @@
 /* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed.
  *
- * Factors: instruction set, threads, prompt chunk, draft method, draft depth. Over 400 ids a base run is compared
- * with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which every two values of
- * two factors meet (8 of the 15 depths). FULL=1 in the environment takes the full product instead of the cover. The
- * negative control breaks one rounding in one kernel and must be told apart.
+ * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 400 ids a
+ * base run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which
+ * every two values of two factors meet (8 of the 15 depths). FULL=1 in the environment takes the full product instead
+ * of the cover. The cache's types are part of the question, so each pair of them has a base of its own. The negative
+ * control breaks one rounding in one kernel and must be told apart.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids
  * and rejection takes three depths; tests/neon.sh compares 400 ids of the demo with the native ones. */
@@ -16,23 +17,29 @@
 #include "tests/answer.h"
 
 #define COUNT      400
-#define FACTORS    5
+#define FACTORS    6
 #define MAX_VALUES 16
 #define MAX_COVER  64
 
 static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512},
                  depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
+/* Types of cached keys and values; the last three need heads that are multiples of 32 wide. */
+static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},
+                                        {"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"q8_0", "q4_0"}};
+#define CACHES (sizeof caches / sizeof *caches)
+
 typedef struct subject {
     const char *target, *assistant;
-    bool covered; /* a tiny model: also the pairwise cover */
+    bool covered;  /* a tiny model: also the pairwise cover */
+    size_t caches; /* that it can have, the first of the list */
 } subject;
 
 static const subject subjects[] = {
-    {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true},
-    {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", true},
-    {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true},
-    {"tools/demo/target", "tools/demo/assistant", false},
+    {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true, 3},
+    {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", true, 3},
+    {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true, 3},
+    {"tools/demo/target", "tools/demo/assistant", false, CACHES},
 };
 
 static bool emulated(void) {
@@ -53,63 +60,92 @@ static size_t words_here(const char **words) {
 
 typedef struct space {
     const char *words[MAX_VALUES];
-    size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth */
+    size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth, cache */
 } space;
 
-static space make_space(void) {
-    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 15}};
+static space make_space(const subject *who) {
+    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 15, who->caches}};
     s.values[0] = words_here(s.words);
     return s;
 }
 
 static fr_manner manner_of(const space *s, const size_t *at) {
-    return (fr_manner){s->words[at[0]], threads[at[1]], chunks[at[2]], depths[at[4]], (fr_test_method)at[3]};
+    return (fr_manner){.isa = s->words[at[0]],
+                       .threads = threads[at[1]],
+                       .chunk = chunks[at[2]],
+                       .method = (fr_test_method)at[3],
+                       .depth = depths[at[4]],
+                       .k = caches[at[5]][0],
+                       .v = caches[at[5]][1]};
 }
 
 typedef struct comparison {
     const subject *who;
-    fr_answer base;
-    int32_t text[COUNT];
+    struct base {
+        fr_answer answer;
+        int32_t text[COUNT];
+    } bases[CACHES];
 } comparison;
 
-static void compare(const comparison *c, const fr_manner *manner) {
-    fr_answer got = fr_answer_of(c->who->target, c->who->assistant, manner, text_length(), c->text, NULL, false);
-    ck_assert_msg(got.ids == c->base.ids && got.logits == c->base.logits,
-                  "%s: isa %s, %d threads, chunk %d, method %d, depth %d gives other %s", c->who->target, manner->isa,
-                  manner->threads, manner->chunk, manner->method, manner->depth,
-                  got.ids == c->base.ids ? "logits" : "ids");
+/* Values by factor, as in `space`. */
+static void compare(const comparison *c, const space *s, const size_t *at) {
+    fr_manner manner = manner_of(s, at);
+    const struct base *base = &c->bases[at[5]];
+    fr_answer got = fr_answer_of(c->who->target, c->who->assistant, &manner, text_length(), base->text, NULL, false);
+    ck_assert_msg(got.ids == base->answer.ids && got.logits == base->answer.logits,
+                  "%s: isa %s, %d threads, chunk %d, method %d, depth %d, cache %s %s gives other %s", c->who->target,
+                  manner.isa, manner.threads, manner.chunk, manner.method, manner.depth, manner.k, manner.v,
+                  got.ids == base->answer.ids ? "logits" : "ids");
 }
 
-/* The base: plain decoding, one thread, the best instruction set. */
-static comparison base_of(const space *s, const subject *who) {
+/* Plain decoding, one thread, the best instruction set. */
+static fr_manner base_manner(const space *s, size_t cache) {
+    return manner_of(s, (size_t[]){s->values[0] - 1, 0, 2, FR_TEST_NONE, 0, cache});
+}
+
+/* The bases of the first `count` caches; no two of them give the same answer, so each type is really used. */
+static comparison bases_of(const space *s, const subject *who, size_t count) {
     comparison c = {.who = who};
-    fr_manner manner = {s->words[s->values[0] - 1], 1, 64, 1, FR_TEST_NONE};
-    c.base = fr_answer_of(who->target, who->assistant, &manner, text_length(), NULL, c.text, false);
+    for (size_t cache = 0; cache < count; cache++) {
+        fr_manner manner = base_manner(s, cache);
+        struct base *base = &c.bases[cache];
+        base->answer = fr_answer_of(who->target, who->assistant, &manner, text_length(), NULL, base->text, false);
+        for (size_t other = 0; other < cache; other++)
+            ck_assert_msg(base->answer.logits != c.bases[other].answer.logits, "%s: cache %s %s is no other than %s %s",
+                          who->target, caches[cache][0], caches[cache][1], caches[other][0], caches[other][1]);
+    }
     return c;
 }
 
 START_TEST(every_value_of_every_factor) {
-    space s = make_space();
-    comparison c = base_of(&s, &subjects[_i]);
-    const size_t usual[FACTORS] = {s.values[0] - 1, 1, 2, FR_TEST_MTP, 2};
+    space s = make_space(&subjects[_i]);
+    comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
+    const size_t usual[FACTORS] = {s.values[0] - 1, 1, 2, FR_TEST_MTP, 2, 0};
     for (size_t factor = 0; factor < FACTORS; factor++)
         for (size_t value = 0; value < s.values[factor]; value++) {
             size_t at[FACTORS];
             memcpy(at, usual, sizeof at);
             at[factor] = value;
-            fr_manner manner = manner_of(&s, at);
-            compare(&c, &manner);
+            compare(&c, &s, at);
         }
 }
 END_TEST
 
+/* Small models have no heads for the caches of blocks, so the cover leaves these out. */
+START_TEST(every_cache_on_every_instruction_set) {
+    space s = make_space(&subjects[_i]);
+    comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
+    for (size_t cache = 1; cache < s.values[5]; cache++)
+        for (size_t word = 0; word < s.values[0]; word++)
+            compare(&c, &s, (size_t[]){word, 1, 2, FR_TEST_MTP, 2, cache});
+}
+END_TEST
+
 START_TEST(rejection_at_every_depth) {
-    space s = make_space();
-    comparison c = base_of(&s, &subjects[_i]);
-    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : 1) {
-        fr_manner manner = {s.words[s.values[0] - 1], 2, 64, depths[depth], FR_TEST_SCRIPTED};
-        compare(&c, &manner);
-    }
+    space s = make_space(&subjects[_i]);
+    comparison c = bases_of(&s, &subjects[_i], 1);
+    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : 1)
+        compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, FR_TEST_SCRIPTED, depth, 0});
 }
 END_TEST
 
@@ -143,7 +179,7 @@ static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
         for (size_t trial = 0; trial < 200; trial++) {
             size_t at[FACTORS];
             for (size_t f = 0; f < FACTORS; f++) at[f] = next_random(&state) % s->values[f];
-            at[FACTORS - 1] = depth_values[next_random(&state) % 8];
+            at[4] = depth_values[next_random(&state) % 8];
             size_t pairs = new_pairs(met, at, false);
             if (pairs > best_pairs) {
                 best_pairs = pairs;
@@ -170,33 +206,30 @@ static void full_product(const space *s, const comparison *c) {
             at[f] = rest % s->values[f];
             rest /= s->values[f];
         }
-        fr_manner manner = manner_of(s, at);
-        compare(c, &manner);
+        compare(c, s, at);
     }
 }
 
 START_TEST(every_two_values_together) {
     const subject *who = &subjects[_i];
-    space s = make_space();
-    comparison c = base_of(&s, who);
+    space s = make_space(who);
+    comparison c = bases_of(&s, who, who->caches);
     if (getenv("FULL")) {
         full_product(&s, &c);
         return;
     }
     size_t runs[MAX_COVER][FACTORS], count = cover(&s, runs);
-    for (size_t i = 0; i < count; i++) {
-        fr_manner manner = manner_of(&s, runs[i]);
-        compare(&c, &manner);
-    }
+    for (size_t i = 0; i < count; i++) compare(&c, &s, runs[i]);
 }
 END_TEST
 
 START_TEST(one_rounding_more_is_told_apart) {
-    space s = make_space();
-    comparison c = base_of(&s, &subjects[_i]);
-    fr_manner manner = {s.words[s.values[0] - 1], 1, 64, 1, FR_TEST_NONE};
+    space s = make_space(&subjects[_i]);
+    comparison c = bases_of(&s, &subjects[_i], 1);
+    fr_manner manner = base_manner(&s, 0);
     fr_answer got = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, true);
-    ck_assert_msg(got.logits != c.base.logits, "%s: a wrong rounding in a kernel went unnoticed", c.who->target);
+    ck_assert_msg(got.logits != c.bases[0].answer.logits, "%s: a wrong rounding in a kernel went unnoticed",
+                  c.who->target);
 }
 END_TEST
 
@@ -206,6 +239,7 @@ int main(void) {
     TCase *matrix = tcase_create("matrix");
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_value_of_every_factor, 0, count);
+    tcase_add_loop_test(matrix, every_cache_on_every_instruction_set, covered, count);
     tcase_add_loop_test(matrix, rejection_at_every_depth, 0, count);
     tcase_add_loop_test(matrix, every_two_values_together, 0, covered);
     tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, 0, count);

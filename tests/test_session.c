@@ -170,9 +170,8 @@ START_TEST(rejected_drafts_leave_no_trace_in_the_cache) {
         const fr_kv_layer *a = &drafting->kv.layers[l], *b = &fresh->kv.layers[l];
         for (size_t head = 0; head < a->heads; head++)
             for (size_t p = drafting->kv.length - 8; p < drafting->kv.length; p++) {
-                size_t bytes = a->head_dim * sizeof(float);
-                ck_assert_mem_eq(fr_kv_slot(a, a->k, head, p), fr_kv_slot(b, b->k, head, p), bytes);
-                ck_assert_mem_eq(fr_kv_slot(a, a->v, head, p), fr_kv_slot(b, b->v, head, p), bytes);
+                ck_assert_mem_eq(fr_kv_slot(a, &a->k, head, p), fr_kv_slot(b, &b->k, head, p), a->k.bytes);
+                ck_assert_mem_eq(fr_kv_slot(a, &a->v, head, p), fr_kv_slot(b, &b->v, head, p), a->v.bytes);
             }
     }
     fr_session_close(drafting);

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "formats/tokenizer_json.h"
 #include "src/tokenizer.h"
+#include "tests/gguf_builder.h"
 #include "tests/token_files.h"
 
 #define OPEN_SECONDS   1.5
@@ -125,22 +127,60 @@ static void generate(fr_test_folder *folder) {
     ck_assert_int_eq(fclose(writer.file), 0);
 }
 
+/* The folder's tokenizer as GGUF metadata. */
+static void write_gguf(const char *folder, const char *path) {
+    fr_tokenizer_source source;
+    fr_builder b = {0};
+    ck_assert_msg(fr_tokenizer_json_open(&source, folder) == FR_OK, "%s", fr_last_error());
+    int32_t *types = calloc(source.vocabulary_count, sizeof *types);
+    for (size_t i = 0; i < source.added_count; i++) types[source.added[i].id] = 3;
+    fr_build_header(&b, 0, 6);
+    fr_build_key_string(&b, "tokenizer.ggml.model", "gemma4");
+    fr_build_key_u32(&b, "tokenizer.ggml.bos_token_id", 2);
+    fr_build_key_u32(&b, "tokenizer.ggml.unknown_token_id", 3);
+    fr_build_key_array(&b, "tokenizer.ggml.token_type", FR_GGUF_I32, source.vocabulary_count);
+    fr_build_bytes(&b, types, source.vocabulary_count * sizeof *types);
+    fr_build_key_array(&b, "tokenizer.ggml.tokens", FR_GGUF_STRING, source.vocabulary_count);
+    for (size_t i = 0; i < source.vocabulary_count; i++) {
+        ck_assert_int_eq(source.vocabulary[i].id, (int32_t)i);
+        fr_build_string(&b, source.vocabulary[i].text.bytes);
+    }
+    fr_build_key_array(&b, "tokenizer.ggml.merges", FR_GGUF_STRING, source.merge_count);
+    for (size_t i = 0; i < source.merge_count; i++) {
+        const fr_merge_entry *merge = &source.merges[i];
+        fr_build_u64(&b, merge->left.length + 1 + merge->right.length);
+        fr_build_bytes(&b, merge->left.bytes, merge->left.length);
+        fr_build_bytes(&b, " ", 1);
+        fr_build_bytes(&b, merge->right.bytes, merge->right.length);
+    }
+    fr_build_write(&b, path);
+    fr_build_free(&b);
+    free(types);
+    fr_tokenizer_source_close(&source);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ tests */
 
+/* From the folder, and from GGUF. */
 START_TEST(real_size) {
     fr_test_folder folder;
     generate(&folder);
+    char file[160];
+    snprintf(file, sizeof file, "%s.gguf", folder.path);
+    if (_i == 1) write_gguf(folder.path, file);
     double best = 1e9;
     fr_tokenizer *tokenizer = NULL;
     for (int i = 0; i < (is_timed() ? 3 : 1); i++) {
         fr_tokenizer_close(tokenizer);
         double begin = processor_seconds();
-        ck_assert_msg(fr_tokenizer_open(folder.path, &tokenizer) == FR_OK, "%s", fr_last_error());
+        fr_status status = fr_tokenizer_open(_i == 1 ? file : folder.path, &tokenizer);
+        ck_assert_msg(status == FR_OK, "%s", fr_last_error());
         double seconds = processor_seconds() - begin;
         if (seconds < best) best = seconds;
     }
     fr_folder_remove(&folder);
-    printf("%d tokens, %d merges: opened in %.2f s\n", TOKENS, MERGES, best);
+    remove(file);
+    printf("%d tokens, %d merges, %s: opened in %.2f s\n", TOKENS, MERGES, _i == 1 ? "GGUF" : "a folder", best);
     if (is_timed()) ck_assert_double_lt(best, OPEN_SECONDS);
     ck_assert_uint_eq(fr_tokenizer_size(tokenizer), TOKENS);
     json_t *root = fr_load_json(TOKENIZERS "large_cases.json");
@@ -180,7 +220,7 @@ static Suite *speed_suite(void) {
     Suite *suite = suite_create("tokenizer speed");
     TCase *cases = tcase_create("speed");
     tcase_set_timeout(cases, 300);
-    tcase_add_test(cases, real_size);
+    tcase_add_loop_test(cases, real_size, 0, 2);
     tcase_add_loop_test(cases, long_texts, 0, 6);
     suite_add_tcase(suite, cases);
     return suite;

@@ -35,8 +35,12 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     if (status == FR_OK && args->given[FR_ARG_NUMA]) {
         status = fr_options_set(options, FR_OPT_NUMA, strcmp(args->text[FR_ARG_NUMA], "auto") == 0);
     }
-    if (status == FR_OK && args->given[FR_ARG_ISA]) {
-        status = fr_options_set_text(options, FR_OPT_ISA, args->text[FR_ARG_ISA]);
+    static const struct {
+        fr_arg arg;
+        fr_option option;
+    } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
+        if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
     return status;
 }
@@ -50,19 +54,21 @@ int fr_engine_options(fr_options **options, const fr_arguments *args) {
 /* ----------------------------------------------------------------------------------------------------------- engine */
 
 int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
-    *engine = (fr_engine){.progress = fr_progress_begin(args->given[FR_ARG_QUIET])};
+    *engine = (fr_engine){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_engine_options(&engine->options, args);
     if (code) return code;
     fr_options_set_progress(engine->options, fr_progress_show, &engine->progress);
     fr_status status = fr_model_open(args->text[FR_ARG_MODEL], engine->options, &engine->model);
     fr_progress_end(&engine->progress);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(engine->model, i); i++)
+        fr_note("%s", fr_model_note(engine->model, i));
     return fr_exit_status(status);
 }
 
 int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer) {
     *tokenizer = fr_model_tokenizer(engine->model);
     if (*tokenizer) return 0;
-    return fr_bad_input("%s has no tokenizer.json: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
+    return fr_bad_input("%s has no tokenizer: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
 }
 
 /* Without -c: the default, more where prompt and limit together are more, and where there is no limit, doubled until
@@ -112,6 +118,8 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
     if (status == FR_OK && args->drafting) {
         status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
         fr_progress_end(&engine->progress);
+        for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
+            fr_note("%s", fr_drafter_note(engine->drafter, i));
     }
     if (status == FR_OK) {
         int before = count_threads();

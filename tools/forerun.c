@@ -28,8 +28,13 @@ static const fr_verb verbs[] = {
      "  forerun logits -m gemma-4-E2B-it --ids 2,9259,1902 -o logits.f32\n"
      "  forerun logits -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --ids 2,9259,1902 --draft-steps 4 -o draft.f32\n",
      fr_verb_logits},
-    {"perplexity", "perplexity of a text, and against a base's logits", 0, "perplexity -m MODEL -f FILE", NULL,
-     "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw\n", NULL},
+    {"perplexity", "perplexity of a text, and against a base's logits", FR_VERB_PERPLEXITY,
+     "perplexity -m MODEL (-f FILE | --kl-divergence --kl-divergence-base FILE) [options]",
+     "The text is run in chunks of -c ids (default 512), each alone; scored are the ids of its second half. The\n"
+     "numbers, and the files of a base's predictions, are those of llama-perplexity.\n",
+     "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw --kl-divergence-base base.kld\n"
+     "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n",
+     fr_verb_perplexity},
     {"tokenize", "text to ids and back", FR_VERB_TOKENIZE,
      "tokenize -m MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos]",
      "MODEL may be a folder with just tokenizer.json. Special tokens in the text become their ids; --decode prints\n"
@@ -49,12 +54,24 @@ static const fr_verb verbs[] = {
      "  forerun verify -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
      "  forerun verify -m gemma-4-E2B-it --isa scalar -t 1\n",
      fr_verb_verify},
-    {"quantize", "a model to a GGUF of another type", 0, "quantize -m MODEL --type TYPE OUT", NULL,
-     "  forerun quantize -m gemma-4-E2B-it --type q4_0 gemma-4-E2B-it-q4_0.gguf\n", NULL},
-    {"pack", "a model to a packed GGUF that is used as it lies", 0, "pack -m MODEL OUT", NULL,
-     "  forerun pack -m gemma-4-E2B-it-q4_0.gguf gemma-4-E2B-it-packed.gguf\n", NULL},
-    {"synth", "random weights of a published shape, as GGUF", 0, "synth --shape SHAPE --type TYPE OUT", NULL,
-     "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", NULL},
+    {"quantize", "a model to a GGUF of another type", FR_VERB_QUANTIZE,
+     "quantize -m MODEL --type TYPE -o FILE [options]",
+     "MODEL: a folder as published, target or assistant, or a GGUF file. Unless --pure, tables and some layers'\n"
+     "matrices get what llama-quantize gives them (q4_k and q5_k: its Q4_K_M and Q5_K_M); matrices whose rows are\n"
+     "no multiple of 256 get a type with blocks of 32.\n",
+     "  forerun quantize -m gemma-4-E2B-it --type q4_0 -o gemma-4-E2B-it-q4_0.gguf\n"
+     "  forerun quantize -m gemma-4-E2B-it-bf16.gguf --type q4_k --tensor-type attn_v=q8_0 -o mixed.gguf\n"
+     "  forerun quantize -m gemma-4-E2B-it-assistant --type q8_0 -o assistant-q8_0.gguf\n",
+     fr_verb_quantize},
+    {"pack", "a model to a packed GGUF that is used as it lies", FR_VERB_PACK, "pack -m MODEL -o FILE",
+     "MODEL: a GGUF file, target or drafter. The packed one opens in milliseconds, and processes share its memory;\n"
+     "it is for forerun alone.\n",
+     "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n", fr_verb_pack},
+    {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
+     "synth --shape SHAPE --type TYPE [--vocab N] OUT",
+     "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
+     "for the projection of per-layer embeddings, which quantizers leave in f16.\n",
+     "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", fr_verb_synth},
     {"bench", "speed against the machine's limits", 0, "bench machine|kernels|model", NULL,
      "  forerun bench model -m gemma-4-E2B-it\n", NULL},
     {"report", "a trace to one HTML page with plots", 0, "report TRACE OUT", NULL,

@@ -17,6 +17,10 @@ enum {
     T = FR_VERB_TOKENIZE,
     I = FR_VERB_INSPECT,
     V = FR_VERB_VERIFY,
+    P = FR_VERB_PERPLEXITY,
+    Q = FR_VERB_QUANTIZE,
+    S = FR_VERB_SYNTH,
+    K = FR_VERB_PACK,
 };
 
 typedef enum fr_kind {
@@ -41,7 +45,7 @@ typedef struct fr_row {
     const char *help;
 } fr_row;
 
-#define KV_TYPES .kind = WORD, .words = "f32", .unbuilt = "f16 bf16 q8_0 q4_0 q4_1 iq4_nl q5_0 q5_1"
+#define KV_TYPES .kind = WORD, .words = "f32 f16 bf16 q8_0 q4_0", .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .value = "MODEL",
@@ -50,8 +54,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                         .help = "folder of the model's MTP assistant"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
-    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T,
-                     .help = "the prompt is this file, its bytes as they are; - for standard input"},
+    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P,
+                     .help = "the prompt, or text, is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = IDS, .verbs = G | L | T,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
     [FR_ARG_CHAT] = {.names = "--chat", .verbs = G,
@@ -71,12 +75,32 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_COLOR] = {.names = "--color -co", .verbs = G | C, .help = "accepted drafts in green (text output)"},
     [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
 
-    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L,
-                         .help = "where to: float32, little-endian, [rows, vocab]; - for standard output"},
+    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K,
+                         .help = "where to; - for standard output"},
     [FR_ARG_ROWS] = {.names = "--rows", .value = "WHICH", .kind = WORD, .verbs = L, .words = "all last",
                      .help = "all (default), or last: the last row alone"},
     [FR_ARG_DRAFT_STEPS] = {.names = "--draft-steps", .value = "K", .kind = NUMBER, .verbs = L, .low = 1, .high = 15,
                             .help = "the drafter's logits instead, [K, vocab], at K chained steps"},
+    [FR_ARG_BASE] = {.names = "--kl-divergence-base --save-all-logits", .value = "FILE", .verbs = P,
+                     .help = "write this model's predictions to FILE; with --kl-divergence compare with those in FILE"},
+    [FR_ARG_KL] = {.names = "--kl-divergence", .verbs = P,
+                   .help = "compare with a base: its chunks and ids, so -f is only checked"},
+    [FR_ARG_CHUNKS] = {.names = "--chunks", .value = "N", .kind = NUMBER, .verbs = P, .low = 1, .high = INT32_MAX,
+                       .help = "chunks at most (default: all that the text has)"},
+    [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = NUMBER, .verbs = P, .low = 1,
+                       .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N"},
+    [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = WORD, .verbs = S,
+                      .words = "gemma4-e2b gemma4-e4b gemma4-1b",
+                      .help = "gemma4-e2b, gemma4-e4b, or gemma4-1b (E2B's widths, dense, 18 layers)"},
+    [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = WORD, .verbs = Q | S,
+                     .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
+                     .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32"},
+    [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = Q,
+                            .help = "for tensors whose name the regular expression matches; the first match decides"},
+    [FR_ARG_PURE] = {.names = "--pure", .verbs = Q,
+                     .help = "every matrix in TYPE, tables too (default: llama-quantize's mixture)"},
+    [FR_ARG_VOCAB] = {.names = "--vocab", .value = "N", .kind = NUMBER, .verbs = S, .low = 262, .high = 1 << 24,
+                      .help = "ids (default: the shape's 262144)"},
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = I, .help = "list every tensor"},
 
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = REAL, .verbs = G | C, .low = 0, .high = 100,
@@ -103,8 +127,9 @@ static const fr_row table[FR_ARG_COUNT] = {
                     .help = "instruction set at most (default: the best here); the answer is the same"},
     [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .value = "N", .kind = NUMBER, .low = 1, .high = 4096,
                       .help = "prompt rows a forward (default 64)"},
-    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .value = "TYPE", KV_TYPES, .help = "type of cached keys: f32"},
-    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values: f32"},
+    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .value = "TYPE", KV_TYPES,
+                     .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)"},
+    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
     [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .help = "no progress and no notes on standard error"},
@@ -284,6 +309,11 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
 }
 
 static int take_text(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
+    if (arg == FR_ARG_TENSOR_TYPE) {
+        if (args->tensor_type_count == FR_TENSOR_TYPES_MAX)
+            return fr_wrong_usage("%s can be given %d times", name, FR_TENSOR_TYPES_MAX);
+        args->tensor_types[args->tensor_type_count++] = text;
+    }
     if (arg != FR_ARG_STOP) return 0;
     if (!*text) return fr_wrong_usage("%s needs a text that is not empty", name);
     if (args->stop_count == FR_STOPS_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_STOPS_MAX);
@@ -317,6 +347,12 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
+    /* Verbs that write a model take the file's name without -o too. */
+    if (*word != '-' && args->verb->bit & (Q | S | K) && !args->given[FR_ARG_OUT_FILE]) {
+        args->given[FR_ARG_OUT_FILE] = true;
+        args->text[FR_ARG_OUT_FILE] = word;
+        return 0;
+    }
     if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
     fr_arg arg = find_row(name, strlen(name));
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
@@ -351,7 +387,9 @@ static int check_drafting(fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit != S) {
+        return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
+    }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
     if (args->number[FR_ARG_PREDICT] == 0) return fr_wrong_usage("-n takes 1 or more, or -1 for no limit");
     if (args->given[FR_ARG_TEMP] && strtod(args->text[FR_ARG_TEMP], NULL) > 0) {

@@ -17,6 +17,10 @@ enum {
     FR_VERB_TOKENIZE = 8,
     FR_VERB_INSPECT = 16,
     FR_VERB_VERIFY = 32,
+    FR_VERB_PERPLEXITY = 64,
+    FR_VERB_QUANTIZE = 128,
+    FR_VERB_SYNTH = 256,
+    FR_VERB_PACK = 512,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -51,7 +55,16 @@ typedef enum fr_arg {
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
     FR_ARG_DRAFT_STEPS,
+    FR_ARG_BASE,
+    FR_ARG_KL,
+    FR_ARG_CHUNKS,
+    FR_ARG_STRIDE,
     FR_ARG_TENSORS,
+    FR_ARG_SHAPE,
+    FR_ARG_TYPE,
+    FR_ARG_TENSOR_TYPE,
+    FR_ARG_PURE,
+    FR_ARG_VOCAB,
     FR_ARG_TEMP,
     FR_ARG_SEED,
     FR_ARG_SPEC_TYPE,
@@ -86,7 +99,8 @@ typedef enum fr_arg {
     FR_ARG_COUNT
 } fr_arg;
 
-#define FR_STOPS_MAX 16
+#define FR_STOPS_MAX        16
+#define FR_TENSOR_TYPES_MAX 64
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -95,6 +109,8 @@ struct fr_arguments {
     int64_t number[FR_ARG_COUNT];
     const char *stops[FR_STOPS_MAX]; /* every --stop */
     size_t stop_count;
+    const char *tensor_types[FR_TENSOR_TYPES_MAX]; /* every --tensor-type */
+    size_t tensor_type_count;
     int32_t *ids; /* --ids */
     size_t id_count;
     bool drafting; /* what --spec-type and -md come to */

@@ -1,11 +1,11 @@
-/* The loading line (progress.h). */
+/* The line of progress (progress.h). */
 #include "progress.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-fr_progress fr_progress_begin(bool quiet) {
-    return (fr_progress){.on = !quiet && isatty(STDERR_FILENO), .percent = -1};
+fr_progress fr_progress_begin(const char *doing, bool quiet) {
+    return (fr_progress){.doing = doing, .on = !quiet && isatty(STDERR_FILENO), .percent = -1};
 }
 
 void fr_progress_show(void *context, uint64_t done, uint64_t total) {
@@ -13,7 +13,7 @@ void fr_progress_show(void *context, uint64_t done, uint64_t total) {
     int percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
     if (!progress->on || percent == progress->percent) return;
     progress->percent = percent;
-    fprintf(stderr, "\rloading %3d%% of %.0f MB", percent, (double)total / 1e6);
+    fprintf(stderr, "\r%s %3d%% of %.0f MB", progress->doing, percent, (double)total / 1e6);
     fflush(stderr);
 }
 

@@ -7,8 +7,12 @@
 int fr_verb_generate(const fr_arguments *args);
 int fr_verb_chat(const fr_arguments *args);
 int fr_verb_logits(const fr_arguments *args);
+int fr_verb_perplexity(const fr_arguments *args);
 int fr_verb_tokenize(const fr_arguments *args);
 int fr_verb_inspect(const fr_arguments *args);
 int fr_verb_verify(const fr_arguments *args);
+int fr_verb_quantize(const fr_arguments *args);
+int fr_verb_pack(const fr_arguments *args);
+int fr_verb_synth(const fr_arguments *args);
 
 #endif

@@ -1,6 +1,7 @@
-/* Damaged model folders: every file of a small target and its drafter, mutated again and again, in one process.
+/* Damaged models: every file of a small target and its drafter, folders and GGUF files, mutated again and again, in one
+ * process.
  *
- * In: how many mutations a file (default 100) and a seed (default 1). Out: exit 0 if every damaged folder was either
+ * In: how many mutations a file (default 100) and a seed (default 1). Out: exit 0 if every damaged model was either
  * opened and run, or refused with one clear line; a crash, a hang, a sanitizer's report or a bad error line is the
  * failure. Meant to be built with -fsanitize=address,undefined. */
 #include <stdio.h>
@@ -12,22 +13,31 @@
 #include "forerun.h"
 
 #define MODELS    "tests/data/models/"
+#define GGUF      "tests/data/gguf"
 #define MAX_FILES 16
 
-/* A target folder and its drafter, copied to where they may be damaged. */
+/* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
 typedef struct subject {
-    const char *target;
-    const char *files[MAX_FILES]; /* below the target's folder */
+    const char *folder;
+    const char *target, *drafter; /* "": the folder itself */
+    const char *files[MAX_FILES];
 } subject;
 
 static const subject subjects[] = {
-    {"gemma4-e",
+    {GGUF, "moe-odd.gguf", "atomic.gguf", {"moe-odd.gguf", "atomic.gguf"}},
+    {GGUF, "moe-odd.gguf", "ik.gguf", {"ik.gguf"}},
+    {GGUF, "e-q4_0.gguf", "moe-odd-assistant.gguf", {"e-q4_0.gguf"}},
+    {MODELS "gemma4-e",
+     "",
+     "assistant",
      {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
       "assistant/config.json", "assistant/model.safetensors"}},
-    {"gemma4-dense",
+    {MODELS "gemma4-dense",
+     "",
+     "assistant",
      {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors", "assistant/config.json",
       "assistant/model.safetensors"}},
-    {"gemma4-moe", {"config.json", "model.safetensors"}},
+    {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}},
 };
 
 typedef struct blob {
@@ -81,6 +91,27 @@ static void overwrite_number(blob *b) {
     if (at + length < b->size) memcpy(b->bytes + at, number, length);
 }
 
+/* A length, an offset or a count of GGUF and safetensors, at any address. */
+static void overwrite_word(blob *b) {
+    static const uint64_t words[] = {0,
+                                     1,
+                                     3,
+                                     31,
+                                     255,
+                                     UINT16_MAX,
+                                     INT32_MAX,
+                                     UINT32_MAX,
+                                     (uint64_t)1 << 32,
+                                     (uint64_t)1 << 48,
+                                     INT64_MAX,
+                                     (uint64_t)1 << 63,
+                                     UINT64_MAX - 31,
+                                     UINT64_MAX};
+    size_t at = place(b), length = draw(2) ? 8 : 4;
+    uint64_t word = draw(4) ? words[draw(sizeof words / sizeof *words)] : draw(512);
+    if (at + length < b->size) memcpy(b->bytes + at, &word, length);
+}
+
 static void move_chunk(blob *b) {
     size_t length = draw(64), from = place(b), to = place(b);
     if (from + length < b->size && to + length < b->size) memmove(b->bytes + to, b->bytes + from, length);
@@ -103,7 +134,7 @@ static void spoil_weights(blob *b) {
 static void mutate(blob *b) {
     for (size_t times = 1 + draw(4); times; times--) {
         size_t at = place(b);
-        switch (draw(8)) {
+        switch (draw(9)) {
         case 0: b->size = draw(b->size + 1); break;
         case 1:
             if (b->size) b->bytes[at] ^= (uint8_t)(1u << draw(8));
@@ -115,6 +146,7 @@ static void mutate(blob *b) {
         case 4: move_chunk(b); break;
         case 5: cut_chunk(b); break;
         case 6: spoil_weights(b); break;
+        case 7: overwrite_word(b); break;
         default:
             if (b->size) b->bytes[at] = (uint8_t) "\"{}[],:\\0"[draw(9)];
             break;
@@ -145,31 +177,31 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
         fr_free(encoded);
 }
 
-/* Opens the folder as a user would, and runs it if it opens. */
-static void use(const char *folder, const fr_options *options) {
-    char assistant[512];
+/* Opens the two as a user would, and runs what opens. */
+static void use(const subject *who, const char *folder, const fr_options *options) {
+    char target[512], assistant[512];
     fr_model *model;
-    fr_drafter *drafter;
-    snprintf(assistant, sizeof assistant, "%s/assistant", folder);
-    if (refused(fr_model_open(folder, options, &model))) return;
-    if (!refused(fr_drafter_open(assistant, model, options, &drafter))) {
-        run_session(model, drafter, options);
-        fr_drafter_close(drafter);
-    }
+    fr_drafter *drafter = NULL;
+    snprintf(target, sizeof target, "%s/%s", folder, who->target);
+    snprintf(assistant, sizeof assistant, "%s/%s", folder, who->drafter);
+    if (refused(fr_model_open(target, options, &model))) return;
+    refused(fr_drafter_open(assistant, model, options, &drafter));
+    run_session(model, drafter, options);
+    fr_drafter_close(drafter);
     fr_model_close(model);
 }
 
 /* A copy of the fixture, made of links so that only damaged files are written. */
-static void copy_folder(const char *target, const char *folder) {
+static void copy_folder(const char *source, const char *folder) {
     char command[1024];
-    snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$PWD/" MODELS "%s\" '%s'", folder, target, folder);
-    if (system(command) != 0) die("can't copy", target);
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$PWD/%s\" '%s'", folder, source, folder);
+    if (system(command) != 0) die("can't copy", source);
 }
 
-static void run_file(const char *target, const char *folder, const char *name, size_t count,
+static void run_file(const subject *who, const char *folder, const char *name, size_t count,
                      const fr_options *options) {
     char source[512], path[512];
-    snprintf(source, sizeof source, MODELS "%s/%s", target, name);
+    snprintf(source, sizeof source, "%s/%s", who->folder, name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
     blob original = read_blob(source), damaged = {malloc(original.size + 1), 0};
     if (!damaged.bytes) die("no memory for", name);
@@ -182,7 +214,7 @@ static void run_file(const char *target, const char *folder, const char *name, s
             mutate(&damaged);
         unlink(path);
         write_blob(path, &damaged);
-        use(folder, options);
+        use(who, folder, options);
     }
     unlink(path);
     char *absolute = realpath(source, NULL);
@@ -190,7 +222,7 @@ static void run_file(const char *target, const char *folder, const char *name, s
     free(absolute);
     free(original.bytes);
     free(damaged.bytes);
-    printf("%s/%s: %zu mutations\n", target, name, count);
+    printf("%s/%s: %zu mutations\n", who->folder, name, count);
 }
 
 int main(int argc, char **argv) {
@@ -204,9 +236,9 @@ int main(int argc, char **argv) {
     snprintf(folder, sizeof folder, "%s/model", root);
     state = seed * 0x9e3779b97f4a7c15u + 1;
     for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++) {
-        copy_folder(subjects[s].target, folder);
+        copy_folder(subjects[s].folder, folder);
         for (size_t f = 0; f < MAX_FILES && subjects[s].files[f]; f++)
-            run_file(subjects[s].target, folder, subjects[s].files[f], count, options);
+            run_file(&subjects[s], folder, subjects[s].files[f], count, options);
     }
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     fr_options_free(options);

@@ -1,0 +1,322 @@
+/* Quantized models against this machine's limits, in one run: decode against the read bandwidth, verifying K rows
+ * against decode, prompts against the peak of the int8 dot product.
+ *
+ * In: GGUF files; with none, the shapes and types that the targets are about, each written as random weights to
+ * build/bench (up to 5 GB), measured and removed. Words in front pick parts: decode, avx2, context, prompt. Out:
+ * markdown on standard output, limits and targets beside each figure.
+ *
+ * Of a row count K: stream time = bytes of the weights that a step reads / bandwidth; dot time = multiply-adds of a row
+ * / (e * dot peak), where e is how much of the peak unpacking leaves to the dot product; L(K) = max(1, K * dot time /
+ * stream time) is what T(K) / T(1) would be if nothing but reading and multiplying took time. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/limits.h"
+#include "bench/measure.h"
+#include "forerun_lab.h"
+#include "src/gemma4.h"
+
+#define MAX_ROWS  8
+#define SHORT     128  /* positions before the timed rows */
+#define LONG      4096 /* the same, where attention counts */
+#define PROMPT    512
+#define PROMPTS   5    /* runs of a prompt */
+#define DECODE    0.90 /* of the bandwidth, at least */
+#define BANDWIDTH ((size_t)1 << 30)
+
+/* What is expected of a type: e of L(K), and the share of the dot peak that a prompt's products reach at least. */
+static const struct {
+    fr_dtype type;
+    double e, prompt;
+} expectations[] = {{FR_Q4_0, 0.75, 0.60}, {FR_Q8_0, 0.75, 0.60}, {FR_Q4_K, 0.62, 0.50}, {FR_Q6_K, 0.62, 0.50}};
+
+static const double vnni_limits[MAX_ROWS + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15}; /* of T(K) / T(1) over L(K) */
+static const double avx2_limits[MAX_ROWS + 1] = {[4] = 1.30};
+
+static int met, missed;
+
+/* "met" or "missed", counted. */
+static const char *verdict(bool good) {
+    if (good) met++;
+    else missed++;
+    return good ? "met" : "**missed**";
+}
+
+/* ---------------------------------------------------------------------------------------------- a model, its limits */
+
+typedef struct bench {
+    fr_options *options;
+    fr_model *model;
+    fr_session *session;
+    fr_dtype type; /* of most of the bytes that a step reads */
+    double e, prompt_share;
+    double bytes, macs; /* of a step; of a row */
+    double bandwidth, peak;
+} bench;
+
+static fr_dtype main_type(const fr_model *model) {
+    double bytes[FR_DTYPE_COUNT] = {0};
+    fr_dtype main = 0;
+    for (size_t i = 0; i < model->weights.count; i++) {
+        const fr_bound *bound = &model->weights.bound[i];
+        if (bound->access == FR_STREAMED) bytes[bound->tensor->type] += (double)bound->tensor->bytes;
+    }
+    for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++)
+        if (bytes[type] > bytes[main]) main = type;
+    return main;
+}
+
+/* isa: NULL for the best. */
+static bench open_bench(const char *path, const char *isa) {
+    bench b = {.options = fr_options_new(), .e = 1};
+    fr_bench_require(fr_options_set(b.options, FR_OPT_CONTEXT, LONG + FR_STEP_MAX));
+    fr_bench_require(fr_options_set_text(b.options, FR_OPT_KV_K, "f16"));
+    fr_bench_require(fr_options_set_text(b.options, FR_OPT_KV_V, "f16"));
+    if (isa) fr_bench_require(fr_options_set_text(b.options, FR_OPT_ISA, isa));
+    fr_bench_require(fr_model_open(path, b.options, &b.model));
+    fr_bench_require(fr_session_open(b.model, NULL, b.options, &b.session));
+    b.type = main_type(b.model);
+    for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
+        if (expectations[i].type != b.type) continue;
+        b.e = expectations[i].e;
+        b.prompt_share = expectations[i].prompt;
+    }
+    b.bytes = fr_bench_streamed_bytes(b.model);
+    b.macs = fr_bench_streamed_macs(b.model);
+    return b;
+}
+
+static void close_bench(bench *b) {
+    fr_session_close(b->session);
+    fr_model_close(b->model);
+    fr_options_free(b->options);
+}
+
+static void measure_limits(bench *b) {
+    b->bandwidth = fr_bench_read_bandwidth(b->session->pool, BANDWIDTH, 7);
+    b->peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
+    printf("Measured just before, %s, %zu threads: read %.1f GB/s, int8 dot %.0f GMAC/s. A step reads %.3f GB of "
+           "weights (%s) and multiplies %.3f G a row.\n\n",
+           fr_model_isa(b->model), b->model->plan.threads, b->bandwidth / 1e9, b->peak / 1e9, b->bytes / 1e9,
+           fr_dtype_name(b->type), b->macs / 1e9);
+}
+
+static double limit_of(const bench *b, size_t rows) {
+    return fmax(1, (double)rows * b->macs / (b->e * b->peak) / (b->bytes / b->bandwidth));
+}
+
+static void begin_at(bench *b, size_t positions) {
+    static int32_t ids[LONG];
+    fr_bench_prompt(b->model, ids, positions, 0);
+    fr_session_reset(b->session);
+    fr_bench_require(fr_session_prompt(b->session, ids, positions));
+}
+
+/* ------------------------------------------------------------------------------------------------ decode and verify */
+
+static void print_rows(bench *b, const double *limits, double *one) {
+    printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
+    for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
+        double ratio = fr_bench_verify_ratio(b->session, rows, SHORT, one), limit = limit_of(b, rows);
+        printf("| %zu | %.3f | %.3f | %.3f |", rows, ratio, limit, ratio / limit);
+        if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(ratio <= limits[rows] * limit));
+        else printf(" | |\n");
+    }
+    printf("\n");
+}
+
+static void bench_decode(bench *b, const double *limits, bool judge) {
+    double one;
+    begin_at(b, SHORT);
+    measure_limits(b);
+    print_rows(b, limits, &one);
+    double rate = b->bytes / one;
+    printf("Decode at context %d: %.2f ms, %.1f GB/s, **%.1f%%** of the bandwidth", SHORT, one * 1e3, rate / 1e9,
+           100 * rate / b->bandwidth);
+    if (judge) printf(" (at least %.0f%%: %s)", 100 * DECODE, verdict(rate >= DECODE * b->bandwidth));
+    printf(".\n\n");
+}
+
+/* How much of T(rows) at LONG is gone at position 0, where there is nothing to attend to. */
+static double attention_share(fr_session *session, size_t rows) {
+    double shares[FR_BENCH_PAIRS];
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
+        shares[pair] = 1 - fr_bench_forward(session, rows, 0) / fr_bench_forward(session, rows, LONG);
+    return fr_bench_median(shares, FR_BENCH_PAIRS);
+}
+
+static void bench_context(bench *b) {
+    double one;
+    begin_at(b, LONG);
+    double ratio = fr_bench_verify_ratio(b->session, 4, LONG, &one);
+    printf("Context %d: T(4)/T(1) = %.3f, T(1) = %.2f ms; attention takes %.0f%% of T(1), %.0f%% of T(4).\n\n", LONG,
+           ratio, one * 1e3, 100 * attention_share(b->session, 1), 100 * attention_share(b->session, 4));
+}
+
+/* --------------------------------------------------------------------------------------------------------- a prompt */
+
+/* The products of a prompt alone, over whatever the working rows hold; and how many multiply-adds they are. */
+typedef struct products {
+    fr_session *session;
+    double macs;
+} products;
+
+/* Outs [begin, end) of a matrix, dealt to the team as a whole. */
+static void apply_part(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, size_t begin,
+                       size_t end, float *y, const float *x, size_t rows) {
+    size_t from, to;
+    if (rows == 0 || begin == end) return;
+    fr_partition(end - begin, FR_OUT_UNIT, team->index, team->count, &from, &to);
+    fr_matrix_apply_part(team, work, m, begin + from, begin + to, y, m->outs, x, m->cols, 0, rows);
+    if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
+}
+
+static void apply(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, float *y, const float *x,
+                  size_t rows) {
+    apply_part(p, team, work, m, 0, m->outs, y, x, rows);
+}
+
+/* Prepares rows, as the engine does before each product with new input. */
+static void prepare(const fr_team *team, const fr_work *work, const fr_matrix *m, const float *x, size_t rows) {
+    fr_team_sync(team);
+    fr_work_rows(team, work, x, m->cols, m->cols, rows);
+}
+
+/* kv_rows fill the cache, rows go on behind it. */
+static void layer_products(products *p, const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *l,
+                           size_t kv_rows, size_t rows) {
+    const fr_work *w = &pass->work;
+    prepare(team, w, &l->q, pass->normed, kv_rows);
+    apply(p, team, w, &l->q, pass->q, pass->normed, kv_rows);
+    if (l->k.data) apply(p, team, w, &l->k, pass->k, pass->normed, kv_rows);
+    if (l->v.data) apply(p, team, w, &l->v, pass->v, pass->normed, kv_rows);
+    prepare(team, w, &l->o, pass->attn, rows);
+    apply(p, team, w, &l->o, pass->out, pass->attn, rows);
+    prepare(team, w, &l->gate, pass->normed, rows);
+    apply(p, team, w, &l->gate, pass->gate, pass->normed, rows);
+    apply(p, team, w, &l->up, pass->up, pass->normed, rows);
+    prepare(team, w, &l->down, pass->up, rows);
+    apply(p, team, w, &l->down, pass->out, pass->up, rows);
+    if (!l->ple_gate.data) return;
+    prepare(team, w, &l->ple_gate, pass->x, rows);
+    apply(p, team, w, &l->ple_gate, pass->gate, pass->x, rows);
+    prepare(team, w, &l->ple_out, pass->gate, rows);
+    apply(p, team, w, &l->ple_out, pass->out, pass->gate, rows);
+}
+
+/* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */
+static void run_products(void *context, const fr_team *team) {
+    products *p = context;
+    const fr_session *s = p->session;
+    const fr_gemma4_pass *pass = s->pass;
+    const fr_gemma4 *net = pass->net;
+    const fr_matrix *ple = &net->ple_projection;
+    size_t owned = net->owners * net->config.ple;
+    for (size_t done = 0, rows; done < PROMPT; done += rows) {
+        rows = s->chunk < PROMPT - done ? s->chunk : PROMPT - done;
+        size_t kept = done + rows == PROMPT;
+        if (ple->data) {
+            prepare(team, &pass->work, ple, pass->x, rows);
+            apply_part(p, team, &pass->work, ple, 0, owned, pass->ple, pass->x, rows);
+            apply_part(p, team, &pass->work, ple, owned, ple->outs, pass->ple, pass->x, kept);
+        }
+        for (size_t l = 0; l < net->config.layers && (l < net->owners || kept); l++)
+            layer_products(p, team, pass, &net->layers[l], l < net->owners ? rows : kept,
+                           l + 1 < net->owners ? rows : kept);
+    }
+    prepare(team, &pass->work, &net->head, s->hidden, 1);
+    apply(p, team, &pass->work, &net->head, s->logits, s->hidden, 1);
+}
+
+static void bench_prompt(bench *b) {
+    static int32_t ids[PROMPT];
+    double whole[PROMPTS], alone[PROMPTS], macs = 0;
+    fr_bench_prompt(b->model, ids, PROMPT, 0);
+    b->peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
+    for (int run = -1; run < PROMPTS; run++) {
+        products p = {.session = b->session};
+        fr_session_reset(b->session);
+        fr_bench_require(fr_session_prompt(b->session, ids, PROMPT));
+        double start = fr_clock();
+        fr_pool_run(b->session->pool, run_products, &p);
+        double seconds = fr_clock() - start;
+        if (run < 0) continue;
+        whole[run] = fr_session_stat(b->session, FR_STAT_PREFILL_SECONDS);
+        alone[run] = seconds;
+        macs = p.macs;
+    }
+    double seconds = fr_bench_median(whole, PROMPTS), products_seconds = fr_bench_median(alone, PROMPTS);
+    double share = macs / products_seconds / b->peak;
+    printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak", PROMPT,
+           b->session->chunk, PROMPT / seconds, macs / 1e9, 100 * share);
+    if (b->prompt_share > 0) printf(" (at least %.0f%%: %s)", 100 * b->prompt_share, verdict(share >= b->prompt_share));
+    printf(", which is %.0f%% of the time; the whole prompt is at %.1f%% of it.\n\n", 100 * products_seconds / seconds,
+           100 * macs / seconds / b->peak);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the command */
+
+enum { PART_DECODE = 1, PART_AVX2 = 2, PART_CONTEXT = 4, PART_PROMPT = 8, PART_ALL = 15 };
+
+static void bench_file(const char *path, unsigned parts) {
+    const char *slash = strrchr(path, '/');
+    printf("\n## %s\n\n", slash ? slash + 1 : path);
+    bench b = open_bench(path, NULL);
+    bool vnni = strcmp(fr_model_isa(b.model), "avx512vnni") == 0 || strcmp(fr_model_isa(b.model), "amx") == 0;
+    bool expected = b.prompt_share > 0;
+    if (parts & PART_DECODE) bench_decode(&b, vnni && expected ? vnni_limits : NULL, expected);
+    if (parts & PART_CONTEXT) bench_context(&b);
+    if (parts & PART_PROMPT) bench_prompt(&b);
+    close_bench(&b);
+    if (!(parts & PART_AVX2) || !fr_lab_isa_here("avx2")) return;
+    b = open_bench(path, "avx2");
+    bench_decode(&b, expected ? avx2_limits : NULL, false);
+    close_bench(&b);
+}
+
+static unsigned part_named(const char *word) {
+    static const char *const words[] = {"decode", "avx2", "context", "prompt"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], word) == 0) return 1u << i;
+    return 0;
+}
+
+/* A model that nobody has: written, measured, removed. */
+static void bench_shape(const char *shape, const char *type, unsigned parts) {
+    char path[128];
+    mkdir("build", 0777);
+    mkdir("build/bench", 0777);
+    snprintf(path, sizeof path, "build/bench/%s-%s.gguf", shape, type);
+    FILE *file = fopen(path, "wb");
+    if (!file) {
+        perror(path);
+        exit(1);
+    }
+    fr_bench_require(fr_lab_synth(shape, type, 0, NULL, file));
+    fclose(file);
+    bench_file(path, parts);
+    unlink(path);
+}
+
+static void bench_shapes(unsigned parts) {
+    static const char *const names[] = {"gemma4-1b", "gemma4-e2b"}, *const types[] = {"q4_0", "q8_0", "q4_k", "q6_k"};
+    for (size_t s = 0; s < sizeof names / sizeof *names; s++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) bench_shape(names[s], types[t], parts);
+}
+
+int main(int argc, char **argv) {
+    unsigned parts = 0;
+    int at = 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while (at < argc && part_named(argv[at])) parts |= part_named(argv[at++]);
+    if (!parts) parts = PART_ALL;
+    printf("# forerun, quantized weights\n");
+    for (int i = at; i < argc; i++) bench_file(argv[i], parts);
+    if (at == argc) bench_shapes(parts);
+    printf("%d targets met, %d missed.\n", met, missed);
+    return 0;
+}

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Builds llama.cpp, to measure against on this machine, from the source package that llama-cpp-python publishes.
+#
+# usage: bench/peers/build.sh FOLDER [amx]
+# In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
+# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, for this
+# processor but without AMX; with "amx" FOLDER/amx/llama-bench, with it. About 10 minutes on 2 cores, once.
+set -euo pipefail
+
+package=llama-cpp-python
+version=0.3.36
+sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
+programs=(llama-bench llama-perplexity llama-quantize llama-completion llama-batched-bench)
+
+[ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+kind=${2:-bin}
+archive=$folder/llama_cpp_python-$version.tar.gz
+source=$folder/llama_cpp_python-$version/vendor/llama.cpp
+
+if [ ! -f "$archive" ]; then
+    python3 -m venv "$folder/venv"
+    "$folder/venv/bin/pip" download -q --no-deps --no-binary "$package" -d "$folder" "$package==$version"
+fi
+echo "$sha256  $archive" | sha256sum --quiet -c
+[ -d "$source" ] || tar -xzf "$archive" -C "$folder"
+
+# -march=native takes AMX where the processor has it.
+flags=()
+case $kind in
+bin) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+    [ "$(uname -m)" != x86_64 ] || flags=(-DCMAKE_C_FLAGS="$without" -DCMAKE_CXX_FLAGS="$without") ;;
+amx) programs=(llama-bench) ;;
+*) echo "build.sh: what is '$kind'? amx, or nothing" >&2; exit 2 ;;
+esac
+cmake -S "$source" -B "$folder/build-$kind" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=OFF \
+    -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
+    -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF "${flags[@]}" >"$folder/build-$kind.log" 2>&1
+cmake --build "$folder/build-$kind" -j "$(nproc)" --target "${programs[@]}" >>"$folder/build-$kind.log" 2>&1 ||
+    { tail -n 20 "$folder/build-$kind.log" >&2; exit 1; }
+mkdir -p "$folder/$kind"
+for program in "${programs[@]}"; do
+    ln -sf "../build-$kind/bin/$program" "$folder/$kind/$program"
+done
+"$folder/$kind/llama-bench" --help >/dev/null
+echo "$folder/$kind"

@@ -1,0 +1,238 @@
+/* Reads the tokenizer in GGUF metadata: see the header for its keys.
+ *
+ * In: metadata that formats/gguf.c has found whole. Out: lists whose merges point into the file, while tokens are
+ * copied, all into one block, for the NUL behind them. */
+#include "formats/tokenizer_gguf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+enum { UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
+
+#define MAX_ENDS 4
+
+/* What a kind of tokenizer is beyond its lists. */
+typedef struct tokenizer_kind {
+    const char *model, *pre;    /* tokenizer.ggml.model; tokenizer.ggml.pre, or none in the file */
+    const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
+    const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
+    void (*rules)(fr_tokenizer_source *source);
+} tokenizer_kind;
+
+static fr_text text_of(const char *string) {
+    return (fr_text){string, strlen(string)};
+}
+
+/* SentencePiece's way with spaces: a space is U+2581 inside. */
+static void gemma4_rules(fr_tokenizer_source *source) {
+    const fr_text space = text_of(" "), lower_block = text_of("\xe2\x96\x81");
+    source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
+    source->normalizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
+        .count = 1,
+    };
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .pattern = space, .behavior = FR_SPLIT_MERGED_WITH_PREVIOUS}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){
+        .items = {{.kind = FR_RULE_REPLACE, .pattern = lower_block, .content = space},
+                  {.kind = FR_RULE_BYTE_FALLBACK},
+                  {.kind = FR_RULE_FUSE}},
+        .count = 3,
+    };
+}
+
+static const tokenizer_kind kinds[] = {
+    {.model = "gemma4",
+     .pre = "gemma4",
+     .ends = {"<turn|>", "<|tool_response>"},
+     .shown = {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>",
+               "<|\"|>"},
+     .rules = gemma4_rules},
+};
+
+static bool equals(fr_text text, const char *word) {
+    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
+}
+
+static bool is_one_of(fr_text text, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count && words[i]; i++)
+        if (equals(text, words[i])) return true;
+    return false;
+}
+
+static int shown(fr_text text) {
+    return text.length < 99 ? (int)text.length : 99;
+}
+
+static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind) {
+    fr_text model, pre;
+    FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.model", &model));
+    FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
+    if (!model.bytes) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.model is missing", gguf->path);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        *kind = &kinds[i];
+        if (equals(model, kinds[i].model) && (!pre.bytes || equals(pre, kinds[i].pre))) return FR_OK;
+    }
+    return fr_fail(FR_INPUT, "%s: tokenizer.ggml.model \"%.*s\" with tokenizer.ggml.pre \"%.*s\" is not built yet",
+                   gguf->path, shown(model), model.bytes, shown(pre), pre.bytes ? pre.bytes : "");
+}
+
+static fr_status fail_list(const fr_gguf *gguf, size_t count) {
+    return fr_fail_memory(gguf->path, (count + 1) * sizeof(fr_merge_entry));
+}
+
+/* -------------------------------------------------------------------------------------------------------- the lists */
+
+static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    const fr_gguf_value *tokens;
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    if (!tokens) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.tokens is missing", gguf->path);
+    if (tokens->count > FR_MAX_TOKEN_ID)
+        return fr_fail(FR_INPUT, "%s: %llu tokens, and at most %d are read", gguf->path,
+                       (unsigned long long)tokens->count, FR_MAX_TOKEN_ID);
+    source->vocabulary = calloc(tokens->count + 1, sizeof *source->vocabulary);
+    source->texts = malloc(tokens->bytes + 1); /* a length takes more bytes than a NUL */
+    if (!source->vocabulary || !source->texts) return fail_list(gguf, tokens->count);
+    char *copy = source->texts;
+    size_t at = 0;
+    for (size_t id = 0; id < tokens->count; id++) {
+        fr_text text = fr_gguf_next(tokens, &at);
+        if (memchr(text.bytes, 0, text.length))
+            return fr_fail(FR_INPUT, "%s: token %zu has a zero byte in it", gguf->path, id);
+        memcpy(copy, text.bytes, text.length);
+        copy[text.length] = '\0';
+        source->vocabulary[id] = (fr_vocabulary_entry){{copy, text.length}, (int32_t)id};
+        copy += text.length + 1;
+    }
+    source->vocabulary_count = tokens->count;
+    return FR_OK;
+}
+
+static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const tokenizer_kind *kind) {
+    const fr_gguf_value *types;
+    size_t count = source->vocabulary_count;
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
+    if (!types) return FR_OK;
+    if (types->count != count)
+        return fr_fail(FR_INPUT, "%s: %llu token types for %zu tokens", gguf->path, (unsigned long long)types->count,
+                       count);
+    source->added = calloc(count + 1, sizeof *source->added);
+    if (!source->added) return fail_list(gguf, count);
+    for (size_t id = 0; id < count; id++) {
+        int32_t type = fr_gguf_i32(types, id);
+        if (type < UNKNOWN || type > USER_DEFINED) continue;
+        fr_text text = source->vocabulary[id].text;
+        bool special = type != USER_DEFINED || is_one_of(text, kind->shown, sizeof kind->shown / sizeof *kind->shown);
+        source->added[source->added_count++] = (fr_added_entry){.text = text, .id = (int32_t)id, .special = special};
+    }
+    return FR_OK;
+}
+
+/* The space between the two is the first one that is not the left part's own first byte. */
+static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    const fr_gguf_value *merges;
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.merges", FR_GGUF_STRING, &merges));
+    if (!merges) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.merges is missing", gguf->path);
+    source->merges = calloc(merges->count + 1, sizeof *source->merges);
+    if (!source->merges) return fail_list(gguf, merges->count);
+    size_t at = 0;
+    for (size_t i = 0; i < merges->count; i++) {
+        fr_text text = fr_gguf_next(merges, &at);
+        const char *space = text.length > 1 ? memchr(text.bytes + 1, ' ', text.length - 1) : NULL;
+        if (!space) return fr_fail(FR_INPUT, "%s: merge %zu is not \"left right\"", gguf->path, i);
+        size_t left = (size_t)(space - text.bytes);
+        source->merges[i] = (fr_merge_entry){{text.bytes, left}, {space + 1, text.length - left - 1}};
+    }
+    source->merge_count = merges->count;
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- single tokens */
+
+/* The id under a key, -1 when there is none. */
+static fr_status read_id(const fr_gguf *gguf, const char *key, size_t count, int32_t *id) {
+    int64_t value;
+    FR_TRY(fr_gguf_int(gguf, key, 0, (int64_t)count - 1, -1, &value));
+    *id = (int32_t)value;
+    return FR_OK;
+}
+
+/* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
+static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    int32_t begin, end, unknown;
+    bool add_end, add_space;
+    FR_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", source->vocabulary_count, &begin));
+    FR_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", source->vocabulary_count, &end));
+    FR_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", source->vocabulary_count, &unknown));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &add_space));
+    if (add_space) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
+    if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
+    if (begin >= 0) {
+        source->begin = source->vocabulary[begin].text;
+        source->prefix[source->prefix_count++] = begin;
+    }
+    if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+bool fr_tokenizer_gguf_has(const fr_gguf *gguf) {
+    return fr_gguf_find(gguf, "tokenizer.ggml.tokens") != NULL;
+}
+
+static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    const tokenizer_kind *kind;
+    if (!source->path) return fr_fail_memory("a path", strlen(gguf->path));
+    FR_TRY(find_kind(gguf, &kind));
+    FR_TRY(read_tokens(source, gguf));
+    FR_TRY(read_added(source, gguf, kind));
+    FR_TRY(read_merges(source, gguf));
+    FR_TRY(read_ids(source, gguf));
+    kind->rules(source);
+    return FR_OK;
+}
+
+fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    *source = (fr_tokenizer_source){.path = strdup(gguf->path)};
+    fr_status status = read_all(source, gguf);
+    if (status != FR_OK) fr_tokenizer_source_close(source);
+    return status;
+}
+
+static fr_status add_end(const fr_gguf *gguf, int32_t id, int32_t *ids, size_t capacity, size_t *count) {
+    for (size_t i = 0; i < *count; i++)
+        if (ids[i] == id) return FR_OK;
+    if (*count == capacity) return fr_fail(FR_INPUT, "%s: more than %zu ids end a text", gguf->path, capacity);
+    ids[(*count)++] = id;
+    return FR_OK;
+}
+
+static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count) {
+    const tokenizer_kind *kind;
+    const fr_gguf_value *tokens;
+    size_t at = 0;
+    if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
+    FR_TRY(find_kind(gguf, &kind));
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    for (size_t id = 0; id < tokens->count && id < vocab; id++)
+        if (is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS))
+            FR_TRY(add_end(gguf, (int32_t)id, ids, capacity, count));
+    return FR_OK;
+}
+
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count) {
+    static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        int32_t id;
+        FR_TRY(read_id(gguf, keys[i], vocab, &id));
+        if (id >= 0) FR_TRY(add_end(gguf, id, ids, capacity, count));
+    }
+    return fr_gguf_find(gguf, keys[1]) ? FR_OK : add_known_ends(gguf, vocab, ids, capacity, count);
+}

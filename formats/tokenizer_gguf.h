@@ -1,0 +1,28 @@
+/* The tokenizer in GGUF metadata as plain data, and the ids that end a text.
+ *
+ *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts; kinds not built are refused by
+ *                                   name
+ *     tokenizer.ggml.tokens         texts by id; no NUL in them
+ *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: looked for before anything else, as the added
+ *                                   tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte
+ *     tokenizer.ggml.merges         "left right", the first one ranks first
+ *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
+ *     tokenizer.ggml.add_bos_token, .add_eos_token
+ * The scores are not needed: merges have ranks. */
+#ifndef FR_FORMATS_TOKENIZER_GGUF_H
+#define FR_FORMATS_TOKENIZER_GGUF_H
+
+#include "formats/gguf.h"
+#include "formats/tokenizer_source.h"
+
+/* Whether the file carries the token strings; a drafter's need not. */
+bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
+
+/* The metadata must outlive the source. A failure leaves nothing open. */
+fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf);
+
+/* The ids below `vocab` that end a text, at most capacity: eos, eot and eom; and where the file names no eot, the
+ * tokens that the kind of tokenizer is known to end a turn with. */
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
+
+#endif

@@ -1,0 +1,15 @@
+/* See tokenizer_source.h. */
+#include "formats/tokenizer_source.h"
+
+#include <stdlib.h>
+
+void fr_tokenizer_source_close(fr_tokenizer_source *source) {
+    json_decref(source->root);
+    json_decref(source->config);
+    free(source->texts);
+    free(source->path);
+    free(source->vocabulary);
+    free(source->merges);
+    free(source->added);
+    *source = (fr_tokenizer_source){0};
+}

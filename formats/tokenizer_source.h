@@ -1,0 +1,93 @@
+/* What a tokenizer is made of, as plain data, whatever file it came from.
+ *
+ * In: tokenizer.json (tokenizer_json.h) or GGUF metadata (tokenizer_gguf.h). Out: lists of what the file says, in its
+ * order, each value of the right type and range. Whether tokens, merges and ids fit together is for whoever builds a
+ * tokenizer of it to find out. Texts of tokens and rules are NUL-terminated and have no other NUL; those of merges are
+ * neither. */
+#ifndef FR_FORMATS_TOKENIZER_SOURCE_H
+#define FR_FORMATS_TOKENIZER_SOURCE_H
+
+#include <jansson.h>
+
+#include "forerun.h"
+#include "formats/text.h"
+
+#define FR_MAX_TOKEN_ID     ((1 << 24) - 1)
+#define FR_MAX_TEXT_RULES   16
+#define FR_MAX_TEMPLATE_IDS 64
+
+typedef enum fr_rule_kind {
+    FR_RULE_NFC,
+    FR_RULE_NFD,
+    FR_RULE_NFKC,
+    FR_RULE_NFKD,
+    FR_RULE_PREPEND, /* content before a text that isn't empty */
+    FR_RULE_REPLACE, /* each match of the pattern becomes content */
+    FR_RULE_SPLIT,
+    FR_RULE_BYTE_FALLBACK, /* <0xNN> becomes the byte NN */
+    FR_RULE_FUSE,
+    FR_RULE_STRIP /* up to `start` times content, one character, from the beginning */
+} fr_rule_kind;
+
+/* What becomes of the stretches that a Split finds: matches, and what lies between them. */
+typedef enum fr_split_behavior {
+    FR_SPLIT_REMOVED, /* matches are dropped */
+    FR_SPLIT_ISOLATED,
+    FR_SPLIT_MERGED_WITH_PREVIOUS,
+    FR_SPLIT_MERGED_WITH_NEXT,
+    FR_SPLIT_CONTIGUOUS /* neighbouring matches are one piece */
+} fr_split_behavior;
+
+typedef struct fr_text_rule {
+    fr_rule_kind kind;
+    fr_text content;
+    fr_text pattern;
+    bool regex; /* the pattern is a regular expression, otherwise text to be found as it is; never empty */
+    fr_split_behavior behavior;
+    bool invert; /* Split: matches and the rest change places */
+    int64_t start;
+} fr_text_rule;
+
+/* One stage's rules, sequences laid flat. */
+typedef struct fr_text_rules {
+    fr_text_rule items[FR_MAX_TEXT_RULES];
+    size_t count;
+} fr_text_rules;
+
+typedef struct fr_vocabulary_entry {
+    fr_text text;
+    int32_t id; /* 0 to FR_MAX_TOKEN_ID */
+} fr_vocabulary_entry;
+
+typedef struct fr_merge_entry {
+    fr_text left, right;
+} fr_merge_entry;
+
+typedef struct fr_added_entry {
+    fr_text text;
+    int32_t id;
+    bool special, lstrip, rstrip, single_word, normalized;
+} fr_added_entry;
+
+typedef struct fr_tokenizer_source {
+    char *path; /* of the file, for error lines */
+    fr_vocabulary_entry *vocabulary;
+    size_t vocabulary_count;
+    fr_merge_entry *merges; /* the first one ranks first */
+    size_t merge_count;
+    fr_added_entry *added;
+    size_t added_count;
+    fr_text unknown; /* bytes NULL: there is no unk_token */
+    fr_text begin;   /* bos_token, for chat templates; bytes NULL: none */
+    bool fuse_unknown, byte_fallback, ignore_merges;
+    bool loose_merges; /* merges of what is not in the vocabulary are passed over, as llama.cpp does */
+    fr_text_rules normalizer, pre_tokenizer, decoder;
+    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */
+    size_t prefix_count, suffix_count;
+    json_t *root, *config; /* what the texts belong to, and */
+    char *texts;
+} fr_tokenizer_source;
+
+void fr_tokenizer_source_close(fr_tokenizer_source *source);
+
+#endif

@@ -1,0 +1,353 @@
+/* What the kernels of packed weights share in registers of 8 outs: unpacking, scales, the walk over a matrix.
+ *
+ * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. A file of an instruction set
+ * gives each format its `dot`, which adds a run of 32 columns to the chains, and takes the rest from here.
+ *
+ * A line of a tile is two registers: outs 0..7 and 8..15, 4 columns each. Both take the same broadcast of activations,
+ * and up to 4 rows take the same unpacked weights: 8 integer sums, 4 registers of codes, and two or three to work with.
+ * More rows take a chunk of 256 columns again, while it is in the L1 cache. Chains wait in memory in between.
+ *
+ * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row at 38 to 42 GB/s for 8192 bytes, a few less for
+ * 16384, 35 to 39 for 4096. Fetching a run at a time instead of a chunk at a time is worth 5 to 15 percent. */
+#ifndef FR_KERNELS_BLOCK_AVX2_H
+#define FR_KERNELS_BLOCK_AVX2_H
+
+#include "kernels/simd_avx2.h"
+#include "quant/packed.h"
+
+enum {
+    RUN = 32,        /* columns that are summed in integers */
+    CHUNK = 8,       /* runs: a block of 256 columns, or that many blocks of 32 */
+    HALF = 8,        /* outs */
+    LINE = 64,       /* bytes */
+    STEPS = 4,       /* in which a run is unpacked */
+    ROWS = 8,        /* rows that share a walk over the weights */
+    SHARING = 4,     /* rows that share unpacked ones */
+    AHEAD = 8192,    /* bytes from weights in use to those that are fetched */
+    GROUP = 1 << 17, /* bytes of weights that wait in the L2 cache for the next rows */
+};
+
+/* A register in which a sum stands. Without this, compilers add up the products of a whole run in a tree, and for that
+ * put most of them in memory. */
+FR_INLINE __m256i settled(__m256i sum) {
+    __asm__("" : "+x"(sum));
+    return sum;
+}
+
+/* One for each half of a tile. */
+typedef struct pair {
+    __m256i half[2];
+} pair;
+
+typedef struct float_pair {
+    __m256 half[2];
+} float_pair;
+
+FR_INLINE pair load_line(const uint8_t *codes, size_t line) {
+    const __m256i *w = (const __m256i *)(const void *)(codes + LINE * line);
+    return (pair){{_mm256_loadu_si256(w), _mm256_loadu_si256(w + 1)}};
+}
+
+/* 8 bytes as 32-bit numbers. */
+FR_INLINE __m256i load_bytes(const uint8_t *bytes) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
+}
+
+FR_INLINE __m256 load_halves(const uint8_t *halves) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)halves));
+}
+
+/* ------------------------------------------------------------------------------------------------ codes of 16 outs
+ *
+ * A step of a run unpacks two groups of 4 columns, one byte a column, unsigned: groups step and step + 4 for codes that
+ * share bytes, or 2 step and 2 step + 1. */
+
+/* The first group of a step of which the second is `apart` groups away. */
+FR_INLINE size_t group_of(size_t step, size_t apart) {
+    return apart == 1 ? 2 * step : step;
+}
+
+typedef void unpack_fn(pair *first, pair *second, const uint8_t *codes, size_t step);
+
+/* Bits from bit `from` on of each byte, moved to bit `to`. */
+FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
+    if (from > to) bytes = _mm256_srli_epi16(bytes, (int)(from - to));
+    if (from < to) bytes = _mm256_slli_epi16(bytes, (int)(to - from));
+    return _mm256_and_si256(bytes, _mm256_set1_epi8((char)(mask << to)));
+}
+
+FR_INLINE void unpack_4_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    pair line = load_line(codes, step);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        first->half[half] = move_bits(line.half[half], 0, 0, 15);
+        second->half[half] = move_bits(line.half[half], 4, 0, 15);
+    }
+}
+
+FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    pair fifths = load_line(codes, 0);
+    unpack_4_bits(first, second, codes + LINE, step);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_or_si256(first->half[half], move_bits(fifths.half[half], step, 4, 1));
+        second->half[half] = _mm256_or_si256(second->half[half], move_bits(fifths.half[half], 4 + step, 4, 1));
+    }
+}
+
+/* Groups 2 step and 2 step + 1, so that both have the same scale. */
+FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    size_t columns = step / 2, j = step % 2 * 2;
+    pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_or_si256(move_bits(one.half[half], 4 * columns, 0, 15),
+                                            move_bits(high.half[half], 2 * j, 4, 3));
+        second->half[half] = _mm256_or_si256(move_bits(two.half[half], 4 * columns, 0, 15),
+                                             move_bits(high.half[half], 2 * j + 2, 4, 3));
+    }
+}
+
+FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    *first = load_line(codes, 2 * step);
+    *second = load_line(codes, 2 * step + 1);
+}
+
+/* Values of a type's table, `offset` added. */
+FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, size_t step, fr_dtype type, int offset) {
+    __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(type));
+    __m256i table = _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)offset)));
+    unpack_4_bits(first, second, codes, step);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_shuffle_epi8(table, first->half[half]);
+        second->half[half] = _mm256_shuffle_epi8(table, second->half[half]);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------- scales of 16 outs */
+
+/* What a block of 256 says about its runs, for 16 outs. */
+typedef struct head {
+    float d[FR_TILE_OUTS], m[FR_TILE_OUTS]; /* m: -dmin */
+    uint8_t scale[CHUNK][FR_TILE_OUTS], minimum[CHUNK][FR_TILE_OUTS];
+} head;
+
+/* A run: where its codes are, and what multiplies their sum (d) and the row's (m). */
+typedef struct run {
+    const uint8_t *codes, *scales; /* scales: Q6_K's two rows */
+    float_pair d, m;
+} run;
+
+typedef void head_fn(head *h, const uint8_t *block);
+typedef void scales_fn(run *w, const head *h, const uint8_t *block, size_t index, size_t half);
+
+FR_INLINE void head_none(head *h, const uint8_t *block) {
+    (void)h, (void)block;
+}
+
+FR_INLINE void scales_d(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)h, (void)index;
+    w->d.half[half] = load_halves(block + 16 * half);
+}
+
+FR_INLINE void scales_d_m(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    scales_d(w, h, block, index, half);
+    w->m.half[half] = load_halves(block + 2 * FR_TILE_OUTS + 16 * half);
+}
+
+/* 2^(e - 128), denormal where e < 2. */
+FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)h, (void)index;
+    __m256i one = _mm256_set1_epi32(1), e = load_bytes(block + HALF * half);
+    __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
+    __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
+}
+
+FR_INLINE void head_d(head *h, const uint8_t *block) {
+    _mm256_storeu_ps(h->d, load_halves(block));
+    _mm256_storeu_ps(h->d + HALF, load_halves(block + 16));
+}
+
+/* Two neighbouring runs share a row of high bits: the first has the low half of each byte. */
+FR_INLINE void head_k(head *h, const uint8_t *block) {
+    const uint8_t *low_rows = block + 4 * FR_TILE_OUTS, *high_rows = low_rows + CHUNK * FR_TILE_OUTS;
+    __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
+    __m256 minus = _mm256_set1_ps(-0.0f);
+    head_d(h, block);
+    _mm256_storeu_ps(h->m, _mm256_xor_ps(load_halves(block + 32), minus));
+    _mm256_storeu_ps(h->m + HALF, _mm256_xor_ps(load_halves(block + 48), minus));
+#pragma GCC unroll 4
+    for (size_t p = 0; p < CHUNK / 2; p++) {
+        const __m256i *low_pair = (const __m256i *)(const void *)(low_rows + 32 * p);
+        const __m128i *high_row = (const __m128i *)(const void *)(high_rows + 16 * p);
+        __m256i low = _mm256_loadu_si256(low_pair), high = _mm256_broadcastsi128_si256(_mm_loadu_si128(high_row));
+        high = _mm256_blend_epi32(high, _mm256_srli_epi16(high, 4), 0xf0);
+        __m256i scale = _mm256_and_si256(_mm256_slli_epi16(high, 4), two);
+        __m256i minimum = _mm256_and_si256(_mm256_slli_epi16(high, 2), two);
+        scale = _mm256_or_si256(scale, _mm256_and_si256(low, nibble));
+        minimum = _mm256_or_si256(minimum, _mm256_and_si256(_mm256_srli_epi16(low, 4), nibble));
+        _mm256_storeu_si256((__m256i *)(void *)h->scale[2 * p], scale);
+        _mm256_storeu_si256((__m256i *)(void *)h->minimum[2 * p], minimum);
+    }
+}
+
+FR_INLINE void scales_k(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    (void)block;
+    __m256 scale = _mm256_cvtepi32_ps(load_bytes(h->scale[index] + HALF * half));
+    __m256 minimum = _mm256_cvtepi32_ps(load_bytes(h->minimum[index] + HALF * half));
+    w->d.half[half] = _mm256_mul_ps(_mm256_loadu_ps(h->d + HALF * half), scale);
+    w->m.half[half] = _mm256_mul_ps(_mm256_loadu_ps(h->m + HALF * half), minimum);
+}
+
+FR_INLINE void scales_q6(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
+    w->scales = block + (2 + 2 * index) * FR_TILE_OUTS;
+}
+
+FR_INLINE void scales_xs(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
+    const uint8_t *rows = block + 2 * FR_TILE_OUTS + HALF * half;
+    __m256i low = _mm256_srli_epi32(load_bytes(rows + index / 2 * FR_TILE_OUTS), (int)(index % 2 * 4));
+    __m256i high = _mm256_srli_epi32(load_bytes(rows + (4 + index / 4) * FR_TILE_OUTS), (int)(index % 4 * 2));
+    low = _mm256_and_si256(low, _mm256_set1_epi32(15));
+    high = _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4);
+    __m256i scale = _mm256_sub_epi32(_mm256_or_si256(low, high), _mm256_set1_epi32(32));
+    w->d.half[half] = _mm256_mul_ps(_mm256_loadu_ps(h->d + HALF * half), _mm256_cvtepi32_ps(scale));
+}
+
+/* ----------------------------------------------------------------------------------------------------- the product */
+
+/* Rows that share unpacked weights: their blocks of a run, and their chains. */
+typedef struct chains {
+    const fr_qblock *x;
+    size_t stride;
+    float_pair acc[SHARING];
+} chains;
+
+FR_INLINE const fr_qblock *block_of(const chains *c, size_t row) {
+    return c->x + row * c->stride;
+}
+
+FR_INLINE __m256i broadcast_group(const fr_qblock *x, size_t group) {
+    int32_t four;
+    memcpy(&four, x->q + 4 * group, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+
+FR_INLINE float_pair floats(pair sums) {
+    return (float_pair){{_mm256_cvtepi32_ps(sums.half[0]), _mm256_cvtepi32_ps(sums.half[1])}};
+}
+
+/* The sums of a run join the chains of a row. */
+typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
+
+FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
+    __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        __m256 *acc = &c->acc[row].half[half], d = _mm256_mul_ps(w->d.half[half], xd);
+        *acc = _mm256_fmadd_ps(d, isum.half[half], *acc);
+    }
+}
+
+FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair isum) {
+    __m256 dsum = _mm256_set1_ps(block_of(c, row)->dsum);
+    join(c, row, w, isum);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++)
+        c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
+}
+
+/* Adds a run to the chains of `rows` rows, a constant. */
+typedef void dot_fn(chains *c, const run *w, size_t rows);
+
+/* A type: runs of a block; bytes before a block's codes, of a run's codes and what else lies between two runs. */
+typedef struct format {
+    size_t runs, head_bytes, run_bytes;
+    head_fn *head;
+    scales_fn *scales;
+    dot_fn *dot;
+} format;
+
+/* What one call computes, as fr_matmul_block_fn has it. */
+typedef struct product {
+    float *y;
+    size_t y_stride;
+    const fr_qblock *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t cols, outs;
+} product;
+
+/* `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
+FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
+                         size_t x_stride, size_t count, size_t rows, bool fetch) {
+    size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
+    size_t bytes = f.run_bytes + f.head_bytes / f.runs;
+    const char *ahead = (const char *)block + AHEAD;
+    chains c = {.x = x, .stride = x_stride};
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
+    for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
+        if (fetch)
+#pragma GCC unroll 9
+            for (size_t byte = 0; byte < bytes; byte += LINE) _mm_prefetch(ahead + byte, _MM_HINT_T0);
+        run w = {.codes = block + f.head_bytes + i * stride};
+        f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 0);
+        f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
+        f.dot(&c, &w, rows);
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
+}
+
+/* Up to 8 rows, in even parts. */
+FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const fr_qblock *x, size_t x_stride,
+                        size_t count, size_t rows, bool fetch) {
+    head h;
+    f.head(&h, block);
+    for (size_t sharing; rows > 0; rows -= sharing, acc += sharing, x += sharing * x_stride) {
+        sharing = rows > SHARING ? (rows + 1) / 2 : rows;
+        switch (sharing) {
+        case 1: add_chunk(f, acc, &h, block, x, x_stride, count, 1, fetch); break;
+        case 2: add_chunk(f, acc, &h, block, x, x_stride, count, 2, fetch); break;
+        case 3: add_chunk(f, acc, &h, block, x, x_stride, count, 3, fetch); break;
+        default: add_chunk(f, acc, &h, block, x, x_stride, count, SHARING, fetch);
+        }
+        fetch = false;
+    }
+}
+
+/* A tile for up to 8 rows. */
+FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out, size_t rows) {
+    size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
+    size_t left = job->cols / RUN, outs = job->outs - out;
+    const uint8_t *w = job->w + out / FR_TILE_OUTS * (left / f.runs * block_bytes);
+    const fr_qblock *x = job->x + row * job->x_stride;
+    float_pair acc[ROWS] = {0};
+    for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
+        count = left > CHUNK ? CHUNK : left;
+        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0);
+    }
+    for (size_t r = 0; r < rows; r++) {
+        float *y = job->y + (row + r) * job->y_stride + out;
+        store_lanes(y, outs, acc[r].half[0]);
+        if (outs > HALF) store_lanes(y + HALF, outs - HALF, acc[r].half[1]);
+    }
+}
+
+/* A group of tiles for all rows, then the next. The first rows fetch the weights. */
+FR_INLINE void matmul(format f, const product *job) {
+    size_t tile_bytes = job->cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
+    size_t group = (GROUP / tile_bytes + 1) * FR_TILE_OUTS;
+    for (size_t from = 0; from < job->outs; from += group) {
+        size_t to = from + group < job->outs ? from + group : job->outs, tiles = (job->rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
+            rows = (job->rows - row + tiles - 1) / tiles;
+            for (size_t out = from; out < to; out += FR_TILE_OUTS) compute_tile(f, job, row, out, rows);
+        }
+    }
+}
+
+#endif

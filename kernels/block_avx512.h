@@ -1,0 +1,485 @@
+/* Packed block-quantized weights times quantized rows on zmm registers: what the AVX-512 files share, with VNNI and
+ * without. Contract fr_matmul_block_fn in kernels.h.
+ *
+ * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. What codes count from
+ * is not taken off them but off the sums: they start at -offset times the sum of their activations. Two tiles of 16
+ * outputs are computed together, for each broadcast of activations is a load and meets two registers of codes: one tile
+ * alone would be bound by loads. Codes of a run of 32 columns are unpacked once, into 8 registers a tile, for up to 8
+ * rows, four of which (of Q6_K one) are summed at a time: 8 chains of products hide each other's latency.
+ *
+ * A call walks, from the outside in: groups of tiles that the L2 cache holds; tiles of up to 8 rows; chunks of columns;
+ * pairs of tiles; blocks. The activations of a chunk are lined up first, those of one run side by side, in a buffer
+ * that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all outputs one group:
+ * weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD bytes before use.
+ */
+#ifndef FR_KERNELS_BLOCK_AVX512_H
+#define FR_KERNELS_BLOCK_AVX512_H
+
+#include "kernels/simd_avx512.h"
+#include "quant/packed.h"
+
+enum {
+    RUN = 32,
+    GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
+    ROWS = 8,
+    QUAD = 4,
+    PAIR = 2,
+    LINED = 512, /* runs of rows in a chunk */
+    AHEAD = 8192, /* bytes */
+    L2_BYTES = 384 << 10
+};
+
+/* What the runs of a block share. */
+typedef struct block {
+    __m512 d, m;
+    __m512i values; /* of codes that are looked up, plus the offset */
+    uint8_t scales[8 * FR_TILE_OUTS], mins[8 * FR_TILE_OUTS];
+} block;
+
+/* A run, unpacked: register g has columns 4g .. 4g + 3. */
+typedef struct run {
+    __m512i codes[GROUPS];
+    __m512 d, m;      /* of the run: its scale and minimum are in */
+    __m512 low, high; /* Q6_K: scales of its halves */
+} run;
+
+typedef void open_fn(block *b, const uint8_t *bytes);
+typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
+typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
+
+typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES } joining;
+
+typedef struct format {
+    fr_dtype type;
+    size_t bytes, runs; /* of a block of a tile */
+    unsigned bits;      /* of a code, once looked up */
+    int offset;
+    joining joining;
+    open_fn *open;   /* a block */
+    scale_fn *scale; /* its run `index` */
+    code_fn *code;   /* codes g of its run `index` */
+} format;
+
+/* Adds to each lane of `sum` the products of its codes, unsigned and of `bits` bits, four in each of `groups`
+ * registers, with the activations q. */
+typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits);
+
+/* How an instruction set multiplies, and how many groups at once by a code's bits. */
+typedef struct products {
+    dot_fn *dot;
+    uint8_t groups[9];
+} products;
+
+/* -------------------------------------------------------------------------------------------------------- unpacking */
+
+FR_INLINE __m512i line(const uint8_t *bytes) {
+    return _mm512_loadu_si512(bytes);
+}
+
+FR_INLINE __m512 halves(const uint8_t *bytes) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)bytes));
+}
+
+FR_INLINE __m512 floats_of_u8(const uint8_t *bytes) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes)));
+}
+
+FR_INLINE __m512 floats_of_s8(const uint8_t *bytes) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)bytes)));
+}
+
+FR_INLINE __m512i low_nibbles(__m512i bytes) {
+    return _mm512_and_si512(bytes, _mm512_set1_epi8(15));
+}
+
+FR_INLINE __m512i high_nibbles(__m512i bytes) {
+    return _mm512_and_si512(_mm512_srli_epi16(bytes, 4), _mm512_set1_epi8(15));
+}
+
+/* a | (b & mask), bytes. */
+FR_INLINE __m512i or_bits(__m512i a, __m512i b, char mask) {
+    return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(mask), 0xf8);
+}
+
+/* Bits that are about to be masked, moved `up` within their bytes. */
+FR_INLINE __m512i moved(__m512i bits, int up) {
+    return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
+}
+
+/* Group g of a run. */
+FR_INLINE __m512i nibbles(const uint8_t *codes, size_t g) {
+    return g < GROUPS / 2 ? low_nibbles(line(codes + 64 * g)) : high_nibbles(line(codes + 64 * (g - GROUPS / 2)));
+}
+
+FR_INLINE __m512i fives(const uint8_t *codes, size_t g) {
+    return or_bits(nibbles(codes + 64, g), moved(line(codes), 4 - (int)g), 16);
+}
+
+/* The low half from one register, the rest, of which two bits are not zero, from another. */
+FR_INLINE __m512i sixes(const uint8_t *codes, size_t g) {
+    size_t j = g % 4;
+    __m512i two = _mm512_and_si512(line(codes + 256 + 64 * (g / 4)), _mm512_set1_epi8((char)(j % 2 ? 0xcc : 0x33)));
+    __m512i four = line(codes + 64 * j);
+    if (g >= GROUPS / 2) four = _mm512_srli_epi16(four, 4);
+    return _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), four, moved(two, 4 - 2 * (int)j), 0xca);
+}
+
+/* --------------------------------------------------------------------------------------------- blocks of 32 columns */
+
+FR_INLINE void open_d(block *b, const uint8_t *bytes) {
+    b->d = halves(bytes);
+}
+
+FR_INLINE void open_d_m(block *b, const uint8_t *bytes) {
+    b->d = halves(bytes);
+    b->m = halves(bytes + 32);
+}
+
+/* 2^(e - 128), as scalar has it: the table's values are doubled. */
+FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
+    __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
+    __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    __m512i tiny = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+    __mmask16 is_tiny = _mm512_cmplt_epu32_mask(e, _mm512_set1_epi32(2));
+    b->d = _mm512_castsi512_ps(_mm512_mask_mov_epi32(normal, is_tiny, tiny));
+}
+
+FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    (void)bytes, (void)index;
+    r->d = b->d;
+    r->m = b->m;
+}
+
+FR_INLINE __m512i code_q8_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return line(bytes + 32 + 64 * g);
+}
+
+FR_INLINE __m512i code_q4_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return nibbles(bytes + 32, g);
+}
+
+FR_INLINE __m512i code_q4_1(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return nibbles(bytes + 64, g);
+}
+
+FR_INLINE __m512i code_q5_0(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return fives(bytes + 32, g);
+}
+
+FR_INLINE __m512i code_q5_1(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b, (void)index;
+    return fives(bytes + 64, g);
+}
+
+FR_INLINE __m512i code_iq4_nl(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)index;
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + 32, g));
+}
+
+FR_INLINE __m512i code_mxfp4(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)index;
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + 16, g));
+}
+
+/* -------------------------------------------------------------------------------------------- blocks of 256 columns */
+
+/* Rows of four neighbouring scales each: low nibbles, and two high bits that `up` rotates to bits 4 and 5. */
+FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
+    return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
+}
+
+/* A number for each row of 16 bytes. */
+FR_INLINE __m512i by_row(int a, int b, int c, int d) {
+    return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
+}
+
+/* All 8 scales and minima at once: four rows of 16 outs in a register. */
+FR_INLINE void open_k(block *b, const uint8_t *bytes) {
+    open_d_m(b, bytes);
+    __m512i high = line(bytes + 192);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        __m512i low = line(bytes + 64 + 64 * half);
+        __m512i bits = half ? _mm512_shuffle_i64x2(high, high, 0xfa) : _mm512_shuffle_i64x2(high, high, 0x50);
+        _mm512_storeu_si512(b->scales + 64 * half, joined(low_nibbles(low), bits, by_row(4, 0, 4, 0)));
+        _mm512_storeu_si512(b->mins + 64 * half, joined(high_nibbles(low), bits, by_row(2, 30, 2, 30)));
+    }
+}
+
+FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
+    b->d = halves(bytes);
+    __m512i low = line(bytes + 32);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        __m512i rows = half ? _mm512_shuffle_i64x2(low, low, 0xfa) : _mm512_shuffle_i64x2(low, low, 0x50);
+        __m512i high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(bytes + 96 + 16 * half)));
+        __m512i nibbles = low_nibbles(_mm512_srlv_epi32(rows, by_row(0, 4, 0, 4)));
+        _mm512_storeu_si512(b->scales + 64 * half, joined(nibbles, high, by_row(4, 2, 0, 30)));
+    }
+}
+
+FR_INLINE void scale_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    (void)bytes;
+    r->d = _mm512_mul_ps(b->d, floats_of_u8(b->scales + FR_TILE_OUTS * index));
+    r->m = _mm512_mul_ps(b->m, floats_of_u8(b->mins + FR_TILE_OUTS * index));
+}
+
+FR_INLINE void scale_q6_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    const uint8_t *scales = bytes + 32 + 2 * FR_TILE_OUTS * index;
+    r->d = b->d;
+    r->low = floats_of_s8(scales);
+    r->high = floats_of_s8(scales + FR_TILE_OUTS);
+}
+
+FR_INLINE void scale_iq4_xs(run *r, const block *b, const uint8_t *bytes, size_t index) {
+    (void)bytes;
+    __m512 scale = _mm512_sub_ps(floats_of_u8(b->scales + FR_TILE_OUTS * index), _mm512_set1_ps(32.0f));
+    r->d = _mm512_mul_ps(b->d, scale);
+}
+
+FR_INLINE __m512i code_q4_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return nibbles(bytes + 256 + 256 * index, g);
+}
+
+FR_INLINE __m512i code_q5_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return fives(bytes + 256 + 320 * index, g);
+}
+
+FR_INLINE __m512i code_q6_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    (void)b;
+    return sixes(bytes + 288 + 384 * index, g);
+}
+
+FR_INLINE __m512i code_iq4_xs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + 128 + 256 * index, g));
+}
+
+static const format q8_0 = {FR_Q8_0, 544, 1, 8, 128, PLAIN, open_d, scale_d_m, code_q8_0},
+                    q4_0 = {FR_Q4_0, 288, 1, 4, 8, PLAIN, open_d, scale_d_m, code_q4_0},
+                    q4_1 = {FR_Q4_1, 320, 1, 4, 0, PLUS_MIN, open_d_m, scale_d_m, code_q4_1},
+                    q5_0 = {FR_Q5_0, 352, 1, 5, 16, PLAIN, open_d, scale_d_m, code_q5_0},
+                    q5_1 = {FR_Q5_1, 384, 1, 5, 0, PLUS_MIN, open_d_m, scale_d_m, code_q5_1},
+                    iq4_nl = {FR_IQ4_NL, 288, 1, 8, 128, PLAIN, open_d, scale_d_m, code_iq4_nl},
+                    mxfp4 = {FR_MXFP4, 272, 1, 5, 12, PLAIN, open_exponent, scale_d_m, code_mxfp4},
+                    q4_k = {FR_Q4_K, 2304, 8, 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
+                    q5_k = {FR_Q5_K, 2816, 8, 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
+                    q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_d, scale_q6_k, code_q6_k},
+                    iq4_xs = {FR_IQ4_XS, 2176, 8, 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
+
+/* ----------------------------------------------------------------------------------------- a run of a pair of tiles */
+
+/* Where it lies, and what of it is unpacked. */
+typedef struct pair_run {
+    const block *blocks;
+    const uint8_t *bytes[PAIR];
+    size_t index;
+    run runs[PAIR];
+} pair_run;
+
+typedef __m512i sums[QUAD][PAIR];
+
+/* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before they are used first: a burst of
+ * unpacking would take the ports from the products. */
+FR_INLINE void add_groups(const format *f, const products *by, pair_run *p, const fr_qblock *x, sums sum, size_t rows,
+                          size_t from, size_t to, bool unpack) {
+    size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
+#pragma GCC unroll 8
+    for (size_t first = from; first < to; first += step) {
+        if (unpack)
+#pragma GCC unroll 8
+            for (size_t g = first; g < first + step; g++)
+#pragma GCC unroll 2
+                for (size_t t = 0; t < PAIR; t++)
+                    p->runs[t].codes[g] = f->code(&p->blocks[t], p->bytes[t], p->index, g);
+#pragma GCC unroll 4
+        for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 2
+            for (size_t t = 0; t < PAIR; t++)
+                sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits);
+    }
+}
+
+/* The integer sums of up to QUAD rows, as floats. x: lined up, its sums turned into starts.
+ *
+ * Q6_K's are below 2 * 128 * 16 * 32 * 127 < 2^24, exact in floats too: two conversions, a product and an fma cost no
+ * more ports than two vpmulld here, and half as many where vpmulld is two operations. */
+FR_INLINE void sum_run(const format *f, const products *by, pair_run *p, const fr_qblock *x, __m512 isum[][PAIR],
+                       size_t rows, bool unpack) {
+    bool halved = f->joining == HALVES;
+    size_t end = halved ? GROUPS / 2 : GROUPS;
+    sums sum;
+#pragma GCC unroll 4
+    for (size_t row = 0; row < rows; row++)
+        sum[row][0] = sum[row][1] = _mm512_set1_epi32(halved ? x[row].half : x[row].sum);
+    add_groups(f, by, p, x, sum, rows, 0, end, unpack);
+#pragma GCC unroll 4
+    for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 2
+        for (size_t t = 0; t < PAIR; t++) {
+            isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
+            sum[row][t] = _mm512_set1_epi32(x[row].sum);
+        }
+    if (!halved) return;
+    add_groups(f, by, p, x, sum, rows, end, GROUPS, unpack);
+#pragma GCC unroll 4
+    for (size_t row = 0; row < rows; row++)
+#pragma GCC unroll 2
+        for (size_t t = 0; t < PAIR; t++) {
+            __m512 high = _mm512_mul_ps(p->runs[t].high, _mm512_cvtepi32_ps(sum[row][t]));
+            isum[row][t] = _mm512_fmadd_ps(p->runs[t].low, isum[row][t], high);
+        }
+}
+
+/* A run of up to QUAD rows joins their chains. */
+FR_INLINE void add_run(const format *f, const products *by, pair_run *p, const fr_qblock *x, __m512 acc[][PAIR],
+                       size_t rows, bool unpack) {
+    __m512 isum[QUAD][PAIR];
+    sum_run(f, by, p, x, isum, rows, unpack);
+#pragma GCC unroll 4
+    for (size_t row = 0; row < rows; row++) {
+        __m512 d = _mm512_set1_ps(x[row].d), dsum = _mm512_set1_ps(x[row].dsum);
+#pragma GCC unroll 2
+        for (size_t t = 0; t < PAIR; t++) {
+            const run *r = &p->runs[t];
+            acc[row][t] = _mm512_fmadd_ps(_mm512_mul_ps(r->d, d), isum[row][t], acc[row][t]);
+            if (f->joining == PLUS_MIN) acc[row][t] = _mm512_fmadd_ps(r->m, dsum, acc[row][t]);
+            if (f->joining == MINUS_MIN) acc[row][t] = _mm512_fnmadd_ps(r->m, dsum, acc[row][t]);
+        }
+    }
+}
+
+/* What one call computes, as fr_matmul_block_fn has it, with columns counted in blocks. */
+typedef struct product {
+    float *y;
+    size_t y_stride;
+    const fr_qblock *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t blocks, outs;
+} product;
+
+/* Tiles begin..end - 1, blocks from..to - 1 of them, rows from `row` on. */
+typedef struct chunk {
+    size_t begin, end, from, to, row;
+    bool last; /* of its tiles and rows: what follows is another group of tiles */
+    __m512i values;
+    fr_qblock lined[LINED]; /* of a run: `rows` of them, then the next run's */
+} chunk;
+
+/* Tile `tile` and the one after it. An odd last tile is its own partner, whose results are dropped. */
+FR_INLINE void compute_pair(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
+                            const uint8_t *next, size_t rows) {
+    size_t tile_bytes = job->blocks * f->bytes, partner = tile + 1 < c->end ? tile_bytes : 0;
+    const uint8_t *bytes = job->w + tile * tile_bytes + c->from * f->bytes;
+    float *y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
+    size_t left = job->outs - tile * FR_TILE_OUTS;
+    __mmask16 stored[PAIR] = {lanes(left), partner ? lanes(left - FR_TILE_OUTS) : 0};
+    size_t step = f->bytes / f->runs, size = (c->to - c->from) * f->bytes, fetched = AHEAD;
+    const fr_qblock *x = c->lined;
+    block blocks[PAIR];
+    __m512 acc[ROWS][PAIR];
+#pragma GCC unroll 2
+    for (size_t t = 0; t < PAIR; t++) {
+        blocks[t].values = c->values;
+#pragma GCC unroll 8
+        for (size_t r = 0; r < rows; r++)
+            acc[r][t] = _mm512_maskz_loadu_ps(c->from ? stored[t] : 0, y + r * job->y_stride + t * FR_TILE_OUTS);
+    }
+    for (const uint8_t *end = bytes + size; bytes < end; bytes += f->bytes) {
+#pragma GCC unroll 2
+        for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], bytes + t * partner);
+        for (size_t i = 0; i < f->runs; i++, x += rows, fetched += step) {
+            const uint8_t *ahead = fetched < size ? end - size + fetched : next + (fetched - size);
+            pair_run p = {.blocks = blocks, .bytes = {bytes, bytes + partner}, .index = i};
+#pragma GCC unroll 2
+            for (size_t t = 0; t < PAIR; t++) {
+#pragma GCC unroll 9
+                for (size_t l = 0; l < step; l += 64)
+                    _mm_prefetch((const char *)ahead + t * tile_bytes + l, _MM_HINT_T0);
+                f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
+            }
+            size_t quad = f->joining == HALVES ? 1 : QUAD; /* Q6_K: its scales leave no registers for more */
+#pragma GCC unroll 8
+            for (size_t row = 0; row < rows; row += quad)
+                add_run(f, by, &p, x + row, acc + row, rows - row < quad ? rows - row : quad, row == 0);
+        }
+    }
+#pragma GCC unroll 2
+    for (size_t t = 0; t < PAIR; t++)
+#pragma GCC unroll 8
+        for (size_t r = 0; r < rows; r++)
+            _mm512_mask_storeu_ps(y + r * job->y_stride + t * FR_TILE_OUTS, stored[t], acc[r][t]);
+}
+
+/* After a chunk's last tile comes the first one again: the next chunk, or the same blocks for other rows; at the end,
+ * what lies behind. */
+FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
+    size_t tile_bytes = job->blocks * f->bytes, following = c->to < job->blocks ? c->to : 0;
+    for (size_t tile = c->begin; tile < c->end; tile += PAIR) {
+        const uint8_t *next = job->w + (tile + PAIR) * tile_bytes + c->from * f->bytes;
+        if (tile + PAIR >= c->end) next = job->w + (c->last ? c->end : c->begin) * tile_bytes + following * f->bytes;
+        compute_pair(f, by, job, c, tile, next, rows);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- a whole call */
+
+static void line_up(const format *f, const product *job, chunk *c, size_t rows) {
+    const fr_qblock *x = job->x + c->row * job->x_stride;
+    fr_qblock *to = c->lined;
+    for (size_t i = c->from * f->runs; i < c->to * f->runs; i++)
+        for (size_t r = 0; r < rows; r++, to++) {
+            *to = x[r * job->x_stride + i];
+            to->sum = -f->offset * (f->joining == HALVES ? to->sum - to->half : to->sum);
+            to->half *= -f->offset;
+        }
+}
+
+FR_INLINE void compute_rows(const format *f, const products *by, const product *job, chunk *c, size_t rows) {
+    size_t most = LINED / (rows * f->runs), chunks = (job->blocks + most - 1) / most;
+    size_t length = (job->blocks + chunks - 1) / chunks;
+    for (c->from = 0; c->from < job->blocks; c->from = c->to) {
+        c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
+        c->last = c->to == job->blocks && c->row + rows == job->rows;
+        line_up(f, job, c, rows);
+        switch (rows) {
+        case 1: compute_chunk(f, by, job, c, 1); break;
+        case 2: compute_chunk(f, by, job, c, 2); break;
+        case 3: compute_chunk(f, by, job, c, 3); break;
+        case 4: compute_chunk(f, by, job, c, 4); break;
+        case 5: compute_chunk(f, by, job, c, 5); break;
+        case 6: compute_chunk(f, by, job, c, 6); break;
+        case 7: compute_chunk(f, by, job, c, 7); break;
+        default: compute_chunk(f, by, job, c, ROWS);
+        }
+    }
+}
+
+FR_INLINE void matmul_block(const format *f, const products *by, const product *job) {
+    chunk c;
+    const int8_t *values = fr_code_values(f->type);
+    if (values)
+        c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
+                                   _mm512_set1_epi8((char)f->offset));
+    else c.values = _mm512_setzero_si512();
+    size_t tiles = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, tile_bytes = job->blocks * f->bytes;
+    size_t fitting = PAIR * tile_bytes < L2_BYTES ? L2_BYTES / tile_bytes / PAIR * PAIR : PAIR;
+    size_t group = job->rows <= ROWS ? tiles : fitting;
+    for (c.begin = 0; c.begin < tiles; c.begin = c.end) {
+        c.end = c.begin + group < tiles ? c.begin + group : tiles;
+        size_t parts = (job->rows + ROWS - 1) / ROWS;
+        c.row = 0;
+        for (size_t rows; c.row < job->rows; c.row += rows, parts--) {
+            rows = (job->rows - c.row + parts - 1) / parts;
+            compute_rows(f, by, job, &c, rows);
+        }
+    }
+}
+
+#endif

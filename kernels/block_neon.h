@@ -1,0 +1,410 @@
+/* What the block-quantized kernels of neon, dotprod and i8mm share: everything but the dot product itself.
+ *
+ * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register is
+ * 4 outs x 4 columns of codes, a quarter of a tile's line; a lane of sums is one out. The codes of 8 outs x 32 columns
+ * are unpacked into 16 registers, and every row is multiplied with these while its chains lie in the L1 cache. So rows
+ * need no registers of their own: one loop serves 5 to 16 of them, and for 1 to 4, as in a verify step, it is unrolled.
+ *
+ * Work goes in chunks of 8 runs of 32 columns, so that all of it fits the L1 cache (22 KB), however long the rows are.
+ * A chunk's rows, up to 16, are laid out for the dot product once for a group of tiles (`panel`), a tile's scales
+ * become floats once for all rows (`scales`). The second tile of rows and later ones find a group's weights in L2.
+ *
+ * No machine of this architecture was at hand to take times. The forms were chosen by counting instructions, all
+ * included, under an emulator: the _neon, _dotprod and _i8mm files say how many 16 outs x 32 columns take (gcc 12,
+ * -O2). The chains of 8 rows in registers, for twice the code, would take as many on i8mm, about a tenth less on
+ * dotprod, and more on neon, where the registers do not suffice. */
+#ifndef FR_KERNELS_BLOCK_NEON_H
+#define FR_KERNELS_BLOCK_NEON_H
+
+#include "kernels/simd_neon.h"
+#include "quant/packed.h"
+
+enum {
+    RUN = 32,            /* columns */
+    RUNS = 8,            /* of a chunk */
+    ROWS = 16,           /* of a tile of rows */
+    OUTS = FR_TILE_OUTS, /* of a tile of outs */
+    LINE = 4 * OUTS,     /* bytes */
+    PARTS = 2,           /* registers of a line that are unpacked together */
+    GROUP = 4            /* tiles of outs */
+};
+
+/* A type: constants that choose the instructions when a kernel is compiled. */
+typedef struct format {
+    fr_dtype type;
+    int bits;                      /* of a code */
+    int offset;                    /* value = code - offset, */
+    bool table;                    /* or that of the type's table */
+    bool mins, halves;             /* has minima; has scales of halves of a run */
+    int most;                      /* largest magnitude of what is multiplied: a code, or a value of the table */
+    size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
+} format;
+
+static const format q8_0 = {FR_Q8_0, 8, .offset = 128, .most = 128, .columns = 32, .block = 544, .header = 32};
+static const format q4_0 = {FR_Q4_0, 4, .offset = 8, .most = 15, .columns = 32, .block = 288, .header = 32};
+static const format q4_1 = {FR_Q4_1, 4, .mins = true, .most = 15, .columns = 32, .block = 320, .header = 64};
+static const format q5_0 = {FR_Q5_0, 5, .offset = 16, .most = 31, .columns = 32, .block = 352, .header = 32};
+static const format q5_1 = {FR_Q5_1, 5, .mins = true, .most = 31, .columns = 32, .block = 384, .header = 64};
+static const format iq4_nl = {FR_IQ4_NL, 4, .table = true, .most = 127, .columns = 32, .block = 288, .header = 32};
+static const format mxfp4 = {FR_MXFP4, 4, .table = true, .most = 12, .columns = 32, .block = 272, .header = 16};
+static const format q4_k = {FR_Q4_K, 4, .mins = true, .most = 15, .columns = 256, .block = 2304, .header = 256};
+static const format q5_k = {FR_Q5_K, 5, .mins = true, .most = 31, .columns = 256, .block = 2816, .header = 256};
+static const format q6_k = {FR_Q6_K, 6, 32, .halves = true, .most = 63, .columns = 256, .block = 3360, .header = 288};
+static const format iq4_xs = {FR_IQ4_XS, 4, .table = true, .most = 127, .columns = 256, .block = 2176, .header = 128};
+
+/* What multiplies the sums of a chunk, by run and out. */
+typedef struct scales {
+    float d[RUNS][OUTS], m[RUNS][OUTS];
+    int32_t halves[RUNS][2][OUTS];
+} scales;
+
+/* Rows of a chunk, by run and row. q: the halves of a run, 4 columns a lane; where rows come in pairs, rows 2p and
+ * 2p + 1 together have four registers, each with 8 columns of the first and the same of the second. start: what a sum
+ * of codes starts from to be one of values: -offset times the sum of q, of the run or of its halves. */
+typedef struct panel {
+    int32_t q[RUNS][ROWS][2][4], start[RUNS][2][ROWS];
+    float d[RUNS][ROWS], dsum[RUNS][ROWS];
+} panel;
+
+typedef struct chunk {
+    panel panel;
+    scales scales; /* of the tile at work */
+} chunk;
+
+/* Codes, or values of a table, of a run: by quarter and group of 4 columns. Where rows come in pairs two groups become
+ * their 8 columns of a quarter's outs 0 and 1, then of its outs 2 and 3. */
+typedef uint8x16_t run_values[PARTS][RUN / 4];
+
+/* Sums of a row, or two. */
+typedef int32x4_t row_sums[2][PARTS];
+
+/* An instruction set. */
+typedef struct level {
+    bool pairs;     /* two rows or more come in pairs */
+    bool all_bytes; /* multiplies codes up to 255; where not, codes of 8 bits become signed values, without offset */
+} level;
+
+/* What each instruction set's file defines: sums += values * q over half `half` of a run, of one row or a pair of rows.
+ * A pair's sums are by outs 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half, pair: constants. */
+FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
+
+/* What one call computes, as fr_matmul_block_fn has it. */
+typedef struct product {
+    float *y;
+    size_t y_stride;
+    const fr_qblock *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t cols, outs;
+} product;
+
+/* ----------------------------------------------------------------------------------------------------------- scales */
+
+FR_INLINE void load_d(float *d, const uint8_t *w) {
+    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 4)
+        vst1q_f32(d + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(w + 2 * i))));
+}
+
+/* 2^(e - 128): from e = 2 on with e - 1 as exponent, below it a denormal. */
+FR_INLINE float32x4_t powers(uint32x4_t e) {
+    uint32x4_t normal = vshlq_n_u32(vqsubq_u32(e, vdupq_n_u32(1)), 23);
+    uint32x4_t small = vshlq_u32(vdupq_n_u32(0x00200000), vreinterpretq_s32_u32(vminq_u32(e, vdupq_n_u32(2))));
+    return vreinterpretq_f32_u32(vmaxq_u32(normal, small));
+}
+
+FR_INLINE void load_exponents(float *d, const uint8_t *w) {
+    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 8) {
+        uint16x8_t e = vmovl_u8(vld1_u8(w + i));
+        vst1q_f32(d + i, powers(vmovl_u16(vget_low_u16(e))));
+        vst1q_f32(d + i + 4, powers(vmovl_high_u16(e)));
+    }
+}
+
+FR_INLINE void widen(int32x4_t *values, int8x16_t bytes) {
+    int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
+    values[0] = vmovl_s16(vget_low_s16(low));
+    values[1] = vmovl_high_s16(low);
+    values[2] = vmovl_s16(vget_low_s16(high));
+    values[3] = vmovl_high_s16(high);
+}
+
+/* scaled[i] = factor[i] * bytes[i] */
+FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) {
+    int32x4_t values[4];
+    widen(values, bytes);
+    FR_UNROLLED for (size_t i = 0; i < 4; i++)
+        vst1q_f32(scaled + 4 * i, vmulq_f32(vld1q_f32(factor + 4 * i), vcvtq_f32_s32(values[i])));
+}
+
+/* Bits of `high`, shifted left (right, if negative) to where the mask is, join those of `low`. */
+FR_INLINE uint8x16_t joined(uint8x16_t low, uint8x16_t high, int left, uint8_t mask) {
+    return vbslq_u8(vdupq_n_u8(mask), vshlq_u8(high, vdupq_n_s8((int8_t)left)), low);
+}
+
+FR_INLINE uint8x16_t low_nibbles(uint8x16_t bytes) {
+    return vandq_u8(bytes, vdupq_n_u8(15));
+}
+
+FR_INLINE uint8x16_t high_nibbles(uint8x16_t bytes) {
+    return vshrq_n_u8(bytes, 4);
+}
+
+/* Q4_K and Q5_K. Minima are negated here: they are subtracted. */
+FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
+    float d[OUTS], negative[OUTS];
+    load_d(d, w);
+    load_d(negative, w + 2 * OUTS);
+    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
+    const uint8_t *lows = w + 4 * OUTS, *highs = lows + RUNS * OUTS;
+    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+        uint8x16_t low = vld1q_u8(lows + run * OUTS), high = vld1q_u8(highs + run / 2 * OUTS);
+        int odd = run % 2 * 4;
+        uint8x16_t scale = joined(low_nibbles(low), high, 4 - odd, 0x30);
+        uint8x16_t min = joined(high_nibbles(low), high, 2 - odd, 0x30);
+        scale_bytes(s->d[run], d, vreinterpretq_s8_u8(scale));
+        scale_bytes(s->m[run], negative, vreinterpretq_s8_u8(min));
+    }
+}
+
+FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
+    float d[OUTS];
+    load_d(d, w);
+    const uint8_t *lows = w + 2 * OUTS, *highs = lows + RUNS / 2 * OUTS;
+    FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
+        uint8x16_t pair = vld1q_u8(lows + run / 2 * OUTS), high = vld1q_u8(highs + run / 4 * OUTS);
+        uint8x16_t low = run % 2 ? high_nibbles(pair) : low_nibbles(pair);
+        uint8x16_t scale = joined(low, high, 4 - (int)run % 4 * 2, 0x30);
+        scale_bytes(s->d[run], d, vsubq_s8(vreinterpretq_s8_u8(scale), vdupq_n_s8(32)));
+    }
+}
+
+FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
+    load_d(s->d[0], w);
+    for (size_t half = 0; half < 2 * RUNS; half++) {
+        int32x4_t values[4];
+        widen(values, vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * OUTS)));
+        FR_UNROLLED for (size_t i = 0; i < 4; i++) vst1q_s32(s->halves[half / 2][half % 2] + 4 * i, values[i]);
+    }
+    for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
+}
+
+FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
+    switch (f.type) {
+    case FR_Q4_K:
+    case FR_Q5_K: load_k_scales(s, w); return;
+    case FR_Q6_K: load_q6_scales(s, w); return;
+    case FR_IQ4_XS: load_xs_scales(s, w); return;
+    default:
+        for (size_t run = 0; run < runs; run++, w += f.block) {
+            if (f.type == FR_MXFP4)
+                load_exponents(s->d[run], w);
+            else
+                load_d(s->d[run], w);
+            if (f.mins) load_d(s->m[run], w + 2 * OUTS);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+/* The registers of two rows become those of a pair. */
+FR_INLINE void mix(int32_t (*q)[4]) {
+    int64x2_t a[2], b[2];
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        a[half] = vreinterpretq_s64_s32(vld1q_s32(q[half]));
+        b[half] = vreinterpretq_s64_s32(vld1q_s32(q[2 + half]));
+    }
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
+        vst1q_s32(q[2 * half], vreinterpretq_s32_s64(vzip1q_s64(a[half], b[half])));
+        vst1q_s32(q[2 * half + 1], vreinterpretq_s32_s64(vzip2q_s64(a[half], b[half])));
+    }
+}
+
+FR_INLINE void lay_out(format f, panel *p, const fr_qblock *x, size_t x_stride, size_t rows, size_t runs, bool pairs) {
+    for (size_t run = 0; run < runs; run++) {
+        for (size_t r = 0; r < rows; r++) {
+            const fr_qblock *block = x + r * x_stride + run;
+            p->d[run][r] = block->d;
+            if (f.mins) p->dsum[run][r] = block->dsum;
+            if (f.offset) p->start[run][0][r] = -f.offset * (f.halves ? block->half : block->sum);
+            if (f.halves) p->start[run][1][r] = -f.offset * (block->sum - block->half);
+            memcpy(p->q[run][r], block->q, RUN);
+        }
+        for (size_t r = 0; pairs && r < rows; r += 2) mix(p->q[run][r]);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ a run */
+
+/* Group `group` of 4 columns of a quarter that begins at w in the run's first line. */
+FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t table) {
+    if (f.bits == 8) {
+        uint8x16_t codes = vld1q_u8(w + group * LINE);
+        return f.offset ? codes : veorq_u8(codes, vdupq_n_u8(128));
+    }
+    size_t half = group / 4, line = group % 4;
+    uint8x16_t pair = vld1q_u8(w + (f.bits == 5) * LINE + line * LINE);
+    uint8x16_t code = half ? high_nibbles(pair) : low_nibbles(pair);
+    if (f.bits == 5) return joined(code, vld1q_u8(w), 4 - (int)group, 0x10);
+    if (f.bits == 6) return joined(code, vld1q_u8(w + (4 + half) * LINE), 4 - 2 * (int)line, 0x30);
+    return f.table ? vreinterpretq_u8_s8(vqtbl1q_s8(table, code)) : code;
+}
+
+FR_INLINE void unpack_run(format f, run_values values, const uint8_t *w, int8x16_t table, bool pair) {
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        FR_UNROLLED for (size_t g = 0; g < RUN / 4; g++) values[i][g] = unpack(f, w + 16 * i, g, table);
+        if (!pair) continue;
+        FR_UNROLLED for (size_t g = 0; g < RUN / 4; g += 2) {
+            uint32x4_t a = vreinterpretq_u32_u8(values[i][g]), b = vreinterpretq_u32_u8(values[i][g + 1]);
+            values[i][g] = vreinterpretq_u8_u32(vzip1q_u32(a, b));
+            values[i][g + 1] = vreinterpretq_u8_u32(vzip2q_u32(a, b));
+        }
+    }
+}
+
+FR_INLINE void start_sums(format f, row_sums sums, const int32_t *start, bool pair) {
+    int32x4_t from = vdupq_n_s32(0);
+    if (f.offset) from = pair ? vcombine_s32(vld1_s32(start), vld1_s32(start)) : vld1q_dup_s32(start);
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
+}
+
+/* A pair's sums, by row. */
+FR_INLINE void part_sums(row_sums sums) {
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        int32x4_t low = sums[0][i], high = sums[1][i];
+        sums[0][i] = vuzp1q_s32(low, high);
+        sums[1][i] = vuzp2q_s32(low, high);
+    }
+}
+
+/* The sums of run `run` of row r, or rows r and r + 1, by row; out is the first in its tile. */
+FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *c, size_t run, size_t r, size_t out,
+                       bool pair) {
+    const panel *p = &c->panel;
+    row_sums second;
+    start_sums(f, sums, p->start[run][0] + r, pair);
+    multiply(f, sums, values, 0, p->q[run][r], pair);
+    if (f.halves) start_sums(f, second, p->start[run][1] + r, pair);
+    multiply(f, f.halves ? second : sums, values, 1, p->q[run][r], pair);
+    if (pair) part_sums(sums);
+    if (!f.halves) return;
+    if (pair) part_sums(second);
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        int32x4_t a = vld1q_s32(c->scales.halves[run][0] + out + 4 * i);
+        int32x4_t b = vld1q_s32(c->scales.halves[run][1] + out + 4 * i);
+        sums[0][i] = vmlaq_s32(vmulq_s32(sums[0][i], a), second[0][i], b);
+        if (pair) sums[1][i] = vmlaq_s32(vmulq_s32(sums[1][i], a), second[1][i], b);
+    }
+}
+
+/* Sums of a run join the chains of a row. */
+FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32x4_t *d, const float32x4_t *m, float xd,
+                    float dsum) {
+    FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+        float32x4_t acc = vld1q_f32(chain + 4 * i);
+        acc = vfmaq_f32(acc, vmulq_n_f32(d[i], xd), vcvtq_f32_s32(sums[i]));
+        if (f.mins) acc = vfmaq_n_f32(acc, m[i], dsum);
+        vst1q_f32(chain + 4 * i, acc);
+    }
+}
+
+/* Run `run` of row r, or rows r and r + 1. */
+FR_INLINE void add_run(format f, float (*chains)[OUTS], run_values values, const float32x4_t *d, const float32x4_t *m,
+                       const chunk *c, size_t run, size_t r, size_t out, bool pair) {
+    const panel *p = &c->panel;
+    row_sums sums;
+    sum_run(f, sums, values, c, run, r, out, pair);
+    join(f, chains[r] + out, sums[0], d, m, p->d[run][r], p->dsum[run][r]);
+    if (pair) join(f, chains[r + 1] + out, sums[1], d, m, p->d[run][r + 1], p->dsum[run][r + 1]);
+}
+
+/* -------------------------------------------------------------------------------------------------------- all of it */
+
+/* The chains of 4 * PARTS outs, from out `out` of a tile on, and of all rows go on through a chunk whose first block is
+ * at w. */
+FR_INLINE void walk(format f, float (*chains)[OUTS], const chunk *c, const uint8_t *w, size_t out, size_t runs,
+                    size_t rows, bool few, bool pairs) {
+    size_t together = pairs ? 2 : 1;
+    size_t stride = f.columns == RUN ? f.block : (f.block - f.header) / RUNS;
+    int8x16_t table = f.table ? vld1q_s8(fr_code_values(f.type)) : vdupq_n_s8(0);
+    w += f.header + 4 * out;
+    for (size_t run = 0; run < runs; run++, w += stride) {
+        run_values values;
+        float32x4_t d[PARTS], m[PARTS];
+        unpack_run(f, values, w, table, pairs);
+        FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
+            d[i] = vld1q_f32(c->scales.d[run] + out + 4 * i);
+            m[i] = f.mins ? vld1q_f32(c->scales.m[run] + out + 4 * i) : d[i];
+        }
+        if (few) {
+            FR_UNROLLED for (size_t r = 0; r < rows; r += together)
+                add_run(f, chains, values, d, m, c, run, r, out, pairs);
+        } else {
+            for (size_t r = 0; r < rows; r += together) add_run(f, chains, values, d, m, c, run, r, out, pairs);
+        }
+    }
+}
+
+/* `rows` rows from `row` on x a group of tiles from tile `first` on; where rows are few their number is a constant. A
+ * row that only makes up a pair is not stored. */
+FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
+                       bool pairs) {
+    size_t left = (job->outs + OUTS - 1) / OUTS - first, tiles = left < GROUP ? left : GROUP;
+    size_t step = f.block * (RUNS * RUN / f.columns), tile = f.block * (job->cols / f.columns);
+    float chains[GROUP][ROWS][OUTS];
+    memset(chains, 0, tiles * sizeof chains[0]);
+    for (size_t run = 0; run < job->cols / RUN; run += RUNS) {
+        size_t runs = job->cols / RUN - run < RUNS ? job->cols / RUN - run : RUNS;
+        lay_out(f, &c->panel, job->x + row * job->x_stride + run, job->x_stride, rows, runs, pairs);
+        for (size_t t = 0; t < tiles; t++) {
+            const uint8_t *w = job->w + (first + t) * tile + run / RUNS * step;
+            load_scales(f, &c->scales, w, runs);
+            for (size_t out = 0; out < OUTS; out += 4 * PARTS) walk(f, chains[t], c, w, out, runs, rows, few, pairs);
+        }
+    }
+    for (size_t t = 0; t < tiles; t++) {
+        size_t out = (first + t) * OUTS, kept = job->outs - out < OUTS ? job->outs - out : OUTS;
+        for (size_t r = 0; r < rows; r++)
+            memcpy(job->y + (row + r) * job->y_stride + out, chains[t][r], kept * sizeof(float));
+    }
+}
+
+/* Rows are split evenly over as few tiles as can be. */
+FR_INLINE void matmul(level l, format f, const product *job) {
+    chunk c = {0};
+    if (f.bits == 8 && !l.all_bytes) f.offset = 0;
+    for (size_t first = 0; first * OUTS < job->outs; first += GROUP) {
+        size_t tiles = (job->rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
+            rows = (job->rows - row + tiles - 1) / tiles;
+            switch (rows) {
+            case 1: compute(f, job, &c, first, row, 1, true, false); break;
+            case 2: compute(f, job, &c, first, row, 2, true, l.pairs); break;
+            case 3: compute(f, job, &c, first, row, 3, true, l.pairs); break;
+            case 4: compute(f, job, &c, first, row, 4, true, l.pairs); break;
+            default: compute(f, job, &c, first, row, rows, false, l.pairs);
+            }
+        }
+    }
+}
+
+/* A function of the contract for each type. */
+#define FR_BLOCK_KERNEL(type, level)                                                                          \
+    void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,           \
+                                    size_t rows, const uint8_t *w, size_t cols, size_t outs) {                \
+        matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs});                       \
+    }
+#define FR_BLOCK_KERNELS(level)                                                                               \
+    FR_BLOCK_KERNEL(q8_0, level)                                                                              \
+    FR_BLOCK_KERNEL(q4_0, level)                                                                              \
+    FR_BLOCK_KERNEL(q4_1, level)                                                                              \
+    FR_BLOCK_KERNEL(q5_0, level)                                                                              \
+    FR_BLOCK_KERNEL(q5_1, level)                                                                              \
+    FR_BLOCK_KERNEL(iq4_nl, level)                                                                            \
+    FR_BLOCK_KERNEL(mxfp4, level)                                                                             \
+    FR_BLOCK_KERNEL(q4_k, level)                                                                              \
+    FR_BLOCK_KERNEL(q5_k, level)                                                                              \
+    FR_BLOCK_KERNEL(q6_k, level)                                                                              \
+    FR_BLOCK_KERNEL(iq4_xs, level)
+
+#endif

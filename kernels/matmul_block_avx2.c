@@ -1,0 +1,225 @@
+/* Packed weights times quantized rows without VNNI: exact sums by way of 16 bits. Contract fr_matmul_block_fn in
+ * kernels.h; the walk is in block_avx2.h.
+ *
+ * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations are
+ * in -127..127: a sum of two never saturates where weights are at most 129, and n such sums may be added in 16 bits
+ * where weights are at most 129 / n: 8 of codes up to 15 (30480), 4 of up to 31 (31496), 2 of up to 63 (32004).
+ * Weights of 8 bits go in as |w|, and the activation takes their sign. */
+#include "kernels/block_avx2.h"
+
+/* isum += what the 16-bit sums are times the 16-bit numbers in `factor`. */
+FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
+    *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
+}
+
+FR_INLINE pair zeros(void) {
+    return (pair){{_mm256_setzero_si256(), _mm256_setzero_si256()}};
+}
+
+/* sums += products of pairs, in 16 bits. */
+FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
+    __m256i q = broadcast_group(x, group);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++)
+        sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
+}
+
+/* Codes of 4 bits that stand for code - offset: all products of a run are added in 16 bits. |sum of q| < 2^15, and the
+ * high half of what it is multiplied with is 0. */
+FR_INLINE void dot_4_bits(chains *c, const run *w, size_t rows, int offset, join_fn *joins) {
+    __m256i one = _mm256_set1_epi16(1);
+    pair sums[SHARING], first, second;
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) sums[r] = zeros();
+#pragma GCC unroll 4
+    for (size_t step = 0; step < STEPS; step++) {
+        unpack_4_bits(&first, &second, w->codes, step);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++) {
+            add_products(&sums[r], first, block_of(c, r), step);
+            add_products(&sums[r], second, block_of(c, r), 4 + step);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) {
+        pair isum = zeros();
+        if (offset) {
+            __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
+            isum.half[0] = isum.half[1] = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
+        }
+        widen(&isum.half[0], sums[r].half[0], one);
+        widen(&isum.half[1], sums[r].half[1], one);
+        joins(c, r, w, floats(isum));
+    }
+}
+
+FR_INLINE void dot_q4_0(chains *c, const run *w, size_t rows) {
+    dot_4_bits(c, w, rows, 8, join);
+}
+
+FR_INLINE void dot_q4_k(chains *c, const run *w, size_t rows) {
+    dot_4_bits(c, w, rows, 0, join_with_minimum);
+}
+
+/* Codes of at most 63, a step at a time; what a step's sum is multiplied with is one or its columns' scale. isum has
+ * what belongs to the codes' offset. */
+FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
+                         const pair *scale, join_fn *joins) {
+    pair first, second;
+#pragma GCC unroll 4
+    for (size_t step = 0; step < STEPS; step++) {
+        size_t group = group_of(step, apart);
+        unpack(&first, &second, w->codes, step);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++) {
+            pair sums = zeros();
+            add_products(&sums, first, block_of(c, r), group);
+            add_products(&sums, second, block_of(c, r), group + apart);
+            widen(&isum[r].half[0], sums.half[0], scale[step / 2].half[0]);
+            widen(&isum[r].half[1], sums.half[1], scale[step / 2].half[1]);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+}
+
+/* Codes of at most 31 that stand for code - offset. */
+FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
+    __m256i one = _mm256_set1_epi16(1);
+    pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) {
+        __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
+        isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
+    }
+    dot_steps(c, w, rows, unpack, 4, isum, scale, joins);
+}
+
+FR_INLINE void dot_q5_0(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_5_bits, 16, join);
+}
+
+FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_5_bits, 0, join_with_minimum);
+}
+
+/* -12 .. 12 */
+FR_INLINE void unpack_mxfp4(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_MXFP4, 12);
+}
+
+FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
+    dot_unsigned(c, w, rows, unpack_mxfp4, 12, join);
+}
+
+/* 8 signed bytes of each of two rows, side by side in 16 bits. */
+FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
+    __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
+    __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
+    return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
+}
+
+/* The scales of both halves of a run multiply in 16 bits; so they do -32 times the halves' sums of activations, for the
+ * codes' offset. */
+FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
+    pair scale[2], of_sums, isum[SHARING];
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_OUTS;
+        __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
+        of_sums.half[half] = _mm256_slli_epi16(minus, 5);
+        scale[0].half[half] = scale_pairs(first, first);
+        scale[1].half[half] = scale_pairs(second, second);
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) {
+        __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), first = _mm256_set1_epi32(block_of(c, r)->half);
+        __m256i second = _mm256_slli_epi32(_mm256_sub_epi32(sum, first), 16);
+        __m256i sums = _mm256_blend_epi16(first, second, 0xaa);
+        isum[r].half[0] = _mm256_madd_epi16(sums, of_sums.half[0]);
+        isum[r].half[1] = _mm256_madd_epi16(sums, of_sums.half[1]);
+    }
+    dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
+}
+
+/* isum += products with signed values in -128 .. 127, of one group. */
+FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
+    __m256i one = _mm256_set1_epi16(1);
+    pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) {
+        __m256i q = broadcast_group(block_of(c, r), group);
+#pragma GCC unroll 2
+        for (size_t half = 0; half < 2; half++) {
+            __m256i signed_q = _mm256_sign_epi8(q, value.half[half]);
+            widen(&isum[r].half[half], _mm256_maddubs_epi16(magnitude.half[half], signed_q), one);
+        }
+    }
+}
+
+FR_INLINE void dot_signed(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart) {
+    pair isum[SHARING], first, second;
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) isum[r] = zeros();
+#pragma GCC unroll 4
+    for (size_t step = 0; step < STEPS; step++) {
+        size_t group = group_of(step, apart);
+        unpack(&first, &second, w->codes, step);
+        add_signed(isum, first, c, group, rows);
+        add_signed(isum, second, c, group + apart, rows);
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
+}
+
+FR_INLINE void unpack_q8_0(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    __m256i sign = _mm256_set1_epi8(-128);
+    unpack_8_bits(first, second, codes, step);
+#pragma GCC unroll 2
+    for (size_t half = 0; half < 2; half++) {
+        first->half[half] = _mm256_xor_si256(first->half[half], sign);
+        second->half[half] = _mm256_xor_si256(second->half[half], sign);
+    }
+}
+
+FR_INLINE void dot_q8_0(chains *c, const run *w, size_t rows) {
+    dot_signed(c, w, rows, unpack_q8_0, 1);
+}
+
+FR_INLINE void unpack_iq4(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_IQ4_NL, 0);
+}
+
+FR_INLINE void dot_iq4(chains *c, const run *w, size_t rows) {
+    dot_signed(c, w, rows, unpack_iq4, 4);
+}
+
+static const format q8_0 = {1, 32, 512, head_none, scales_d, dot_q8_0};
+static const format q4_0 = {1, 32, 256, head_none, scales_d, dot_q4_0};
+static const format q4_1 = {1, 64, 256, head_none, scales_d_m, dot_q4_k};
+static const format q5_0 = {1, 32, 320, head_none, scales_d, dot_q5_0};
+static const format q5_1 = {1, 64, 320, head_none, scales_d_m, dot_q5_k};
+static const format iq4_nl = {1, 32, 256, head_none, scales_d, dot_iq4};
+static const format mxfp4 = {1, 16, 256, head_none, scales_exponent, dot_mxfp4};
+static const format q4_k = {8, 256, 256, head_k, scales_k, dot_q4_k};
+static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
+static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
+static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
+
+#define FR_MATMUL_BLOCK(type)                                                                                 \
+    void fr_matmul_##type##_avx2(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
+                                 const uint8_t *w, size_t cols, size_t outs) {                                \
+        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs});                              \
+    }
+
+FR_MATMUL_BLOCK(q8_0)
+FR_MATMUL_BLOCK(q4_0)
+FR_MATMUL_BLOCK(q4_1)
+FR_MATMUL_BLOCK(q5_0)
+FR_MATMUL_BLOCK(q5_1)
+FR_MATMUL_BLOCK(iq4_nl)
+FR_MATMUL_BLOCK(mxfp4)
+FR_MATMUL_BLOCK(q4_k)
+FR_MATMUL_BLOCK(q5_k)
+FR_MATMUL_BLOCK(q6_k)
+FR_MATMUL_BLOCK(iq4_xs)

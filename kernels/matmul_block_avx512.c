@@ -1,0 +1,45 @@
+/* Packed block-quantized weights times quantized rows by vpmaddubsw. Contract fr_matmul_block_fn in kernels.h; how:
+ * block_avx512.h.
+ *
+ * vpmaddubsw adds two products to 16 bits and saturates, so no more groups are summed there than provably fit:
+ * 8 of 4 bits: 8 * 2 * 15 * 127 = 30480; 4 of 5 bits: 31496; 2 of 6 bits: 32004. Codes of 8 bits are taken as two of 4:
+ * the high ones' sums count 16 times. */
+#include "kernels/block_avx512.h"
+
+#include <string.h>
+
+FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits) {
+    __m512i low = _mm512_setzero_si512(), high = low;
+#pragma GCC unroll 8
+    for (size_t g = 0; g < groups; g++) {
+        int32_t four;
+        memcpy(&four, q + 4 * g, sizeof four);
+        __m512i x = _mm512_set1_epi32(four);
+        low = _mm512_add_epi16(low, _mm512_maddubs_epi16(bits == 8 ? low_nibbles(codes[g]) : codes[g], x));
+        if (bits == 8) high = _mm512_add_epi16(high, _mm512_maddubs_epi16(high_nibbles(codes[g]), x));
+    }
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(low, _mm512_set1_epi16(1)));
+    return bits == 8 ? _mm512_add_epi32(sum, _mm512_madd_epi16(high, _mm512_set1_epi16(16))) : sum;
+}
+
+static const products by_bytes = {dot, {[4] = 8, [5] = 4, [6] = 2, [8] = 8}};
+
+/* One kernel a type: a function of the contract that hands its format on. */
+#define FR_MATMUL_BLOCK(name)                                                                                    \
+    void fr_matmul_##name##_avx512(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
+                                   const uint8_t *w, size_t cols, size_t outs) {                                 \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                       \
+        matmul_block(&name, &by_bytes, &job);                                                                    \
+    }
+
+FR_MATMUL_BLOCK(q8_0)
+FR_MATMUL_BLOCK(q4_0)
+FR_MATMUL_BLOCK(q4_1)
+FR_MATMUL_BLOCK(q5_0)
+FR_MATMUL_BLOCK(q5_1)
+FR_MATMUL_BLOCK(iq4_nl)
+FR_MATMUL_BLOCK(mxfp4)
+FR_MATMUL_BLOCK(q4_k)
+FR_MATMUL_BLOCK(q5_k)
+FR_MATMUL_BLOCK(q6_k)
+FR_MATMUL_BLOCK(iq4_xs)

@@ -1,0 +1,38 @@
+/* Packed block-quantized weights times quantized rows by vpdpbusd. Contract fr_matmul_block_fn in kernels.h; how:
+ * block_avx512.h. */
+#include "kernels/block_avx512.h"
+
+#include <string.h>
+
+FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits) {
+    (void)bits;
+#pragma GCC unroll 8
+    for (size_t g = 0; g < groups; g++) {
+        int32_t four;
+        memcpy(&four, q + 4 * g, sizeof four);
+        sum = _mm512_dpbusd_epi32(sum, codes[g], _mm512_set1_epi32(four));
+    }
+    return sum;
+}
+
+static const products vnni = {dot, {[4] = 1, [5] = 1, [6] = 1, [8] = 1}};
+
+/* One kernel a type: a function of the contract that hands its format on. */
+#define FR_MATMUL_BLOCK(name)                                                                                        \
+    void fr_matmul_##name##_avx512vnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
+                                       const uint8_t *w, size_t cols, size_t outs) {                                 \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                           \
+        matmul_block(&name, &vnni, &job);                                                                            \
+    }
+
+FR_MATMUL_BLOCK(q8_0)
+FR_MATMUL_BLOCK(q4_0)
+FR_MATMUL_BLOCK(q4_1)
+FR_MATMUL_BLOCK(q5_0)
+FR_MATMUL_BLOCK(q5_1)
+FR_MATMUL_BLOCK(iq4_nl)
+FR_MATMUL_BLOCK(mxfp4)
+FR_MATMUL_BLOCK(q4_k)
+FR_MATMUL_BLOCK(q5_k)
+FR_MATMUL_BLOCK(q6_k)
+FR_MATMUL_BLOCK(iq4_xs)

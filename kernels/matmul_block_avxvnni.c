@@ -1,0 +1,142 @@
+/* Packed weights times quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes into 32
+ * bits, exactly. Contract fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
+ *
+ * Codes go in as they are stored, without a sign; sums begin at what their offset makes of the row's sum. Codes of a
+ * table are its values + 128. */
+#include "kernels/block_avx2.h"
+
+/* Sums (below 2^15) times -offset: the high half of the factor is 0. */
+FR_INLINE pair less(__m256i sum, int offset) {
+    __m256i start = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
+    return (pair){{start, start}};
+}
+
+FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t group) {
+    __m256i q = broadcast_group(x, group);
+    isum->half[0] = _mm256_dpbusd_avx_epi32(isum->half[0], code.half[0], q);
+    isum->half[1] = _mm256_dpbusd_avx_epi32(isum->half[1], code.half[1], q);
+}
+
+/* Steps from..to - 1 of a run. */
+FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart,
+                         size_t from, size_t to) {
+    pair first, second;
+#pragma GCC unroll 4
+    for (size_t step = from; step < to; step++) {
+        size_t group = group_of(step, apart);
+        unpack(&first, &second, w->codes, step);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++) {
+            add_products(&isum[r], first, block_of(c, r), group);
+            add_products(&isum[r], second, block_of(c, r), group + apart);
+        }
+    }
+}
+
+FR_INLINE void dot(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset, join_fn *joins) {
+    pair isum[SHARING];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) isum[r] = less(_mm256_set1_epi32(block_of(c, r)->sum), offset);
+    add_steps(isum, c, w, rows, unpack, apart, 0, STEPS);
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+}
+
+FR_INLINE void dot_q8_0(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_8_bits, 1, 128, join);
+}
+
+FR_INLINE void dot_q4_0(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_4_bits, 4, 8, join);
+}
+
+FR_INLINE void dot_q4_k(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_4_bits, 4, 0, join_with_minimum);
+}
+
+FR_INLINE void dot_q5_0(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_5_bits, 4, 16, join);
+}
+
+FR_INLINE void dot_q5_k(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_5_bits, 4, 0, join_with_minimum);
+}
+
+FR_INLINE void unpack_mxfp4(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_MXFP4, 128);
+}
+
+FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_mxfp4, 4, 128, join);
+}
+
+FR_INLINE void unpack_iq4(pair *first, pair *second, const uint8_t *codes, size_t step) {
+    unpack_table(first, second, codes, step, FR_IQ4_NL, 128);
+}
+
+FR_INLINE void dot_iq4(chains *c, const run *w, size_t rows) {
+    dot(c, w, rows, unpack_iq4, 4, 128, join);
+}
+
+FR_INLINE __m256 load_scales(const uint8_t *scales) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)scales)));
+}
+
+/* The halves of a run have scales of their own. Scaled and added they are integers below 2^24, which floats hold
+ * exactly. */
+FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
+    float_pair scaled[SHARING];
+    pair isum[SHARING];
+#pragma GCC unroll 2
+    for (size_t columns = 0; columns < 2; columns++) {
+        const uint8_t *scales = w->scales + FR_TILE_OUTS * columns;
+        float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++) {
+            __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
+            isum[r] = less(columns ? _mm256_sub_epi32(sum, half) : half, 32);
+        }
+        add_steps(isum, c, w, rows, unpack_6_bits, 1, 2 * columns, 2 * columns + 2);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < rows; r++) {
+            float_pair sums = floats(isum[r]);
+#pragma GCC unroll 2
+            for (size_t half = 0; half < 2; half++)
+                scaled[r].half[half] = columns
+                                           ? _mm256_fmadd_ps(scale.half[half], sums.half[half], scaled[r].half[half])
+                                           : _mm256_mul_ps(scale.half[half], sums.half[half]);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < rows; r++) join(c, r, w, scaled[r]);
+}
+
+static const format q8_0 = {1, 32, 512, head_none, scales_d, dot_q8_0};
+static const format q4_0 = {1, 32, 256, head_none, scales_d, dot_q4_0};
+static const format q4_1 = {1, 64, 256, head_none, scales_d_m, dot_q4_k};
+static const format q5_0 = {1, 32, 320, head_none, scales_d, dot_q5_0};
+static const format q5_1 = {1, 64, 320, head_none, scales_d_m, dot_q5_k};
+static const format iq4_nl = {1, 32, 256, head_none, scales_d, dot_iq4};
+static const format mxfp4 = {1, 16, 256, head_none, scales_exponent, dot_mxfp4};
+static const format q4_k = {8, 256, 256, head_k, scales_k, dot_q4_k};
+static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
+static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
+static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
+
+#define FR_MATMUL_BLOCK(type)                                                                                    \
+    void fr_matmul_##type##_avxvnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
+                                    const uint8_t *w, size_t cols, size_t outs) {                                \
+        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs});                                 \
+    }
+
+FR_MATMUL_BLOCK(q8_0)
+FR_MATMUL_BLOCK(q4_0)
+FR_MATMUL_BLOCK(q4_1)
+FR_MATMUL_BLOCK(q5_0)
+FR_MATMUL_BLOCK(q5_1)
+FR_MATMUL_BLOCK(iq4_nl)
+FR_MATMUL_BLOCK(mxfp4)
+FR_MATMUL_BLOCK(q4_k)
+FR_MATMUL_BLOCK(q5_k)
+FR_MATMUL_BLOCK(q6_k)
+FR_MATMUL_BLOCK(iq4_xs)

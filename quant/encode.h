@@ -1,0 +1,38 @@
+/* How float32 values become a block type: the codes and scales that decode to the smallest squared error found.
+ *
+ * In: rows of float32. Out: blocks as GGUF stores them (quant/dtype.h), which fr_dtype_decode reads back. Every type is
+ * searched: starting points for the scale (and the minimum), from each of them alternately the nearest codes for a
+ * scale and the least-squares scale for the codes. The error that is compared is that of the values as they will be
+ * decoded, scales rounded to the bits they get. The result is a function of the block's values alone: only + - * / and
+ * comparisons, in one order.
+ *
+ * Squared error as a share of llama-quantize's, on weights of models, normal and heavy-tailed noise: Q8_0 0.85 to 0.94,
+ * Q4_0 0.88 to 0.93, Q5_0 0.86 to 0.94, Q4_1 0.69 to 0.77, Q5_1 0.76 to 0.78, IQ4_NL 0.92 to 0.93, Q4_K 0.94 to 0.95,
+ * Q5_K 0.88 to 0.89, Q6_K 0.90 to 0.92. Float32 read a second by one core of a Zen 5: Q8_0 230 MB, Q4_0 and Q5_0 170,
+ * Q6_K 90, Q4_1 and Q5_1 57, IQ4_NL 39, Q4_K and Q5_K 34. */
+#ifndef FR_QUANT_ENCODE_H
+#define FR_QUANT_ENCODE_H
+
+#include "quant/dtype.h"
+
+/* Whether fr_dtype_encode writes a type: F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL Q4_K Q5_K Q6_K. */
+bool fr_encodes(fr_dtype type);
+
+/* Encodes cols values, whole blocks, of a type that fr_encodes. target needs no alignment. A value beyond what the type
+ * holds (fr_encode_limit), or not finite, gives its block numbers without meaning and does no other harm. The caller
+ * has set the default floating-point environment. */
+void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t cols);
+
+/* The largest magnitude that a type surely holds. */
+float fr_encode_limit(fr_dtype type);
+
+/* One block; encode_*.c. */
+typedef void fr_encode_fn(const float *x, uint8_t *block);
+
+/* encode_simple.c */
+fr_encode_fn fr_encode_q8_0, fr_encode_q4_0, fr_encode_q4_1, fr_encode_q5_0, fr_encode_q5_1, fr_encode_iq4_nl;
+
+/* encode_k.c */
+fr_encode_fn fr_encode_q4_k, fr_encode_q5_k, fr_encode_q6_k;
+
+#endif

@@ -1,0 +1,50 @@
+/* What the checks of block-quantized kernels are made of: random and hostile weights and rows, arrays at the edge of
+ * memory that nobody may touch, time.
+ *
+ * In: a seed. Out: blocks as GGUF stores them, rows of floats, guarded memory. The same seed gives the same numbers. */
+#ifndef FR_TESTS_BLOCK_CASES_H
+#define FR_TESTS_BLOCK_CASES_H
+
+#include "quant/dtype.h"
+
+void fr_random_start(uint64_t seed);
+uint64_t fr_random_bits(void);
+
+/* 0 .. limit - 1. */
+uint32_t fr_random_below(uint32_t limit);
+
+/* What a row of activations holds. */
+typedef enum fr_row_mode {
+    FR_ROW_ORDINARY,
+    FR_ROW_FULL,      /* one magnitude, any sign: all codes are 127 or -127 */
+    FR_ROW_POSITIVE,  /* one magnitude, one sign: the largest sums there are */
+    FR_ROW_TIES,      /* halfway between two codes */
+    FR_ROW_SMALL,     /* around 2^-100, where a block becomes zeros; denormals */
+    FR_ROW_LARGE,     /* up to the largest float */
+    FR_ROW_NONFINITE, /* NaN and infinities in some blocks */
+    FR_ROW_SPARSE,    /* whole blocks of zeros, of both signs */
+    FR_ROW_MODES
+} fr_row_mode;
+
+/* What a row of weights holds; codes and the scales of their runs are random bytes but for FR_WEIGHTS_FULL. */
+typedef enum fr_weight_mode {
+    FR_WEIGHTS_ORDINARY,  /* d as real weights have it */
+    FR_WEIGHTS_FULL,      /* every byte of a row 0, 127, 128 or 255: the largest codes; ordinary d */
+    FR_WEIGHTS_SPECIAL,   /* d zero, denormal, the largest, of both signs */
+    FR_WEIGHTS_NONFINITE, /* d any bits */
+    FR_WEIGHT_MODES
+} fr_weight_mode;
+
+const char *fr_row_mode_name(fr_row_mode mode);
+const char *fr_weight_mode_name(fr_weight_mode mode);
+
+void fr_fill_row(float *x, size_t cols, fr_row_mode mode);
+void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode);
+
+/* `bytes` of memory that end where a page without access begins, or begin where one ends. The same index gives the same
+ * memory again, for 0 <= index < 8, unless it has to grow. Exits when there is none. */
+void *fr_guarded(size_t index, size_t bytes, bool at_end);
+
+double fr_now(void); /* seconds */
+
+#endif

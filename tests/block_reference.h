@@ -1,0 +1,14 @@
+/* One output of a block-quantized matrix product, from a row of weights as a GGUF file has it: what the contract of
+ * fr_matmul_block_fn (kernels/kernels.h) says, taken from the file's layout alone. Nothing of quant/packed.c or
+ * quant/decode_*.c is used, but for the tables of fr_code_values, so that an error of theirs shows.
+ *
+ * In: a row's bytes and a row of quantized activations, cols a multiple of the type's block. Out: *y. */
+#ifndef FR_TESTS_BLOCK_REFERENCE_H
+#define FR_TESTS_BLOCK_REFERENCE_H
+
+#include "kernels/kernels.h"
+
+/* type: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
+void fr_block_reference(float *y, fr_dtype type, const uint8_t *row, const fr_qblock *x, size_t cols);
+
+#endif

@@ -1,0 +1,226 @@
+/* Encoding to block types: never less accurate than llama-quantize on the same weights, and sound on every input.
+ *
+ * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16
+ * (tools/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quant/encode.h"
+
+enum { COLS = 256, MOST_BYTES = COLS * 4 };
+
+static const fr_dtype block_types[] = {FR_Q8_0,   FR_Q4_0, FR_Q4_1, FR_Q5_0, FR_Q5_1,
+                                       FR_IQ4_NL, FR_Q4_K, FR_Q5_K, FR_Q6_K};
+enum { TYPES = sizeof block_types / sizeof *block_types };
+
+/* What encoding makes of a row, in double. */
+static double squared_error(fr_dtype type, const float *row) {
+    uint8_t bytes[MOST_BYTES];
+    float decoded[COLS];
+    double sum = 0;
+    fr_dtype_encode(type, row, bytes, COLS);
+    fr_dtype_decode(type, bytes, decoded, COLS);
+    for (size_t i = 0; i < COLS; i++) sum += ((double)decoded[i] - row[i]) * ((double)decoded[i] - row[i]);
+    return sum;
+}
+
+static float noise(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (float)(*state >> 40) * 0x1p-23f - 1;
+}
+
+/* --------------------------------------------------------------------------------------------------------- accuracy */
+
+/* At most this part of llama-quantize's error: what the search is worth, with some room. */
+static double bound(fr_dtype type) {
+    switch (type) {
+    case FR_Q4_K: return 0.97;
+    case FR_Q4_1:
+    case FR_Q5_1: return 0.85;
+    default: return 0.96;
+    }
+}
+
+static void check_kind(const char *kind, const json_t *errors, const uint8_t *bits, size_t rows) {
+    for (size_t t = 0; t < TYPES; t++) {
+        double ours = 0, theirs = json_number_value(json_object_get(errors, fr_dtype_name(block_types[t])));
+        ck_assert(theirs > 0);
+        for (size_t row = 0; row < rows; row++) {
+            float values[COLS];
+            fr_dtype_decode(FR_BF16, bits + row * COLS * 2, values, COLS);
+            ours += squared_error(block_types[t], values);
+        }
+        if (ours > bound(block_types[t]) * theirs)
+            ck_abort_msg("%s, %s: %g, llama-quantize %g", kind, fr_dtype_name(block_types[t]), ours, theirs);
+    }
+}
+
+START_TEST(accuracy) {
+    json_t *root = json_load_file("tests/data/blocks/encode.json", 0, NULL);
+    ck_assert_ptr_nonnull(root);
+    size_t rows = (size_t)json_integer_value(json_object_get(root, "rows")), size = rows * COLS * 2;
+    uint8_t *bits = malloc(size);
+    FILE *file = fopen("tests/data/blocks/encode.bf16", "rb");
+    ck_assert_ptr_nonnull(file);
+    const char *kind;
+    json_t *errors;
+    json_object_foreach(json_object_get(root, "squared_errors"), kind, errors) {
+        ck_assert_uint_eq(fread(bits, 1, size, file), size);
+        check_kind(kind, errors, bits, rows);
+    }
+    fclose(file);
+    free(bits);
+    json_decref(root);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------------- soundness */
+
+/* Blocks that encoding has made decode to values that it encodes without error, or nearly: what the type can hold, it
+ * keeps. */
+START_TEST(round_trips) {
+    uint64_t state = 5;
+    for (size_t t = 0; t < TYPES; t++) {
+        for (int repeat = 0; repeat < 20; repeat++) {
+            float row[COLS], held[COLS];
+            uint8_t bytes[MOST_BYTES];
+            double squares = 0;
+            for (size_t i = 0; i < COLS; i++) row[i] = noise(&state);
+            fr_dtype_encode(block_types[t], row, bytes, COLS);
+            fr_dtype_decode(block_types[t], bytes, held, COLS);
+            for (size_t i = 0; i < COLS; i++) squares += (double)held[i] * held[i];
+            double error = squared_error(block_types[t], held), most = block_types[t] >= FR_Q4_K ? 2e-4 : 1e-6;
+            if (error > most * squares) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, squares);
+        }
+    }
+}
+END_TEST
+
+START_TEST(zeros_and_constants) {
+    static const float constants[] = {0, -0.0f, 1, -1, 0.3f, -1e-2f, 65504, -65504};
+    for (size_t t = 0; t < TYPES; t++) {
+        for (size_t c = 0; c < sizeof constants / sizeof *constants; c++) {
+            float row[COLS];
+            for (size_t i = 0; i < COLS; i++) row[i] = constants[c];
+            double size = (double)constants[c] * constants[c] * COLS, error = squared_error(block_types[t], row);
+            if (error > 1e-6 * size)
+                ck_abort_msg("%s: constant %g has error %g", fr_dtype_name(block_types[t]), (double)constants[c],
+                             error);
+        }
+    }
+}
+END_TEST
+
+/* Whatever the size of the values: no worse than zeros, up to the rounding of sums. */
+START_TEST(every_size) {
+    uint64_t state = 7;
+    for (size_t t = 0; t < TYPES; t++) {
+        for (int exponent = -149; exponent <= 15; exponent++) {
+            float row[COLS];
+            double squares = 0;
+            for (size_t i = 0; i < COLS; i++) {
+                row[i] = ldexpf(noise(&state), exponent);
+                squares += (double)row[i] * row[i];
+            }
+            double error = squared_error(block_types[t], row);
+            if (!(error <= squares * 1.001) || (exponent > -8 && error > squares / 100))
+                ck_abort_msg("%s: 2^%d: %g of %g", fr_dtype_name(block_types[t]), exponent, error, squares);
+        }
+    }
+}
+END_TEST
+
+/* One value far from the others, zeros among them, one sign alone: finite, and no worse than zeros. */
+START_TEST(odd_shapes) {
+    uint64_t state = 11;
+    for (size_t t = 0; t < TYPES; t++) {
+        for (int shape = 0; shape < 60; shape++) {
+            float row[COLS];
+            double squares = 0;
+            for (size_t i = 0; i < COLS; i++) {
+                float value = noise(&state);
+                row[i] = shape % 4 == 0 ? fabsf(value) : shape % 4 == 1 ? -fabsf(value) : value;
+                if (shape % 3 == 0 && i % 7) row[i] = 0;
+                if (shape % 5 == 0 && i == (size_t)shape) row[i] *= 1000;
+                squares += (double)row[i] * row[i];
+            }
+            double error = squared_error(block_types[t], row);
+            if (!(error <= squares)) ck_abort_msg("%s, shape %d: %g", fr_dtype_name(block_types[t]), shape, error);
+        }
+    }
+}
+END_TEST
+
+/* Outside the contract, and yet nothing but numbers without meaning: for the sanitizers to watch. */
+START_TEST(not_finite) {
+    static const float values[] = {NAN, INFINITY, -INFINITY, 3.4e38f, -3.4e38f, 1e20f};
+    for (size_t t = 0; t < TYPES; t++) {
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            float row[COLS] = {0};
+            uint8_t bytes[MOST_BYTES];
+            for (size_t i = (v + t) % 3; i < COLS; i += 1 + v * 20) row[i] = values[v];
+            fr_dtype_encode(block_types[t], row, bytes, COLS);
+        }
+    }
+}
+END_TEST
+
+/* A block is a function of its own values, at any address. */
+START_TEST(alone_and_unaligned) {
+    uint64_t state = 13;
+    float row[4 * COLS];
+    for (size_t i = 0; i < 4 * COLS; i++) row[i] = noise(&state);
+    for (size_t t = 0; t < TYPES; t++) {
+        size_t block = fr_dtype_block(block_types[t]), size = fr_dtype_row_bytes(block_types[t], block);
+        uint8_t whole[4 * MOST_BYTES], alone[MOST_BYTES + 1];
+        fr_dtype_encode(block_types[t], row, whole, 4 * COLS);
+        for (size_t i = 0; i < 4 * COLS / block; i++) {
+            fr_dtype_encode(block_types[t], row + i * block, alone + 1, block);
+            ck_assert_mem_eq(alone + 1, whole + i * size, size);
+        }
+    }
+}
+END_TEST
+
+START_TEST(float_types) {
+    static const float values[] = {0, 1, -2.5f, 65504, 70000, -1e30f, 0x1p-24f, 1e-40f, 3.4e38f};
+    enum { COUNT = sizeof values / sizeof *values };
+    float back[COUNT];
+    uint8_t bytes[4 * COUNT + 1];
+    fr_dtype_encode(FR_F32, values, bytes + 1, COUNT);
+    fr_dtype_decode(FR_F32, bytes + 1, back, COUNT);
+    ck_assert_mem_eq(back, values, sizeof values);
+    fr_dtype_encode(FR_F16, values, bytes + 1, COUNT);
+    fr_dtype_decode(FR_F16, bytes + 1, back, COUNT);
+    ck_assert(back[1] == 1 && back[2] == -2.5f && back[3] == 65504 && back[6] == 0x1p-24f);
+    ck_assert(back[4] == fr_encode_limit(FR_F16) && back[5] == -65504);
+    fr_dtype_encode(FR_BF16, values, bytes + 1, COUNT);
+    fr_dtype_decode(FR_BF16, bytes + 1, back, COUNT);
+    ck_assert(back[1] == 1 && isfinite(back[8]) && back[8] <= fr_encode_limit(FR_BF16));
+    ck_assert(fr_encodes(FR_F32) && fr_encodes(FR_Q6_K) && !fr_encodes(FR_Q2_K) && !fr_encodes(FR_I32));
+    ck_assert(!fr_encodes(FR_MXFP4) && !fr_encodes(FR_DTYPE_COUNT));
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("encode");
+    TCase *tests = tcase_create("encode");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, accuracy);
+    tcase_add_test(tests, round_trips);
+    tcase_add_test(tests, zeros_and_constants);
+    tcase_add_test(tests, every_size);
+    tcase_add_test(tests, odd_shapes);
+    tcase_add_test(tests, not_finite);
+    tcase_add_test(tests, alone_and_unaligned);
+    tcase_add_test(tests, float_types);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

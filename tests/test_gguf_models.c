@@ -1,0 +1,392 @@
+/* Gemma 4 from GGUF files that other programs wrote (tests/data/gguf/make_fixtures.py says which): the same logits, ids
+ * and drafts as from the published folders, bit for bit where the weights are the same.
+ *
+ * Wrong files are made of right ones by changing bytes in place. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/safetensors.h"
+#include "forerun_lab.h"
+#include "src/assistant_gemma4.h"
+#include "tests/token_files.h"
+
+#define GGUF   "tests/data/gguf/"
+#define MODELS "tests/data/models/"
+
+static const int32_t prompt[] = {2, 13, 45, 34, 34, 50, 43, 42, 46, 45, 50, 34, 32, 5, 7, 9, 11, 60, 22};
+#define PROMPT (sizeof prompt / sizeof *prompt)
+#define STEPS  4
+
+typedef struct rows {
+    float *values;
+    size_t count, room;
+} rows;
+
+static fr_status collect(void *context, const float *logits, size_t count, size_t vocab) {
+    rows *all = context;
+    ck_assert_uint_le(all->count + count * vocab, all->room);
+    memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
+    all->count += count * vocab;
+    return FR_OK;
+}
+
+static fr_model *open_model(const char *path) {
+    fr_model *model;
+    ck_assert_msg(fr_model_open(path, NULL, &model) == FR_OK, "%s", fr_last_error());
+    return model;
+}
+
+/* The logits of ids, malloc'd. */
+static rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
+                      size_t steps) {
+    fr_session *session;
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), room = (steps ? steps : count) * vocab;
+    rows all = {malloc(room * sizeof(float)), 0, room};
+    ck_assert_msg(fr_session_open(model, drafter, NULL, &session) == FR_OK, "%s", fr_last_error());
+    fr_status status = steps ? fr_session_draft_logits(session, ids, count, steps, collect, &all)
+                             : fr_session_logits(session, ids, count, 0, collect, &all);
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+    ck_assert_uint_eq(all.count, room);
+    fr_session_close(session);
+    return all;
+}
+
+/* ------------------------------------------------------------------------------------------------------- the target */
+
+/* Experts, keys as values, heads of two sizes, rotary angles of which 2 in 9 turn. */
+START_TEST(same_logits_as_the_folder) {
+    fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
+    rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
+    ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
+    for (fr_fact fact = FR_FACT_VOCAB; fact < FR_FACT_WEIGHT_BYTES; fact++)
+        ck_assert_int_eq(fr_model_fact(file, fact), fr_model_fact(folder, fact));
+    ck_assert_ptr_null(fr_model_note(file, 0));
+    free(expected.values);
+    free(got.values);
+    fr_model_close(folder);
+    fr_model_close(file);
+}
+END_TEST
+
+static const float *reference_rows(const fr_tensors *tensors, const fr_map *map, const char *name, size_t *count) {
+    const fr_tensor *tensor = fr_tensors_find(tensors, name);
+    ck_assert_ptr_nonnull(tensor);
+    ck_assert_int_eq(fr_map_fill(map, 0, map->size), FR_OK);
+    *count = tensor->bytes / sizeof(float);
+    return tensor->data;
+}
+
+static size_t argmax(const float *row, size_t n) {
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++)
+        if (row[i] > row[best]) best = i;
+    return best;
+}
+
+/* How far the best is ahead of the second, as a share of the row's spread. */
+static double margin(const float *row, size_t n) {
+    size_t best = argmax(row, n);
+    double second = -INFINITY, lowest = INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (i != best && row[i] > second) second = row[i];
+        if (row[i] < lowest) lowest = row[i];
+    }
+    return (row[best] - second) / (row[best] - lowest);
+}
+
+/* Q4_0 with a Q6_K embedding. The reference has float activations, ours are quantized to 8 bits: the mean difference is
+ * 0.11 of a spread of some 40, and no id that is clear of the next by 5% of the spread changes. */
+START_TEST(quantized_logits) {
+    static const char *const names[] = {"prompt.0.logits", "prompt.2.logits", "prompt.3.logits"};
+    fr_model *model = open_model(GGUF "e-q4_0.gguf");
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    json_t *info = fr_load_json(MODELS "gemma4-e/reference.json"), *prompts = json_object_get(info, "prompts");
+    ck_assert_int_eq(fr_map_open(&map, GGUF "e-q4_0.reference.safetensors", true), FR_OK);
+    ck_assert_int_eq(fr_safetensors_read(&map, 0, &tensors, &unread), FR_OK);
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), values = 0;
+    double sum = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t count, expected_count;
+        int32_t *ids = fr_ids_of(json_array_get(prompts, (size_t)(names[i][7] - '0')), &count);
+        const float *expected = reference_rows(&tensors, &map, names[i], &expected_count);
+        rows got = logits_of(model, NULL, ids, count, 0);
+        ck_assert_uint_eq(got.count, expected_count);
+        for (size_t v = 0; v < got.count; v++) sum += fabs((double)got.values[v] - (double)expected[v]);
+        for (size_t r = 0; r < count; r++)
+            if (margin(expected + r * vocab, vocab) > 0.05)
+                ck_assert_uint_eq(argmax(got.values + r * vocab, vocab), argmax(expected + r * vocab, vocab));
+        values += got.count;
+        free(got.values);
+        free(ids);
+    }
+    ck_assert_msg(sum / (double)values < 0.15, "mean difference %g", sum / (double)values);
+    json_decref(info);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    fr_model_close(model);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------- the drafters */
+
+static fr_drafter *open_drafter(const char *path, const fr_model *model) {
+    fr_drafter *drafter;
+    ck_assert_msg(fr_drafter_open(path, model, NULL, &drafter) == FR_OK, "%s", fr_last_error());
+    return drafter;
+}
+
+/* The forks' files keep the centroids, one of them with its ordering inverted. */
+START_TEST(same_drafts_as_the_folder) {
+    static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
+    fr_model *model = open_model(GGUF "moe-odd.gguf");
+    fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model), *file = open_drafter(names[_i], model);
+    rows expected = logits_of(model, folder, prompt, PROMPT, STEPS),
+         got = logits_of(model, file, prompt, PROMPT, STEPS);
+    ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
+    if (_i == 0) {
+        ck_assert_ptr_null(fr_drafter_note(file, 0));
+    } else {
+        ck_assert_ptr_nonnull(strstr(fr_drafter_note(file, 0), "has no rope_freqs.weight"));
+        ck_assert_ptr_nonnull(strstr(fr_drafter_note(file, 1), "map of ids to centroids: inverted"));
+        ck_assert_ptr_null(fr_drafter_note(file, 2));
+    }
+    free(expected.values);
+    free(got.values);
+    fr_drafter_close(folder);
+    fr_drafter_close(file);
+    fr_model_close(model);
+}
+END_TEST
+
+/* llama.cpp's converter leaves the centroids out: every id is scored, those of the best clusters as before. */
+START_TEST(full_head_without_centroids) {
+    fr_model *model = open_model(MODELS "gemma4-moe-odd");
+    fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
+               *file = open_drafter(GGUF "moe-odd-assistant.gguf", model);
+    rows expected = logits_of(model, folder, prompt, PROMPT, 1), got = logits_of(model, file, prompt, PROMPT, 1);
+    size_t scored = 0;
+    for (size_t i = 0; i < got.count; i++) {
+        ck_assert(isfinite(got.values[i]));
+        if (!isfinite(expected.values[i])) continue;
+        ck_assert(got.values[i] == expected.values[i]);
+        scored++;
+    }
+    ck_assert_uint_gt(scored, 0);
+    ck_assert_uint_lt(scored, got.count);
+    ck_assert_ptr_nonnull(strstr(fr_drafter_note(file, 0), "has no centroid tensors"));
+    free(expected.values);
+    free(got.values);
+    fr_drafter_close(folder);
+    fr_drafter_close(file);
+    fr_model_close(model);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- the tokenizer */
+
+START_TEST(same_ids_as_the_reference) {
+    static const char *const files[] = {"gemma/tokenizer_cases.json", "gemma/random_cases.json"};
+    char path[96];
+    fr_tokenizer *tokenizer;
+    snprintf(path, sizeof path, TOKENIZERS "%s", files[_i]);
+    ck_assert_msg(fr_tokenizer_open(GGUF "gemma-tokenizer.gguf", &tokenizer) == FR_OK, "%s", fr_last_error());
+    json_t *root = fr_load_json(path);
+    fr_check_encoding(tokenizer, json_object_get(root, "encode"), path);
+    json_decref(root);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* Ends of text: the file's eos, and the two that only texts tell of. The chat template is the family's. */
+START_TEST(ends_and_chat) {
+    const int32_t *ids;
+    char *text, *expected;
+    size_t length, expected_length;
+    static const char messages[] = "[{\"role\": \"user\", \"content\": \"Hello\"}]";
+    fr_model *file = open_model(GGUF "e-q4_0.gguf"), *folder = open_model(MODELS "gemma4-e");
+    ck_assert_uint_eq(fr_model_eos(file, &ids), 3);
+    ck_assert(ids[0] == 1 && ids[1] == 6 && ids[2] == 14);
+    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(file), messages, NULL, &text, &length), FR_OK);
+    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(folder), messages, NULL, &expected, &expected_length), FR_OK);
+    ck_assert_str_eq(text, expected);
+    fr_free(text);
+    fr_free(expected);
+    fr_model_close(file);
+    fr_model_close(folder);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ wrong files */
+
+static uint8_t *read_file(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    uint8_t *bytes = malloc(*size + 1);
+    ck_assert_ptr_nonnull(bytes);
+    rewind(file);
+    ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+/* Changes the bytes `skip` behind the only place of a text. */
+static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, const void *value, size_t length) {
+    uint8_t *found = memmem(bytes, size, text, strlen(text));
+    ck_assert_msg(found != NULL, "%s", text);
+    memcpy(found + strlen(text) + skip, value, length);
+}
+
+typedef struct damage {
+    const char *file, *text; /* text is followed by a key's type, 4 bytes, where it is a key */
+    size_t skip;
+    const void *value;
+    size_t length;
+    const char *words;
+} damage;
+
+static const damage damages[] = {
+    {"moe-odd.gguf", "gemma4.block_count", 4, &(uint32_t){0}, 4, "key gemma4.block_count is 0, not in 1 to 1024"},
+    {"moe-odd.gguf", "gemma4.block_count", 4, &(uint32_t){6}, 4, "has 5 elements, expected 6"},
+    {"moe-odd.gguf", "gemma4.block_coun", 0, "x", 1, "key gemma4.block_count is missing"},
+    {"moe-odd.gguf", "gemma4.embedding_length", 4, &(uint32_t){81}, 4, "the configuration asks for [403, 81]"},
+    {"moe-odd.gguf", "gemma4.expert_count", 4, &(uint32_t){4}, 4, "the configuration asks for [4, 80]"},
+    {"moe-odd.gguf", "gemma4.expert_used_count", 4, &(uint32_t){9}, 4, "is 9, not in 1 to 5"},
+    {"moe-odd.gguf", "gemma4.attention.key_length", 4, &(uint32_t){20}, 4, "keys of 20, values of 18"},
+    {"moe-odd.gguf", "gemma4.attention.layer_norm_rms_epsilon", 4, "\0\0\xc0\x7f", 4, "is nan, not in 0 to 1"},
+    {"moe-odd.gguf", "gemma4.attention.sliding_window", 0, &(uint32_t){FR_GGUF_F32}, 4, "expected an integer"},
+    {"moe-odd.gguf", "gemma4.attention.shared_kv_layers", 4, &(uint32_t){5}, 4, "this is a drafter"},
+    {"moe-odd.gguf", "general.architecture", 12, "gemmaX", 6, "architecture \"gemmaX\" is not built"},
+    {"moe-odd.gguf", "tokenizer.ggml.mode", 0, "x", 1, "key tokenizer.ggml.model is missing"},
+    {"moe-odd.gguf", "tokenizer.ggml.model", 12, "gemma5", 6, "tokenizer.ggml.model \"gemma5\" with"},
+    {"moe-odd.gguf", "blk.2.attn_q.weigh", 0, "x", 1, "tensor blk.2.attn_q.weight is missing"},
+    {"moe-odd.gguf", "rope_freqs.weight", 12, &(uint32_t){26}, 4, "expected F32, F16 or BF16"},
+    {"atomic.gguf", "gemma4_assistant.n_embd_backbone", 4, &(uint32_t){81}, 4, "it drafts for another model"},
+    {"atomic.gguf", "gemma4_assistant.n_embd_backbon", 0, "x", 1,
+     "key gemma4_assistant.embedding_length_out is missing"},
+    {"atomic.gguf", "gemma4_assistant.centroid_top_k", 4, &(uint32_t){32}, 4, "is 32, not in 1 to 31"},
+    {"atomic.gguf", "mtp.pre_projection.weigh", 0, "x", 1, "tensor nextn.pre_projection.weight is missing"},
+    {"atomic.gguf", "mtp.token_ordering.weigh", 0, "x", 1, "tensor masked_embd_ordering is missing"},
+    {"atomic.gguf", "tokenizer.ggml.bos_token_id", 4, &(uint32_t){3}, 4, "bos_token_id is 3, not the target's"},
+    {"atomic.gguf", "tokenizer.ggml.eos_token_id", 4, &(uint32_t){3}, 4, "eos_token_id is 3, not the target's"},
+    {"atomic.gguf", "general.architecture", 12, "gemma4_assistanT", 16, "is no drafter that is built"},
+};
+
+/* A target is opened as one, a drafter with the right target; both fail with the words. */
+START_TEST(wrong_files) {
+    const damage *d = &damages[_i];
+    char path[64] = "/tmp/test_gguf_models_XXXXXX", source[64];
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    size_t size;
+    snprintf(source, sizeof source, GGUF "%s", d->file);
+    uint8_t *bytes = read_file(source, &size);
+    patch(bytes, size, d->text, d->skip, d->value, d->length);
+    ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+    close(file);
+    free(bytes);
+    bool target = strcmp(d->file, "moe-odd.gguf") == 0;
+    fr_model *model = target ? NULL : open_model(GGUF "moe-odd.gguf");
+    fr_drafter *drafter = NULL;
+    fr_status status = target ? fr_model_open(path, NULL, &model) : fr_drafter_open(path, model, NULL, &drafter);
+    unlink(path);
+    ck_assert_msg(status == FR_INPUT, "status %d where \"%s\" was expected", status, d->words);
+    ck_assert_msg(strstr(fr_last_error(), d->words), "\"%s\" is not in \"%s\"", d->words, fr_last_error());
+    fr_model_close(model);
+}
+END_TEST
+
+/* A drafter for another vocabulary, a drafter given as a target, a target given as a drafter. */
+START_TEST(wrong_roles) {
+    fr_model *model = open_model(MODELS "gemma4-e"), *none;
+    fr_drafter *drafter;
+    ck_assert_int_eq(fr_drafter_open(GGUF "atomic.gguf", model, NULL, &drafter), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "it drafts for another model"));
+    ck_assert_int_eq(fr_drafter_open(GGUF "moe-odd.gguf", model, NULL, &drafter), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "is no drafter that is built"));
+    ck_assert_int_eq(fr_model_open(GGUF "ik.gguf", NULL, &none), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "is a drafter (gemma4_mtp): give it with -md"));
+    fr_model_close(model);
+}
+END_TEST
+
+/* Values that are neither a permutation nor a map of ids to their centroids. */
+START_TEST(wrong_orderings) {
+    static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
+    static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
+    fr_checkpoint checkpoint;
+    const fr_tensor *ordering;
+    char path[64] = "/tmp/test_gguf_models_XXXXXX";
+    ck_assert_int_eq(fr_checkpoint_open(&checkpoint, files[_i], true), FR_OK);
+    ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, names[_i], &ordering), FR_OK);
+    size_t at = (size_t)((const uint8_t *)ordering->data - checkpoint.files[0].bytes), size;
+    fr_checkpoint_close(&checkpoint);
+    uint8_t *bytes = read_file(files[_i], &size);
+    int32_t first, last;
+    memcpy(&first, bytes + at, sizeof first);
+    memcpy(&last, bytes + at + 4 * 402, sizeof last);
+    ck_assert_int_ne(first, last);
+    memcpy(bytes + at, &last, sizeof last); /* one id twice, or one centroid with an id too many */
+    int file = mkstemp(path);
+    ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+    close(file);
+    free(bytes);
+    fr_model *model = open_model(GGUF "moe-odd.gguf");
+    fr_drafter *drafter;
+    ck_assert_int_eq(fr_drafter_open(path, model, NULL, &drafter), FR_INPUT);
+    unlink(path);
+    ck_assert_msg(strstr(fr_last_error(), "is no permutation of the 403 ids, and no map of them to their centroids"),
+                  "%s", fr_last_error());
+    fr_model_close(model);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- in words */
+
+static void expect_description(const char *path, const char *target, const char *words) {
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_msg(fr_lab_inspect(path, target, NULL, false, out) == FR_OK, "%s", fr_last_error());
+    fclose(out);
+    ck_assert_msg(strstr(text, words), "\"%s\" is not in\n%s", words, text);
+    free(text);
+}
+
+START_TEST(descriptions) {
+    expect_description(GGUF "moe-odd.gguf", NULL, "architecture   gemma4\n");
+    expect_description(GGUF "e-q4_0.gguf", NULL, "32 Q4_0, 2 Q6_K");
+    expect_description(GGUF "moe-odd-assistant.gguf", NULL,
+                       "note           " GGUF "moe-odd-assistant.gguf has no centroid");
+    expect_description(GGUF "atomic.gguf", MODELS "gemma4-moe-odd", "31 centroids of 13 ids, the best 3 scored");
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("gguf_models");
+    TCase *tests = tcase_create("gguf_models");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, same_logits_as_the_folder);
+    tcase_add_test(tests, quantized_logits);
+    tcase_add_loop_test(tests, same_drafts_as_the_folder, 0, 2);
+    tcase_add_test(tests, full_head_without_centroids);
+    tcase_add_loop_test(tests, same_ids_as_the_reference, 0, 2);
+    tcase_add_test(tests, ends_and_chat);
+    tcase_add_loop_test(tests, wrong_files, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(tests, wrong_roles);
+    tcase_add_loop_test(tests, wrong_orderings, 0, 2);
+    tcase_add_test(tests, descriptions);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

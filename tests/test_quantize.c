@@ -1,0 +1,555 @@
+/* GGUF files as they are written: the writer by itself, and forerun quantize, whose keys, tensors and types must be
+ * those of llama.cpp.
+ *
+ * tests/data/gguf_lists.json has what llama.cpp's converter and llama-quantize make of the same folders
+ * (tools/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of its own. */
+#include <check.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/checkpoint.h"
+#include "formats/gguf_write.h"
+#include "quant/encode.h"
+#include "tests/command.h"
+
+#define MODELS "tests/data/models/"
+
+static char folder[32];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/test_quantize_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static const char *in_folder(const char *name) {
+    static char paths[4][512];
+    static size_t next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static size_t count_files(void) {
+    size_t count = 0;
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(entries));) count += entry->d_name[0] != '.' || entry->d_name[1] == 'f';
+    closedir(entries);
+    return count;
+}
+
+static void remove_folder(void) {
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) remove(in_folder(entry->d_name));
+    closedir(entries);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static fr_checkpoint open_model(const char *path) {
+    fr_checkpoint files;
+    ck_assert_msg(fr_checkpoint_open(&files, path, true) == FR_OK, "%s", fr_last_error());
+    return files;
+}
+
+/* What forerun quantize makes of a model, as a file in the folder. */
+static const char *quantized(const char *model, const char *options, const char *name) {
+    const char *path = in_folder(name);
+    fr_command c = fr_command_ok("quantize -m %s %s -o %s", model, options, path);
+    ck_assert_str_eq(c.out, "");
+    fr_command_free(&c);
+    return path;
+}
+
+static void assert_same_files(const char *a, const char *b) {
+    fr_map left, right;
+    ck_assert(fr_map_open(&left, a, true) == FR_OK && fr_map_open(&right, b, true) == FR_OK);
+    ck_assert_uint_eq(left.size, right.size);
+    ck_assert(memcmp(left.bytes, right.bytes, left.size) == 0);
+    fr_map_close(&left);
+    fr_map_close(&right);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the writer */
+
+static fr_text text_of(const char *text) {
+    return (fr_text){text, strlen(text)};
+}
+
+static void put_every_kind(fr_gguf_writer *writer) {
+    fr_gguf_put_text(writer, "text", text_of("a\nb"));
+    fr_gguf_put_u32(writer, ".u32", 0xFFFFFFFF);
+    fr_gguf_put_i32(writer, ".i32", -5);
+    fr_gguf_put_f32(writer, ".f32", 0.5F);
+    fr_gguf_put_bool(writer, ".bool", true);
+    fr_gguf_put_array(writer, "texts", FR_GGUF_STRING, 2);
+    fr_gguf_add_text(writer, text_of(""));
+    fr_gguf_add_text(writer, text_of("xyz"));
+    fr_gguf_put_array(writer, "reals", FR_GGUF_F32, 1);
+    fr_gguf_add_f32(writer, -2);
+    fr_gguf_put_array(writer, "flags", FR_GGUF_BOOL, 3);
+    for (int i = 0; i < 3; i++) fr_gguf_add_bool(writer, i == 1);
+}
+
+static void check_every_kind(const fr_gguf *gguf) {
+    fr_text text;
+    int64_t number;
+    double real;
+    bool flag;
+    ck_assert(fr_gguf_text(gguf, "text", &text) == FR_OK && text.length == 3 && memcmp(text.bytes, "a\nb", 3) == 0);
+    ck_assert(fr_gguf_int(gguf, ".u32", 0, INT64_MAX, 0, &number) == FR_OK && number == 0xFFFFFFFF);
+    ck_assert(fr_gguf_int(gguf, "made.i32", INT32_MIN, 0, 0, &number) == FR_OK && number == -5);
+    ck_assert(fr_gguf_real(gguf, ".f32", 0, 1, 0, &real) == FR_OK && real > 0.4 && real < 0.6);
+    ck_assert(fr_gguf_bool(gguf, ".bool", false, &flag) == FR_OK && flag);
+    const fr_gguf_value *texts = fr_gguf_find(gguf, "texts"), *flags = fr_gguf_find(gguf, "flags");
+    size_t at = 0;
+    ck_assert(texts && texts->count == 2 && fr_gguf_next(texts, &at).length == 0);
+    text = fr_gguf_next(texts, &at);
+    ck_assert(text.length == 3 && memcmp(text.bytes, "xyz", 3) == 0);
+    ck_assert(flags && flags->count == 3 && flags->data[1] == 1 && flags->data[2] == 0);
+    ck_assert(fr_gguf_f32(fr_gguf_find(gguf, "reals"), 0) < -1.9F);
+}
+
+/* Tensors whose sizes are no multiples of the alignment; their data in pieces. */
+static void put_tensors(fr_gguf_writer *writer) {
+    fr_gguf_put_tensor(writer, "first", FR_F32, false, 1, (uint64_t[]){3});
+    fr_gguf_put_tensor(writer, "second", FR_Q8_0, false, 2, (uint64_t[]){5, 64});
+    fr_gguf_put_tensor(writer, "third", FR_I32, false, 2, (uint64_t[]){2, 1});
+}
+
+static void write_tensors(fr_gguf_writer *writer) {
+    uint8_t bytes[340];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)i;
+    ck_assert_int_eq(fr_gguf_write_header(writer), FR_OK);
+    ck_assert_int_eq(fr_gguf_write_data(writer, bytes, 12), FR_OK);
+    for (size_t i = 0; i < 340; i += 20) ck_assert_int_eq(fr_gguf_write_data(writer, bytes + i, 20), FR_OK);
+    ck_assert_int_eq(fr_gguf_write_data(writer, bytes, 8), FR_OK);
+    ck_assert_int_eq(fr_gguf_write_end(writer), FR_OK);
+}
+
+START_TEST(writer_and_reader_agree) {
+    make_folder();
+    fr_gguf_writer writer;
+    FILE *out = fopen(in_folder("a.gguf"), "wb");
+    fr_gguf_writer_open(&writer, out, "made");
+    put_every_kind(&writer);
+    put_tensors(&writer);
+    write_tensors(&writer);
+    fr_gguf_writer_close(&writer);
+    ck_assert_int_eq(fclose(out), 0);
+
+    fr_checkpoint files = open_model(in_folder("a.gguf")), again;
+    ck_assert_str_eq(files.gguf->architecture, "made");
+    ck_assert_uint_eq(files.gguf->version, 3);
+    check_every_kind(files.gguf);
+    const fr_tensor *second = fr_tensors_find(&files.tensors, "second");
+    ck_assert(second && second->shape[0] == 5 && second->shape[1] == 64 && second->bytes == 340);
+    ck_assert(((const uint8_t *)second->data)[339] == (uint8_t)339);
+    const fr_tensor *third = fr_tensors_find(&files.tensors, "third");
+    ck_assert(third && third->type == FR_I32 && ((const uint8_t *)third->data)[7] == 7);
+
+    out = fopen(in_folder("b.gguf"), "wb"); /* copied values say the same */
+    fr_gguf_writer_open(&writer, out, "made");
+    for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&writer, &files.gguf->values[i]);
+    put_tensors(&writer);
+    write_tensors(&writer);
+    fr_gguf_writer_close(&writer);
+    ck_assert_int_eq(fclose(out), 0);
+    again = open_model(in_folder("b.gguf"));
+    check_every_kind(again.gguf);
+    fr_checkpoint_close(&again);
+    fr_checkpoint_close(&files);
+    assert_same_files(in_folder("a.gguf"), in_folder("b.gguf"));
+    remove_folder();
+}
+END_TEST
+
+START_TEST(writer_counts) {
+    fr_gguf_writer writer;
+    uint8_t bytes[16] = {0};
+    FILE *out = fopen("/dev/null", "wb");
+    fr_gguf_writer_open(&writer, out, "made");
+    put_tensors(&writer);
+    ck_assert_int_eq(fr_gguf_write_header(&writer), FR_OK);
+    ck_assert_int_eq(fr_gguf_write_end(&writer), FR_USAGE);             /* data are missing */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 16), FR_USAGE); /* of a tensor of 12 */
+    ck_assert_int_eq(fr_gguf_write_data(&writer, bytes, 12), FR_USAGE); /* a failure stays */
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+    out = fopen("/dev/full", "wb");
+    setvbuf(out, NULL, _IONBF, 0);
+    fr_gguf_writer_open(&writer, out, "made");
+    ck_assert_int_eq(fr_gguf_write_header(&writer), FR_MACHINE);
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------ as llama.cpp does */
+
+static void check_element(const char *key, const json_t *expected, const fr_gguf_value *value, size_t index,
+                          size_t *text_at) {
+    bool same = false;
+    if (json_is_string(expected)) {
+        fr_text text = {(const char *)value->data, value->bytes};
+        if (value->type == FR_GGUF_ARRAY) text = fr_gguf_next(value, text_at);
+        same = value->element == FR_GGUF_STRING && text.length == json_string_length(expected) &&
+               memcmp(text.bytes, json_string_value(expected), text.length) == 0;
+    } else if (json_is_boolean(expected)) {
+        same = value->element == FR_GGUF_BOOL && value->data[index] == json_is_true(expected);
+    } else if (json_is_integer(expected)) {
+        bool whole = value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32;
+        same = whole && fr_gguf_i32(value, index) == json_integer_value(expected);
+    } else {
+        double real = json_real_value(expected);
+        same = value->element == FR_GGUF_F32 && fabs((double)fr_gguf_f32(value, index) - real) <= 1e-7 * fabs(real);
+    }
+    ck_assert_msg(same, "key %s, element %zu", key, index);
+}
+
+static void check_key(const fr_gguf *gguf, const char *key, const json_t *expected) {
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    ck_assert_msg(value != NULL, "key %s is missing", key);
+    const json_t *first = json_is_object(expected) ? json_object_get(expected, "first") : expected, *element;
+    size_t at = 0, i;
+    if (!json_is_array(first)) {
+        check_element(key, expected, value, 0, &at);
+        return;
+    }
+    const json_t *length = json_object_get(expected, "length");
+    ck_assert_uint_eq(value->count, length ? (size_t)json_integer_value(length) : json_array_size(first));
+    json_array_foreach(first, i, element) check_element(key, element, value, i, &at);
+}
+
+static void check_tensors(const fr_checkpoint *files, const json_t *shapes, const json_t *types) {
+    const char *name;
+    json_t *shape;
+    ck_assert_uint_eq(files->tensors.count, json_object_size(shapes));
+    json_object_foreach((json_t *)(uintptr_t)shapes, name, shape) {
+        const fr_tensor *tensor = fr_tensors_find(&files->tensors, name);
+        const char *type = json_string_value(json_object_get(types, name));
+        ck_assert_msg(tensor != NULL, "tensor %s is missing", name);
+        ck_assert_msg(strcmp(fr_dtype_name(tensor->type), type ? type : "F32") == 0, "tensor %s is %s, expected %s",
+                      name, fr_dtype_name(tensor->type), type ? type : "F32");
+        ck_assert_uint_eq(tensor->dims, json_array_size(shape));
+        for (uint32_t i = 0; i < tensor->dims; i++)
+            ck_assert_uint_eq(tensor->shape[i], (uint64_t)json_integer_value(json_array_get(shape, i)));
+    }
+}
+
+static void check_model(const char *model, const json_t *lists) {
+    const char *type, *key;
+    json_t *types, *expected;
+    json_object_foreach(fr_json_get(lists, "types"), type, types) {
+        char path[128], options[64];
+        snprintf(path, sizeof path, MODELS "%s", model);
+        snprintf(options, sizeof options, "--type %s", type);
+        fr_checkpoint files = open_model(quantized(path, options, "model.gguf"));
+        check_tensors(&files, fr_json_get(lists, "shapes"), types);
+        json_object_foreach(fr_json_get(lists, "keys"), key, expected) {
+            bool differs = strcmp(key, "general.name") == 0 || /* the folder's, which they prettify */
+                           (strcmp(key, "general.file_type") == 0 && strcmp(type, "bf16") != 0);
+            if (!differs) check_key(files.gguf, key, expected);
+        }
+        fr_checkpoint_close(&files);
+    }
+}
+
+START_TEST(keys_tensors_and_types) {
+    json_t *root = json_load_file("tests/data/gguf_lists.json", 0, NULL), *lists;
+    const char *model;
+    ck_assert_ptr_nonnull(root);
+    make_folder();
+    json_object_foreach(root, model, lists) check_model(model, lists);
+    remove_folder();
+    json_decref(root);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ the numbers */
+
+/* Tensor `name` of the GGUF file is what encoding makes of tensor `published`. */
+static void check_numbers(const fr_checkpoint *gguf, const fr_checkpoint *source, const char *name,
+                          const char *published) {
+    const fr_tensor *made = fr_tensors_find(&gguf->tensors, name), *from = fr_tensors_find(&source->tensors, published);
+    ck_assert_msg(made && from, "%s from %s", name, published);
+    size_t count = (size_t)(from->bytes / fr_dtype_row_bytes(from->type, 1));
+    float *values = malloc(count * sizeof *values);
+    uint8_t *expected = malloc((size_t)made->bytes);
+    fr_dtype_decode(from->type, from->data, values, count);
+    ck_assert_uint_eq(made->bytes, fr_dtype_row_bytes(made->type, count));
+    fr_dtype_encode(made->type, values, expected, count);
+    ck_assert_msg(memcmp(expected, made->data, (size_t)made->bytes) == 0, "numbers of %s", name);
+    free(values);
+    free(expected);
+}
+
+START_TEST(numbers_of_a_target) {
+    static const char *const types[] = {"f32", "bf16", "q8_0", "q4_k"};
+    make_folder();
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char options[32];
+        snprintf(options, sizeof options, "--type %s", types[i]);
+        fr_checkpoint source = open_model(MODELS "gemma4-moe"), made;
+        made = open_model(quantized(MODELS "gemma4-moe", options, "moe.gguf"));
+        check_numbers(&made, &source, "token_embd.weight", "model.language_model.embed_tokens.weight");
+        check_numbers(&made, &source, "blk.1.ffn_gate_up_exps.weight",
+                      "model.language_model.layers.1.experts.gate_up_proj");
+        check_numbers(&made, &source, "blk.2.ffn_down_exps.scale",
+                      "model.language_model.layers.2.router.per_expert_scale");
+        check_numbers(&made, &source, "blk.0.attn_q.weight", "model.language_model.layers.0.self_attn.q_proj.weight");
+        check_numbers(&made, &source, "output_norm.weight", "model.language_model.norm.weight");
+        fr_checkpoint_close(&source);
+        fr_checkpoint_close(&made);
+    }
+    remove_folder();
+}
+END_TEST
+
+/* The fork's form, which keeps the centroid head: ids of 64 bits become 32. */
+START_TEST(numbers_of_an_assistant) {
+    make_folder();
+    fr_checkpoint source = open_model(FOLDER "/assistant"), made;
+    made = open_model(quantized(FOLDER "/assistant", "--type q8_0", "assistant.gguf"));
+    ck_assert_str_eq(made.gguf->architecture, "gemma4_assistant");
+    check_numbers(&made, &source, "mtp.pre_projection.weight", "pre_projection.weight");
+    check_numbers(&made, &source, "mtp.post_projection.weight", "post_projection.weight");
+    check_numbers(&made, &source, "mtp.centroids.weight", "masked_embedding.centroids.weight");
+    const fr_tensor *ids = fr_tensors_find(&made.tensors, "mtp.token_ordering.weight");
+    const fr_tensor *published = fr_tensors_find(&source.tensors, "masked_embedding.token_ordering");
+    ck_assert(ids && ids->type == FR_I32 && published->type == FR_I64 && ids->shape[0] == published->shape[0]);
+    for (size_t i = 0; i < ids->shape[0]; i++)
+        ck_assert_uint_eq(fr_little_endian((const uint8_t *)ids->data + 4 * i, 4),
+                          fr_little_endian((const uint8_t *)published->data + 8 * i, 8));
+    int64_t number;
+    ck_assert(fr_gguf_int(made.gguf, ".centroid_top_k", 0, 99, -1, &number) == FR_OK && number == 6);
+    ck_assert(fr_gguf_int(made.gguf, ".n_centroids", 0, 99, -1, &number) == FR_OK && number == 32);
+    fr_checkpoint_close(&source);
+    fr_checkpoint_close(&made);
+    remove_folder();
+}
+END_TEST
+
+/* The engine says the same from a folder and from the file made of it, where no bit was lost. */
+START_TEST(same_text) {
+    make_folder();
+    const char *target = quantized(FOLDER, "--type bf16", "target.gguf");
+    const char *assistant = quantized(FOLDER "/assistant", "--type bf16", "assistant.gguf");
+    const char *line = "generate -m %s -md %s --ids 2,415,443 -n 40 --output ids -ctk f32 -ctv f32";
+    fr_command from_folder = fr_command_ok(line, FOLDER, FOLDER "/assistant");
+    fr_command from_file = fr_command_ok(line, target, assistant);
+    ck_assert_str_eq(from_file.out, from_folder.out);
+    fr_command_free(&from_folder);
+    fr_command_free(&from_file);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(from_gguf) {
+    make_folder();
+    const char *plain = quantized(FOLDER, "--type bf16", "bf16.gguf");
+    const char *direct = quantized(FOLDER, "--type q4_k", "direct.gguf");
+    const char *line = "quantize -m %s --type %s -o %s";
+    const char *second = in_folder("second.gguf");
+    fr_command c = fr_command_ok(line, plain, "q4_k", second);
+    ck_assert_str_eq(c.err, "");
+    fr_command_free(&c);
+    fr_checkpoint a = open_model(direct), b = open_model(second);
+    ck_assert_uint_eq(a.gguf->count, b.gguf->count);
+    for (size_t i = 0; i < a.tensors.count; i++) {
+        const fr_tensor *left = &a.tensors.items[i], *right = fr_tensors_find(&b.tensors, left->name);
+        ck_assert(right && right->type == left->type && memcmp(right->data, left->data, (size_t)left->bytes) == 0);
+    }
+    fr_checkpoint_close(&a);
+    fr_checkpoint_close(&b);
+    c = fr_command_ok(line, direct, "q8_0", second); /* again, from what was quantized */
+    ck_assert_ptr_nonnull(strstr(c.err, "quantized before"));
+    fr_command_free(&c);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(overrides_and_pure) {
+    make_folder();
+    const char *line = "--type q4_0 --tensor-type attn_v=q8_0 --tensor-type 'blk\\.1\\.ffn.*=F16' "
+                       "--tensor-type token_embd=q5_1";
+    fr_checkpoint files = open_model(quantized(FOLDER, line, "mixed.gguf"));
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_v.weight")->type, FR_Q8_0);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.1.ffn_up.weight")->type, FR_F16);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.ffn_up.weight")->type, FR_Q4_0);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "per_layer_token_embd.weight")->type, FR_Q5_1);
+    fr_checkpoint_close(&files);
+    files = open_model(quantized(FOLDER, "--type q4_k --pure", "pure.gguf"));
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "token_embd.weight")->type, FR_Q4_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "per_layer_model_proj.weight")->type, FR_Q4_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.2.ffn_down.weight")->type, FR_Q4_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.proj.weight")->type, FR_Q5_0); /* rows of 64 */
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_norm.weight")->type, FR_F32);
+    fr_checkpoint_close(&files);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(threads_and_pipes) {
+    make_folder();
+    const char *one = quantized(FOLDER, "--type q6_k -t 1", "one.gguf");
+    const char *three = quantized(FOLDER, "--type q6_k -t 3", "three.gguf");
+    assert_same_files(one, three);
+    fr_command c = fr_command_ok("quantize -m " FOLDER " --type q6_k -o -");
+    FILE *piped = fopen(in_folder("piped.gguf"), "wb");
+    ck_assert_uint_eq(fwrite(c.out, 1, c.out_length, piped), c.out_length);
+    fclose(piped);
+    fr_command_free(&c);
+    assert_same_files(one, in_folder("piped.gguf"));
+    remove_folder();
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- errors */
+
+static void check_refused(int status, const char *part, const char *line) {
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_msg(c.status == status, "%s: exit %d", line, c.status);
+    ck_assert_msg(strstr(c.err, part) != NULL, "%s: %s", line, c.err);
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1); /* one line */
+    fr_command_free(&c);
+}
+
+START_TEST(wrong_usage) {
+    check_refused(2, "--type", "quantize -m " FOLDER " -o /dev/null");
+    check_refused(2, "-o FILE", "quantize -m " FOLDER " --type q4_0");
+    check_refused(2, "q3_k", "quantize -m " FOLDER " --type q3_k -o /dev/null");
+    check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");
+    check_refused(2, "q9_9", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=q9_9 -o /dev/null");
+    check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
+    check_refused(2, "-m", "quantize --type q4_0 -o /dev/null");
+    check_refused(1, "/dev/full", "quantize -m " FOLDER " --type q4_0 -o /dev/full");
+}
+END_TEST
+
+/* A copy of a reference model's folder whose weights the test may change. */
+static void copy_model(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char from[128];
+        fr_map map;
+        snprintf(from, sizeof from, FOLDER "/%s", names[i]);
+        ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
+        FILE *to = fopen(in_folder(names[i]), "wb");
+        ck_assert_uint_eq(fwrite(map.bytes, 1, map.size, to), map.size);
+        ck_assert_int_eq(fclose(to), 0);
+        fr_map_close(&map);
+    }
+}
+
+/* Puts a BF16 number into a matrix of the copy. */
+static void change_weight(const char *name, size_t index, uint16_t bits) {
+    fr_checkpoint files = open_model(folder);
+    const fr_tensor *tensor = fr_tensors_find(&files.tensors, name);
+    long at = (long)((const uint8_t *)tensor->data - files.files[0].bytes + 2 * (ptrdiff_t)index);
+    fr_checkpoint_close(&files);
+    FILE *file = fopen(in_folder("model.safetensors"), "r+b");
+    fseek(file, at, SEEK_SET);
+    fwrite(&bits, 1, sizeof bits, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(bad_weights) {
+    static const struct {
+        uint16_t bits;
+        const char *part;
+    } values[] = {{0x7FC0, "nan"}, {0x7F80, "inf"}, {0xFF80, "inf"}, {0x7E00, "e+37"}};
+    make_folder();
+    copy_model();
+    size_t before = count_files();
+    char line[512];
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        change_weight("model.layers.2.mlp.up_proj.weight", 300, values[i].bits);
+        snprintf(line, sizeof line, "quantize -m %s --type q4_0 -t 2 -o %s/out.gguf", folder, folder);
+        check_refused(1, "model.layers.2.mlp.up_proj.weight has ", line);
+        check_refused(1, values[i].part, line);
+        check_refused(1, "in row 1:", line);
+        ck_assert_uint_eq(count_files(), before);
+    }
+    remove_folder();
+}
+END_TEST
+
+START_TEST(bad_models) {
+    make_folder();
+    char line[512];
+    snprintf(line, sizeof line, "quantize -m /nowhere --type q4_0 -o %s/out.gguf", folder);
+    check_refused(1, "/nowhere", line);
+    copy_model();
+    size_t before = count_files();
+    ck_assert_int_eq(truncate(in_folder("model.safetensors"), 100000), 0);
+    snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
+    check_refused(1, "model.safetensors", line);
+    ck_assert_uint_eq(count_files(), before);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(empty_tensor) {
+    make_folder();
+    fr_gguf_writer writer;
+    FILE *out = fopen(in_folder("empty.gguf"), "wb");
+    fr_gguf_writer_open(&writer, out, "made");
+    fr_gguf_put_tensor(&writer, "nothing.weight", FR_F32, false, 2, (uint64_t[]){4, 0});
+    ck_assert_int_eq(fr_gguf_write_header(&writer), FR_OK);
+    fr_gguf_writer_close(&writer);
+    ck_assert_int_eq(fclose(out), 0);
+    char line[128];
+    snprintf(line, sizeof line, "quantize -m %s/empty.gguf --type q4_0 -o %s/out.gguf", folder, folder);
+    check_refused(1, "nothing.weight", line);
+    ck_assert_uint_eq(count_files(), 1);
+    remove_folder();
+}
+END_TEST
+
+START_TEST(a_signal_leaves_nothing_behind) {
+    make_folder();
+    char line[256];
+    int null = open("/dev/null", O_RDWR);
+    snprintf(line, sizeof line, "quantize -m tools/demo/target --type iq4_nl --pure -t 1 -o %s/x.gguf", folder);
+    pid_t process = fr_command_start(line, null, null, null);
+    while (count_files() == 0) usleep(500);
+    ck_assert_int_eq(kill(process, SIGTERM), 0);
+    ck_assert_int_eq(fr_command_wait(process), 128 + SIGTERM);
+    ck_assert_msg(rmdir(folder) == 0, "a file is left");
+    close(null);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("quantize");
+    TCase *tests = tcase_create("quantize");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, writer_and_reader_agree);
+    tcase_add_test(tests, writer_counts);
+    tcase_add_test(tests, keys_tensors_and_types);
+    tcase_add_test(tests, numbers_of_a_target);
+    tcase_add_test(tests, numbers_of_an_assistant);
+    tcase_add_test(tests, same_text);
+    tcase_add_test(tests, from_gguf);
+    tcase_add_test(tests, overrides_and_pure);
+    tcase_add_test(tests, threads_and_pipes);
+    tcase_add_test(tests, wrong_usage);
+    tcase_add_test(tests, bad_weights);
+    tcase_add_test(tests, bad_models);
+    tcase_add_test(tests, empty_tensor);
+    tcase_add_test(tests, a_signal_leaves_nothing_behind);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,29 @@
+/* forerun pack: a GGUF whose matrices lie as the kernels stream them. */
+#include "engine.h"
+#include "forerun_lab.h"
+#include "output.h"
+#include "progress.h"
+#include "verbs.h"
+
+static int write_packed(const fr_arguments *args, const fr_options *options, fr_progress *progress) {
+    fr_writer writer;
+    int code = fr_writer_open(&writer, args->text[FR_ARG_OUT_FILE]);
+    if (code) return code;
+    fr_status status = fr_lab_pack(args->text[FR_ARG_MODEL], options, writer.file);
+    fr_progress_end(progress);
+    if (status == FR_OK) return fr_writer_close(&writer);
+    fr_writer_abandon(&writer);
+    return fr_exit_status(status);
+}
+
+int fr_verb_pack(const fr_arguments *args) {
+    if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("pack needs -o FILE");
+    fr_options *options;
+    int code = fr_engine_options(&options, args);
+    if (code) return code;
+    fr_progress progress = fr_progress_begin("packing", args->given[FR_ARG_QUIET]);
+    fr_options_set_progress(options, fr_progress_show, &progress);
+    code = write_packed(args, options, &progress);
+    fr_options_free(options);
+    return code;
+}
