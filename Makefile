@@ -190,8 +190,8 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_topology test_pool \
-    %_speed),$(basename $(call test_sources,plain)))
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_quantize \
+    test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
     'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t') \
@@ -200,7 +200,8 @@ endif
 
 # What meets hostile bytes also runs under the sanitizers.
 HOSTILE_BUILD := $(BUILD)/hostile
-HOSTILE_TESTS := $(addprefix tests/,test_formats test_tokenizer test_chat test_cli_files)
+HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
+  test_block_types test_encode test_quantize)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

@@ -2,13 +2,16 @@
  * without. Contract fr_matmul_block_fn in kernels.h.
  *
  * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. What codes count from
- * is not taken off them but off the sums: they start at -offset times the sum of their activations. Two tiles of 16
- * outputs are computed together, for each broadcast of activations is a load and meets two registers of codes: one tile
- * alone would be bound by loads. Codes of a run of 32 columns are unpacked once, into 8 registers a tile, for up to 8
- * rows, four of which (of Q6_K one) are summed at a time: 8 chains of products hide each other's latency.
+ * is not taken off them but off the sums: they start at -offset times the sum of their activations. Codes of a run of
+ * 32 columns are unpacked once, into 8 registers a tile, for up to 8 rows, four of which (of Q6_K one) are summed at a
+ * time. Few rows wait for memory, and take it in its order, a tile of 16 outputs at a time: 98% of the bandwidth where
+ * two tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so that
+ * there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each broadcast
+ * of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8 chains of
+ * products hide each other's latency.
  *
  * A call walks, from the outside in: groups of tiles that the L2 cache holds; tiles of up to 8 rows; chunks of columns;
- * pairs of tiles; blocks. The activations of a chunk are lined up first, those of one run side by side, in a buffer
+ * tiles or pairs of them; blocks. The activations of a chunk are lined up first, those of one run side by side, in a buffer
  * that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all outputs one group:
  * weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD bytes before use.
  */
@@ -24,7 +27,8 @@ enum {
     ROWS = 8,
     QUAD = 4,
     PAIR = 2,
-    LINED = 512, /* runs of rows in a chunk */
+    WIDE = 400,   /* bytes of a tile's run from which on up to 8 rows wait for memory */
+    LINED = 512,  /* runs of rows in a chunk */
     AHEAD = 8192, /* bytes */
     L2_BYTES = 384 << 10
 };
@@ -272,22 +276,22 @@ static const format q8_0 = {FR_Q8_0, 544, 1, 8, 128, PLAIN, open_d, scale_d_m, c
                     q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_d, scale_q6_k, code_q6_k},
                     iq4_xs = {FR_IQ4_XS, 2176, 8, 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
 
-/* ----------------------------------------------------------------------------------------- a run of a pair of tiles */
+/* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
 /* Where it lies, and what of it is unpacked. */
-typedef struct pair_run {
+typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
     size_t index;
     run runs[PAIR];
-} pair_run;
+} tiles_run;
 
 typedef __m512i sums[QUAD][PAIR];
 
 /* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before they are used first: a burst of
  * unpacking would take the ports from the products. */
-FR_INLINE void add_groups(const format *f, const products *by, pair_run *p, const fr_qblock *x, sums sum, size_t rows,
-                          size_t from, size_t to, bool unpack) {
+FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
+                          size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
 #pragma GCC unroll 8
     for (size_t first = from; first < to; first += step) {
@@ -295,12 +299,12 @@ FR_INLINE void add_groups(const format *f, const products *by, pair_run *p, cons
 #pragma GCC unroll 8
             for (size_t g = first; g < first + step; g++)
 #pragma GCC unroll 2
-                for (size_t t = 0; t < PAIR; t++)
+                for (size_t t = 0; t < tiles; t++)
                     p->runs[t].codes[g] = f->code(&p->blocks[t], p->bytes[t], p->index, g);
 #pragma GCC unroll 4
         for (size_t row = 0; row < rows; row++)
 #pragma GCC unroll 2
-            for (size_t t = 0; t < PAIR; t++)
+            for (size_t t = 0; t < tiles; t++)
                 sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits);
     }
 }
@@ -309,43 +313,43 @@ FR_INLINE void add_groups(const format *f, const products *by, pair_run *p, cons
  *
  * Q6_K's are below 2 * 128 * 16 * 32 * 127 < 2^24, exact in floats too: two conversions, a product and an fma cost no
  * more ports than two vpmulld here, and half as many where vpmulld is two operations. */
-FR_INLINE void sum_run(const format *f, const products *by, pair_run *p, const fr_qblock *x, __m512 isum[][PAIR],
-                       size_t rows, bool unpack) {
+FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
+                       size_t rows, size_t tiles, bool unpack) {
     bool halved = f->joining == HALVES;
     size_t end = halved ? GROUPS / 2 : GROUPS;
     sums sum;
 #pragma GCC unroll 4
     for (size_t row = 0; row < rows; row++)
         sum[row][0] = sum[row][1] = _mm512_set1_epi32(halved ? x[row].half : x[row].sum);
-    add_groups(f, by, p, x, sum, rows, 0, end, unpack);
+    add_groups(f, by, p, x, sum, rows, tiles, 0, end, unpack);
 #pragma GCC unroll 4
     for (size_t row = 0; row < rows; row++)
 #pragma GCC unroll 2
-        for (size_t t = 0; t < PAIR; t++) {
+        for (size_t t = 0; t < tiles; t++) {
             isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
             sum[row][t] = _mm512_set1_epi32(x[row].sum);
         }
     if (!halved) return;
-    add_groups(f, by, p, x, sum, rows, end, GROUPS, unpack);
+    add_groups(f, by, p, x, sum, rows, tiles, end, GROUPS, unpack);
 #pragma GCC unroll 4
     for (size_t row = 0; row < rows; row++)
 #pragma GCC unroll 2
-        for (size_t t = 0; t < PAIR; t++) {
+        for (size_t t = 0; t < tiles; t++) {
             __m512 high = _mm512_mul_ps(p->runs[t].high, _mm512_cvtepi32_ps(sum[row][t]));
             isum[row][t] = _mm512_fmadd_ps(p->runs[t].low, isum[row][t], high);
         }
 }
 
 /* A run of up to QUAD rows joins their chains. */
-FR_INLINE void add_run(const format *f, const products *by, pair_run *p, const fr_qblock *x, __m512 acc[][PAIR],
-                       size_t rows, bool unpack) {
+FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
+                       size_t rows, size_t tiles, bool unpack) {
     __m512 isum[QUAD][PAIR];
-    sum_run(f, by, p, x, isum, rows, unpack);
+    sum_run(f, by, p, x, isum, rows, tiles, unpack);
 #pragma GCC unroll 4
     for (size_t row = 0; row < rows; row++) {
         __m512 d = _mm512_set1_ps(x[row].d), dsum = _mm512_set1_ps(x[row].dsum);
 #pragma GCC unroll 2
-        for (size_t t = 0; t < PAIR; t++) {
+        for (size_t t = 0; t < tiles; t++) {
             const run *r = &p->runs[t];
             acc[row][t] = _mm512_fmadd_ps(_mm512_mul_ps(r->d, d), isum[row][t], acc[row][t]);
             if (f->joining == PLUS_MIN) acc[row][t] = _mm512_fmadd_ps(r->m, dsum, acc[row][t]);
@@ -372,9 +376,9 @@ typedef struct chunk {
     fr_qblock lined[LINED]; /* of a run: `rows` of them, then the next run's */
 } chunk;
 
-/* Tile `tile` and the one after it. An odd last tile is its own partner, whose results are dropped. */
-FR_INLINE void compute_pair(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
-                            const uint8_t *next, size_t rows) {
+/* Tile `tile`, or it and the one after it. An odd last tile of pairs is its own partner, whose results are dropped. */
+FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
+                             const uint8_t *next, size_t rows, size_t tiles) {
     size_t tile_bytes = job->blocks * f->bytes, partner = tile + 1 < c->end ? tile_bytes : 0;
     const uint8_t *bytes = job->w + tile * tile_bytes + c->from * f->bytes;
     float *y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
@@ -385,7 +389,7 @@ FR_INLINE void compute_pair(const format *f, const products *by, const product *
     block blocks[PAIR];
     __m512 acc[ROWS][PAIR];
 #pragma GCC unroll 2
-    for (size_t t = 0; t < PAIR; t++) {
+    for (size_t t = 0; t < tiles; t++) {
         blocks[t].values = c->values;
 #pragma GCC unroll 8
         for (size_t r = 0; r < rows; r++)
@@ -393,12 +397,12 @@ FR_INLINE void compute_pair(const format *f, const products *by, const product *
     }
     for (const uint8_t *end = bytes + size; bytes < end; bytes += f->bytes) {
 #pragma GCC unroll 2
-        for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], bytes + t * partner);
+        for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], bytes + t * partner);
         for (size_t i = 0; i < f->runs; i++, x += rows, fetched += step) {
             const uint8_t *ahead = fetched < size ? end - size + fetched : next + (fetched - size);
-            pair_run p = {.blocks = blocks, .bytes = {bytes, bytes + partner}, .index = i};
+            tiles_run p = {.blocks = blocks, .bytes = {bytes, bytes + partner}, .index = i};
 #pragma GCC unroll 2
-            for (size_t t = 0; t < PAIR; t++) {
+            for (size_t t = 0; t < tiles; t++) {
 #pragma GCC unroll 9
                 for (size_t l = 0; l < step; l += 64)
                     _mm_prefetch((const char *)ahead + t * tile_bytes + l, _MM_HINT_T0);
@@ -407,11 +411,11 @@ FR_INLINE void compute_pair(const format *f, const products *by, const product *
             size_t quad = f->joining == HALVES ? 1 : QUAD; /* Q6_K: its scales leave no registers for more */
 #pragma GCC unroll 8
             for (size_t row = 0; row < rows; row += quad)
-                add_run(f, by, &p, x + row, acc + row, rows - row < quad ? rows - row : quad, row == 0);
+                add_run(f, by, &p, x + row, acc + row, rows - row < quad ? rows - row : quad, tiles, row == 0);
         }
     }
 #pragma GCC unroll 2
-    for (size_t t = 0; t < PAIR; t++)
+    for (size_t t = 0; t < tiles; t++)
 #pragma GCC unroll 8
         for (size_t r = 0; r < rows; r++)
             _mm512_mask_storeu_ps(y + r * job->y_stride + t * FR_TILE_OUTS, stored[t], acc[r][t]);
@@ -419,12 +423,13 @@ FR_INLINE void compute_pair(const format *f, const products *by, const product *
 
 /* After a chunk's last tile comes the first one again: the next chunk, or the same blocks for other rows; at the end,
  * what lies behind. */
-FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
+FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
+                             size_t tiles) {
     size_t tile_bytes = job->blocks * f->bytes, following = c->to < job->blocks ? c->to : 0;
-    for (size_t tile = c->begin; tile < c->end; tile += PAIR) {
-        const uint8_t *next = job->w + (tile + PAIR) * tile_bytes + c->from * f->bytes;
-        if (tile + PAIR >= c->end) next = job->w + (c->last ? c->end : c->begin) * tile_bytes + following * f->bytes;
-        compute_pair(f, by, job, c, tile, next, rows);
+    for (size_t tile = c->begin; tile < c->end; tile += tiles) {
+        const uint8_t *next = job->w + (tile + tiles) * tile_bytes + c->from * f->bytes;
+        if (tile + tiles >= c->end) next = job->w + (c->last ? c->end : c->begin) * tile_bytes + following * f->bytes;
+        compute_tiles(f, by, job, c, tile, next, rows, tiles);
     }
 }
 
@@ -448,15 +453,35 @@ FR_INLINE void compute_rows(const format *f, const products *by, const product *
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
         c->last = c->to == job->blocks && c->row + rows == job->rows;
         line_up(f, job, c, rows);
+        bool one = f->bytes / f->runs >= WIDE && job->rows <= ROWS;
         switch (rows) {
-        case 1: compute_chunk(f, by, job, c, 1); break;
-        case 2: compute_chunk(f, by, job, c, 2); break;
-        case 3: compute_chunk(f, by, job, c, 3); break;
-        case 4: compute_chunk(f, by, job, c, 4); break;
-        case 5: compute_chunk(f, by, job, c, 5); break;
-        case 6: compute_chunk(f, by, job, c, 6); break;
-        case 7: compute_chunk(f, by, job, c, 7); break;
-        default: compute_chunk(f, by, job, c, ROWS);
+        case 1: compute_chunk(f, by, job, c, 1, 1); break;
+        case 2: compute_chunk(f, by, job, c, 2, 1); break;
+        case 3: compute_chunk(f, by, job, c, 3, 1); break;
+        case 4: compute_chunk(f, by, job, c, 4, 1); break;
+        case 5:
+            if (one)
+                compute_chunk(f, by, job, c, 5, 1);
+            else
+                compute_chunk(f, by, job, c, 5, PAIR);
+            break;
+        case 6:
+            if (one)
+                compute_chunk(f, by, job, c, 6, 1);
+            else
+                compute_chunk(f, by, job, c, 6, PAIR);
+            break;
+        case 7:
+            if (one)
+                compute_chunk(f, by, job, c, 7, 1);
+            else
+                compute_chunk(f, by, job, c, 7, PAIR);
+            break;
+        default:
+            if (one)
+                compute_chunk(f, by, job, c, ROWS, 1);
+            else
+                compute_chunk(f, by, job, c, ROWS, PAIR);
         }
     }
 }
@@ -467,7 +492,8 @@ FR_INLINE void matmul_block(const format *f, const products *by, const product *
     if (values)
         c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
                                    _mm512_set1_epi8((char)f->offset));
-    else c.values = _mm512_setzero_si512();
+    else
+        c.values = _mm512_setzero_si512();
     size_t tiles = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, tile_bytes = job->blocks * f->bytes;
     size_t fitting = PAIR * tile_bytes < L2_BYTES ? L2_BYTES / tile_bytes / PAIR * PAIR : PAIR;
     size_t group = job->rows <= ROWS ? tiles : fitting;
