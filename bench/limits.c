@@ -51,28 +51,56 @@ static void read_all(void *context, const fr_team *team) {
     job->sums[team->index] = read_range(job->bytes + begin, end - begin);
 }
 
-static double bandwidth(fr_pool *pool, size_t bytes, int repeats, int advice) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return 0;
-    madvise(memory, bytes, advice);
-    reading job = {.bytes = memory, .size = bytes};
-    fr_pool_run(pool, touch, &job);
+static fr_bench_memory take(fr_pool *pool, size_t size, int advice) {
+    size = size / 4096 * 4096;
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED) return (fr_bench_memory){0};
+    madvise(bytes, size, advice);
+    fr_pool_run(pool, touch, &(reading){.bytes = bytes, .size = size});
+    return (fr_bench_memory){bytes, size};
+}
+
+void fr_bench_memory_close(fr_bench_memory *memory) {
+    if (memory->bytes) munmap((void *)(uintptr_t)memory->bytes, memory->size);
+    *memory = (fr_bench_memory){0};
+}
+
+double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory) {
+    reading job = {.bytes = memory->bytes, .size = memory->size};
+    double start = fr_clock();
+    fr_pool_run(pool, read_all, &job);
+    return (double)memory->size / (fr_clock() - start);
+}
+
+static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
-    for (int i = 0; i < repeats; i++) {
-        double start = fr_clock();
-        fr_pool_run(pool, read_all, &job);
-        double rate = (double)bytes / (fr_clock() - start);
+    for (int i = 0; memory->bytes && i < repeats; i++) {
+        double rate = fr_bench_memory_read(pool, memory);
         if (rate > best) best = rate;
     }
-    munmap(memory, bytes);
     return best;
 }
 
+/* Both kinds of pages, tried in turn; the faster one is kept. */
+static fr_bench_memory faster(fr_pool *pool, size_t size, int repeats, double *best) {
+    fr_bench_memory small = take(pool, size, MADV_NOHUGEPAGE), huge = take(pool, size, MADV_HUGEPAGE);
+    double small_rate = best_reading(pool, &small, repeats), huge_rate = best_reading(pool, &huge, repeats);
+    bool is_huge = huge_rate >= small_rate;
+    fr_bench_memory_close(is_huge ? &small : &huge);
+    *best = is_huge ? huge_rate : small_rate;
+    return is_huge ? huge : small;
+}
+
+fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size) {
+    double unused;
+    return faster(pool, size, 5, &unused);
+}
+
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
-    bytes = bytes / 4096 * 4096;
-    double small = bandwidth(pool, bytes, repeats, MADV_NOHUGEPAGE),
-           huge = bandwidth(pool, bytes, repeats, MADV_HUGEPAGE);
-    return small > huge ? small : huge;
+    double best;
+    fr_bench_memory memory = faster(pool, bytes, repeats, &best);
+    fr_bench_memory_close(&memory);
+    return best;
 }
 
 /* AMX has a matrix unit, no loop here: its word is measured by the level below, as its kernels are chosen. */

@@ -5,15 +5,16 @@
  * is not taken off them but off the sums: they start at -offset times the sum of their activations. Codes of a run of
  * 32 columns are unpacked once, into 8 registers a tile, for up to 8 rows, four of which (of Q6_K one) are summed at a
  * time. Few rows wait for memory, and take it in its order, a tile of 16 outputs at a time: 98% of the bandwidth where
- * two tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so that
- * there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each broadcast
- * of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8 chains of
- * products hide each other's latency.
+ * two tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so
+ * that there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each
+ * broadcast of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8
+ * chains of products hide each other's latency.
  *
- * A call walks, from the outside in: groups of tiles that the L2 cache holds; tiles of up to 8 rows; chunks of columns;
- * tiles or pairs of them; blocks. The activations of a chunk are lined up first, those of one run side by side, in a buffer
- * that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all outputs one group:
- * weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD bytes before use.
+ * A call walks, from the outside in: groups of tiles that the L2 cache holds; tiles of up to 8 rows; chunks of
+ * columns; tiles or pairs of them; blocks. The activations of a chunk are lined up first, those of one run side by
+ * side, in a buffer that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all
+ * outputs one group: weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD
+ * bytes before use.
  */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H

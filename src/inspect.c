@@ -133,8 +133,8 @@ static fr_status inspect_pair(const char *path, const char *target, const fr_opt
                               FILE *out) {
     fr_model *model;
     fr_drafter *drafter = NULL;
-    FR_TRY(fr_model_load(target ? target : path, options, &model));
-    fr_status status = target ? fr_drafter_load(path, model, options, &drafter) : FR_OK;
+    FR_TRY(fr_model_bind(target ? target : path, options, &model));
+    fr_status status = target ? fr_drafter_bind(path, model, options, &drafter) : FR_OK;
     if (status == FR_OK && drafter)
         print_drafter(&drafter->files, &drafter->weights, drafter->net, target, tensors, out);
     else if (status == FR_OK)

@@ -234,9 +234,11 @@ typedef struct placing {
     fr_status status[FR_MAX_THREADS];
 } placing;
 
-/* Whether a load should bring this tensor in: look-up tables of a mapped file come in row by row as they are used. */
+/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used, and
+ * what was packed beforehand with the first step: such a file is there to start at once. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
-    return bound->access == FR_STREAMED || weights->files->files[bound->tensor->file].fd >= 0;
+    bool mapped = weights->files->files[bound->tensor->file].fd < 0;
+    return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
 /* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
