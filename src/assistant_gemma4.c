@@ -207,6 +207,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
                           &a->post));
     a->net.packed = weights->has_packed;
+    fr_weights_note_slow(weights);
     return FR_OK;
 }
 
