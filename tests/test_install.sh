@@ -74,5 +74,11 @@ done | grep -E '^  -' | sed -E 's/ {2,}[^ -].*//' | options >"$root/in-help"
 sed 's/\\-/-/g; s/\\f.//g; s/"//g' "$root/usr/share/man/man1/forerun.1" | grep -E '^\.BR? -' | options >"$root/in-man"
 diff "$root/in-help" "$root/in-man" >&2 || fail "options of --help (<) and of the manual page (>) differ"
 
+"$root/usr/bin/forerun" --help | sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' |
+    LC_ALL=C sort >"$root/in-help"
+awk '/^\.SH/ { verbs = $2 == "VERBS" } verbs && tag && $1 == ".B" { print $2 } { tag = /^\.TP/ }' \
+    "$root/usr/share/man/man1/forerun.1" | LC_ALL=C sort >"$root/in-man"
+diff "$root/in-help" "$root/in-man" >&2 || fail "verbs of --help (<) and of the manual page (>) differ"
+
 make -s uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
 [ -z "$(find "$root/usr" -type f)" ] || fail "make uninstall left files"

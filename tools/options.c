@@ -49,13 +49,13 @@ typedef struct fr_row {
 
 static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .value = "MODEL",
-                      .help = "folder with config.json, *.safetensors and tokenizer.json, as published"},
+                      .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
     [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
-                        .help = "folder of the model's MTP assistant"},
+                        .help = "the model's MTP assistant: a folder or a GGUF file"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
     [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P,
-                     .help = "the prompt, or text, is this file, its bytes as they are; - for standard input"},
+                     .help = "the prompt or text is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = IDS, .verbs = G | L | T,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
     [FR_ARG_CHAT] = {.names = "--chat", .verbs = G,
