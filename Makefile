@@ -107,9 +107,9 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 
-# Unrolled by type and row count, these take minutes under a sanitizer; tests/check_blocks.c puts their arrays between
-# pages without access instead.
-$(BUILD)/kernels/matmul_block_%.o: SANITIZE :=
+# Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/check_kernels.c and
+# check_blocks.c put their arrays between pages without access instead.
+$(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -191,10 +191,12 @@ ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
   NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_quantize \
-    test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
+    test_tokenizer test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
+  QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
-    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t') \
+    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 \
+      $(QEMU) $(ARM64_BUILD)/$t $(QUICK_$(notdir $t))') \
     'neon.sh tests/neon.sh'
 endif
 
