@@ -50,6 +50,7 @@ done
 if [ "$kind" = bin ]; then
     find "$folder/build-$kind/src" "$folder/build-$kind/ggml" -name '*.a' -print0 | mapfile -d '' -t archives
     "${CC:-cc}" -std=c11 -O2 -I"$source/include" -I"$source/ggml/include" "$here/peer_logits.c" \
-        -Wl,--start-group "${archives[@]}" -Wl,--end-group -lstdc++ -lgomp -lpthread -ldl -lm -o "$folder/bin/peer-logits"
+        -Wl,--start-group "${archives[@]}" -Wl,--end-group -lstdc++ -lgomp -lpthread -ldl -lm \
+        -o "$folder/bin/peer-logits"
 fi
 echo "$folder/$kind"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""logits.py FORERUN PEER_LOGITS FOLDER...: how far quantized files' logits are from their references, beside llama.cpp's.
+"""logits.py FORERUN PEER_LOGITS FOLDER...: how far quantized files' logits are from references, beside llama.cpp's.
 
 In: the command, the program that build.sh makes of peer_logits.c, and folders of references: reference.json with the
 prompts, gguf/NAME.gguf, and what float32 activations give of its decoded weights in gguf/NAME.reference.safetensors
