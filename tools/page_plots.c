@@ -269,8 +269,8 @@ static void plot_time(const fr_record *record, const fr_sums *sums, FILE *out) {
         if (phases[i].n > 0) put_duration(phases[i].seconds / phases[i].n, out);
         fprintf(out, "</td><td>%.0f</td></tr>\n", phases[i].n);
     }
-    fprintf(out, "</table><p class=\"foot\">n: prompt forwards, rounds with drafts, target calls; each: the mean of one."
-                 "</p></figure>\n");
+    fprintf(out, "</table><p class=\"foot\">n: prompt forwards, rounds with drafts, target calls; each: the mean of "
+                 "one.</p></figure>\n");
 }
 
 /* Tokens a second in stretches of equally many rounds. */
