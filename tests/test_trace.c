@@ -316,11 +316,12 @@ END_TEST
 
 /* A model in a folder with any bytes in its name: quotes, a newline, half a character. */
 START_TEST(any_path_is_a_json_string) {
-    static const char name[] = "fr\"\\\n\x01\x1f\xff\xc3\xa9\xe2\x82</x>", shown[] = "fr\"\\\n\x01\x1f\xef\xbf\xbd\xc3\xa9";
+    static const char name[] = "fr\"\\\n\x01\x1f\xff\xc3\xa9\xe2\x82<";
+    static const char shown[] = "fr\"\\\n\x01\x1f\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd";
     char folder[64], link[128], target[PATH_MAX];
     snprintf(folder, sizeof folder, "%s/forerun-trace-XXXXXX", P_tmpdir);
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(link, sizeof link, "%s/%.*s", folder, (int)(strchr(name, '/') - name), name);
+    snprintf(link, sizeof link, "%s/%s", folder, name);
     ck_assert_ptr_nonnull(realpath(FOLDER, target));
     ck_assert_int_eq(symlink(target, link), 0);
     fr_model *model;
