@@ -5,7 +5,7 @@
 #include "page.h"
 #include "plot.h"
 
-enum { BINS_MAX = 40, ROUNDS_PER_BIN = 8, MARGIN_BINS = 6 };
+enum { BINS_MAX = 40, ROUNDS_PER_BIN = 8, MARGIN_BINS = 6, QUARTILES_FROM = 4 };
 
 static const fr_axis percent = {0, 100, "drafts accepted", "%"};
 
@@ -36,7 +36,7 @@ static void plot_depths(const fr_sums *sums, FILE *out) {
     fr_plot plot = fr_plot_begin(out, "Acceptance by depth", axis, percent);
     for (size_t d = 0; d < depths; d++) {
         const double *of = sums->at_depth[d];
-        char name[8], under[32], tip[96];
+        char name[24], under[32], tip[96];
         snprintf(name, sizeof(name), "%zu", d + 1);
         snprintf(under, sizeof(under), depths > 8 ? "%.0f" : "n = %.0f", of[FR_DEPTH_COMPARED]);
         snprintf(tip, sizeof(tip), "%.0f of %.0f drafted were accepted", of[FR_DEPTH_ACCEPTED], of[FR_DEPTH_DRAFTED]);
@@ -149,7 +149,7 @@ static void plot_calls(const fr_sums *sums, FILE *out) {
     fr_plot plot = fr_plot_begin(out, "Tokens per target call", (fr_axis){0.4, (double)most + 0.6, "tokens", ""},
                                  (fr_axis){0, highest * 1.12, "share of calls", "%"});
     for (size_t i = 1; i <= most; i++) {
-        char name[8], under[32], tip[64];
+        char name[24], under[32], tip[64];
         snprintf(name, sizeof(name), "%zu", i);
         snprintf(under, sizeof(under), most > 8 ? "%.0f" : "n = %.0f", sums->given[i]);
         snprintf(tip, sizeof(tip), "%.0f of %.0f calls", sums->given[i], sums->calls);
@@ -204,17 +204,17 @@ static void plot_costs(const fr_record *record, FILE *out) {
                                  (fr_axis){0, highest * 1.12, "milliseconds", ""});
     for (size_t i = 0; i < count; i++) {
         const fr_cost *cost = &costs[i];
-        char name[8], under[32], tip[96];
+        char name[24], under[32], tip[96];
         snprintf(name, sizeof(name), "%zu", cost->rows);
         snprintf(under, sizeof(under), count > 8 ? "%zu" : "n = %zu", cost->n);
         snprintf(tip, sizeof(tip), "median %.3f ms, quartiles %.3f and %.3f", cost->median, cost->quarter,
                  cost->three_quarters);
         fr_plot_bar(&plot, "verify", (double)i + 1, 0.6, cost->median, tip);
-        fr_plot_whisker(&plot, (double)i + 1, cost->quarter, cost->three_quarters);
+        if (cost->n >= QUARTILES_FROM) fr_plot_whisker(&plot, (double)i + 1, cost->quarter, cost->three_quarters);
         fr_plot_x_name(&plot, (double)i + 1, name, under);
     }
     fr_plot_end(&plot);
-    fprintf(out, "<p class=\"foot\">n: calls. Whiskers: quartiles.</p></figure>\n");
+    fprintf(out, "<p class=\"foot\">n: calls. Whiskers: quartiles, of %d calls or more.</p></figure>\n", QUARTILES_FROM);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- time */
@@ -226,10 +226,11 @@ typedef struct fr_phase {
 
 enum { PHASES = 5 };
 
+/* Three digits or more, in the unit that has them before the point. */
 static void put_duration(double seconds, FILE *out) {
-    if (seconds >= 1) fprintf(out, "%.2f s", seconds);
-    else if (seconds >= 1e-3) fprintf(out, "%.2f ms", 1e3 * seconds);
-    else fprintf(out, "%.0f \302\265s", 1e6 * seconds);
+    double value = seconds >= 1 ? seconds : seconds >= 1e-3 ? 1e3 * seconds : 1e6 * seconds;
+    const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "&#181;s";
+    fprintf(out, "%.*f %s", value >= 100 ? 0 : value >= 10 ? 1 : 2, value, unit);
 }
 
 static void put_phase_bar(const fr_phase phases[PHASES], double whole, FILE *out) {

@@ -56,4 +56,5 @@ const char fr_page_style[] =
     ".d{background:var(--tint);box-shadow:inset 0 -2px var(--green);border-radius:3px}\n"
     ".c{box-shadow:inset 0 -2px var(--amber)}\n"
     ".legend span{margin-right:1.2em;white-space:nowrap}\n"
-    "@media (max-width:720px){figcaption{min-height:0}}\n";
+    "@media (max-width:720px){figcaption{min-height:0}figure,.text{padding:.8rem}table{font-size:.82rem}"
+    "th,td{padding:.28rem .25rem}}\n";
