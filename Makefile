@@ -195,7 +195,7 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_quantize \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_report test_perplexity test_quantize \
     test_tokenizer test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
@@ -208,7 +208,7 @@ endif
 # What meets hostile bytes also runs under the sanitizers.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
-  test_block_types test_encode test_quantize)
+  test_block_types test_encode test_quantize test_trace test_report)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

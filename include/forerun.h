@@ -221,7 +221,9 @@ typedef enum fr_stat {
     FR_STAT_REJECTED,
     FR_STAT_PREFILL_SECONDS,
     FR_STAT_DECODE_SECONDS, /* everything after the first token */
-    FR_STAT_DRAFT_SECONDS,
+    FR_STAT_DRAFT_SECONDS,  /* of these: proposing */
+    FR_STAT_VERIFY_SECONDS, /* the target's forwards, head included */
+    FR_STAT_ACCEPT_SECONDS, /* comparing, committing, telling the drafter */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
@@ -237,6 +239,36 @@ double fr_session_stat(const fr_session *session, fr_stat stat);
 /* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session, until its next
  * call. */
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
+
+/* What became of drafts at a depth, 0 to FR_STEP_MAX - 2: the first draft of a round is at depth 0. */
+typedef enum fr_depth_stat {
+    FR_DEPTH_DRAFTED,
+    FR_DEPTH_COMPARED, /* with the target's own id: every draft before it stood */
+    FR_DEPTH_ACCEPTED,
+    FR_DEPTH_REJECTED, /* drafted and not accepted, compared or not */
+    FR_DEPTH_COUNT
+} fr_depth_stat;
+double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat);
+
+/* Told of what a session does, one JSON object a line, newline included; text belongs to the session. Called on the
+ * thread that called into the session, which it must not call into itself.
+ *
+ *     {"event":"begin", "at", "trace":1, "version", "model", "drafter", "method", "draft_max", "threads", "isa",
+ *      "context"}                                              once, from fr_session_set_trace
+ *     {"event":"prompt", "at", "position", "ids", "seconds"}   a forward over a part of a prompt
+ *     {"event":"draft", "at", "round", "position", "method", "ids"}      a proposal that is not empty
+ *     {"event":"accept", "at", "round", "position", "rows", "accepted", "ids", "margins", "draft_seconds",
+ *      "verify_seconds", "accept_seconds", "seconds"}          every step
+ *
+ * at: seconds since the trace began. position: of the first id on the timeline.
+ * rows: of the target's forward, drafts + 1; 0 where the id is the one that a prompt's forward predicted. accepted: how
+ * many of the ids, the first ones, were drafts. margins: for each id, the largest logit of the row it was chosen from
+ * minus the next, null where that is not finite. seconds: the whole step, of which the three phases leave something.
+ * Later versions may add keys and events. */
+typedef void fr_trace_fn(void *context, const char *text, size_t length);
+
+/* Starts a trace; line NULL ends it. Nothing is allocated. */
+void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context);
 
 #ifdef __cplusplus
 }

@@ -150,6 +150,15 @@ double fr_session_stat(const fr_session *session, fr_stat stat) {
     return (unsigned)stat < FR_STAT_COUNT ? session->stats.value[stat] : NAN;
 }
 
+double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat) {
+    if (depth >= FR_STEP_MAX - 1 || (unsigned)stat >= FR_DEPTH_COUNT) return NAN;
+    return session->stats.depth[depth][stat];
+}
+
+void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
+    fr_trace_begin(session, line, context);
+}
+
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths) {
     *lengths = session->stats.accepted_lengths;
     return session->stats.rounds;

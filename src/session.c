@@ -45,6 +45,7 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
     fr_stats_layout(&s->stats, &s->arena, s->context);
+    fr_trace_layout(&s->trace, &s->arena, model->files.path, s->drafter ? s->drafter->files.path : "", rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_kv);
 }
@@ -115,6 +116,7 @@ void fr_session_clear(fr_session *s) {
     s->length = 0;
     s->fresh = s->ended = false;
     fr_stats_reset(&s->stats);
+    fr_trace_reset(&s->trace);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
@@ -169,7 +171,9 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
         f.head_first = rows - 1;
         f.head_rows = s->kv.length + rows == s->length;
         f.keep = rows - f.head_rows;
+        double clock = fr_clock();
         fr_forward_run(s->pool, &f);
+        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
         fr_kv_commit(&s->kv, s->kv.length + rows);
         s->hidden_row = rows - 1;
     }
@@ -205,7 +209,8 @@ static fr_status propose(fr_session *s, size_t limit, size_t *drafted) {
     double start = fr_clock();
     fr_draft_view view = view_of(s);
     fr_status status = s->draft->method->propose(s->draft, &view, limit, s->ids + s->length, drafted, NULL);
-    s->stats.value[FR_STAT_DRAFT_SECONDS] += fr_clock() - start;
+    fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &start);
+    fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, *drafted);
     return status;
 }
 
@@ -214,7 +219,9 @@ static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *ac
     size_t rows = drafted + 1;
     fr_forward f = next_batch(s, rows);
     f.head_rows = rows;
+    double clock = fr_clock();
     fr_forward_run(s->pool, &f);
+    fr_stats_lap(&s->stats, FR_STAT_VERIFY_SECONDS, &clock);
     size_t stood = fr_accept_greedy(s->best, s->ids + s->length, drafted);
     for (size_t r = 0; r <= stood; r++)
         if (s->best[r] < 0) return not_finite(s, s->kv.length + r);
@@ -223,31 +230,40 @@ static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *ac
     *accepted = smaller(stood, *count);
     s->hidden_row = *count - 1;
     fr_kv_commit(&s->kv, s->length - 1);
-    fr_stats_round(&s->stats, drafted, *accepted);
+    fr_stats_round(&s->stats, drafted, *accepted, *count);
     if (s->draft->method->commit) {
         fr_draft_view view = view_of(s);
         s->draft->method->commit(s->draft, &view, drafted, *accepted);
     }
+    fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
     return FR_OK;
 }
 
 fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
-    size_t from = s->length;
+    size_t from = s->length, drafted = 0;
+    bool ran = !s->fresh;
     *count = *accepted = 0;
     limit = smaller(limit, smaller(FR_STEP_MAX, s->context - s->length));
     if (s->ended || limit == 0) return FR_OK;
-    if (s->fresh) {
+    if (!ran) {
         s->fresh = false;
         s->ids[s->length] = s->next;
         *count = commit(s, 1);
     } else {
         double start = fr_clock();
-        size_t drafted;
         FR_TRY(propose(s, smaller(s->draft_max, limit - 1), &drafted));
         FR_TRY(verify(s, drafted, count, accepted));
-        s->stats.value[FR_STAT_DECODE_SECONDS] += fr_clock() - start;
+        fr_stats_lap(&s->stats, FR_STAT_DECODE_SECONDS, &start);
     }
     memcpy(ids, s->ids + from, *count * sizeof *ids);
+    fr_trace_accept(&s->trace, &s->stats,
+                    &(fr_trace_round){.position = from,
+                                      .rows = ran ? drafted + 1 : 0,
+                                      .accepted = *accepted,
+                                      .ids = ids,
+                                      .count = *count,
+                                      .logits = s->logits,
+                                      .vocab = s->model->vocab});
     return FR_OK;
 }
 

@@ -12,6 +12,7 @@
 
 #include "src/draft.h"
 #include "src/stats.h"
+#include "src/trace.h"
 
 struct fr_session {
     const fr_model *model;
@@ -35,6 +36,7 @@ struct fr_session {
     bool fresh, ended;
 
     fr_stats stats;
+    fr_trace trace;
 };
 
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,

@@ -99,13 +99,13 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "bench machine", "report", "serve -m x",
+    "bench machine", "serve -m x",
     "generate " MODEL "-p x --temp 0.7", "chat " MODEL "--temperature 1", "generate " MODEL "-p x --temp 1e-30",
     "generate " MODEL "-p x --top-k 40", "generate " MODEL "-p x --top-p 0.9", "generate " MODEL "-p x --min-p 0.1",
     "generate " MODEL "-p x --repeat-penalty 1.1", "generate " MODEL "-p x --presence-penalty 1",
     "generate " MODEL "-p x --frequency-penalty 1", "generate " MODEL "-p x --logit-bias 5+1",
     "generate " MODEL "-p x -l 5+1", "generate " MODEL "-p x --logprobs 3", "generate " MODEL "-p x --accept rejection",
-    "generate " MODEL "-p x --preset balanced", "generate " MODEL "-p x --trace t.ndjson",
+    "generate " MODEL "-p x --preset balanced",
     "generate " MODEL "-p x --prompt-cache c", "generate " MODEL "-p x --image i.png",
     "logits " MODEL "--ids 2,3 -o x --image i.png", "generate " MODEL DRAFTER "-p x --draft-max auto",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
@@ -219,7 +219,7 @@ START_TEST(every_verb_has_help_with_examples) {
     snprintf(example, sizeof example, "examples:\n  forerun %s", verbs[_i]);
     ck_assert_msg(strncmp(c.out, usage, strlen(usage)) == 0, "%s", c.out);
     ck_assert_msg(strstr(c.out, example) != NULL, "%s", c.out);
-    bool built = strstr(c.out, "--model MODEL") != NULL;
+    bool built = strstr(c.out, "\noptions:\n") != NULL;
     ck_assert_msg(built || strstr(c.out, "not built yet") != NULL, "%s", c.out);
     fr_command_free(&c);
 

@@ -56,6 +56,7 @@ int fr_engine_options(fr_options **options, const fr_arguments *args) {
 int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
     *engine = (fr_engine){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_engine_options(&engine->options, args);
+    if (!code) code = fr_tracer_open(&engine->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
     fr_options_set_progress(engine->options, fr_progress_show, &engine->progress);
     fr_status status = fr_model_open(args->text[FR_ARG_MODEL], engine->options, &engine->model);
@@ -126,11 +127,13 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
+    if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
     return fr_exit_status(status);
 }
 
 void fr_engine_close(fr_engine *engine) {
+    fr_tracer_abandon(&engine->trace);
     fr_session_close(engine->session);
     fr_drafter_close(engine->drafter);
     fr_model_close(engine->model);

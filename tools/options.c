@@ -21,6 +21,9 @@ enum {
     Q = FR_VERB_QUANTIZE,
     S = FR_VERB_SYNTH,
     K = FR_VERB_PACK,
+    R = FR_VERB_REPORT,
+    ALL = 2 * R - 1,
+    MODELS = ALL - R, /* those that open a model */
 };
 
 typedef enum fr_kind {
@@ -38,7 +41,7 @@ typedef struct fr_row {
     const char *names;   /* the ones that help shows first, and the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* who takes it; 0: all */
+    unsigned verbs;      /* who takes it; 0: all that open a model */
     int64_t low, high;
     const char *words;   /* words that are built */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
@@ -54,8 +57,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                         .help = "the model's MTP assistant: a folder or a GGUF file"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
-    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P,
-                     .help = "the prompt or text is this file, its bytes as they are; - for standard input"},
+    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P | R,
+                     .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = IDS, .verbs = G | L | T,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
     [FR_ARG_CHAT] = {.names = "--chat", .verbs = G,
@@ -74,8 +77,10 @@ static const fr_row table[FR_ARG_COUNT] = {
                        .help = "text (default), ids or json"},
     [FR_ARG_COLOR] = {.names = "--color -co", .verbs = G | C, .help = "accepted drafts in green (text output)"},
     [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
+    [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .verbs = G | C,
+                      .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
 
-    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K,
+    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K | R,
                          .help = "where to; - for standard output"},
     [FR_ARG_ROWS] = {.names = "--rows", .value = "WHICH", .kind = WORD, .verbs = L, .words = "all last",
                      .help = "all (default), or last: the last row alone"},
@@ -132,10 +137,10 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
     [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
-    [FR_ARG_QUIET] = {.names = "--quiet", .help = "no progress and no notes on standard error"},
+    [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
     [FR_ARG_VERBOSE] = {.names = "-v --verbose", .help = "say what runs: files, instruction set, threads, context"},
-    [FR_ARG_VERSION] = {.names = "--version", .help = "print the version"},
-    [FR_ARG_HELP] = {.names = "-h --help", .help = "print this"},
+    [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
+    [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
     [FR_ARG_TOP_K] = {.names = "--top-k", .value = "N", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_TOP_P] = {.names = "--top-p", .value = "P", .kind = UNBUILT, .verbs = G | C},
@@ -146,13 +151,12 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "ID+X", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
-    return row->verbs == 0 || (row->verbs & verb->bit) != 0;
+    return ((row->verbs ? row->verbs : (unsigned)MODELS) & verb->bit) != 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ words */
@@ -340,6 +344,15 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     return take_text(args, arg, name, text);
 }
 
+/* Verbs that write a model take the file's name without -o too; report takes the trace's, then the page's. */
+static bool take_bare_word(fr_arguments *args, const char *word) {
+    fr_arg arg = args->verb->bit == R && !args->given[FR_ARG_FILE] ? FR_ARG_FILE : FR_ARG_OUT_FILE;
+    if ((*word == '-' && word[1]) || !(args->verb->bit & (Q | S | K | R)) || args->given[arg]) return false;
+    args->given[arg] = true;
+    args->text[arg] = word;
+    return true;
+}
+
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
@@ -347,12 +360,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
-    /* Verbs that write a model take the file's name without -o too. */
-    if (*word != '-' && args->verb->bit & (Q | S | K) && !args->given[FR_ARG_OUT_FILE]) {
-        args->given[FR_ARG_OUT_FILE] = true;
-        args->text[FR_ARG_OUT_FILE] = word;
-        return 0;
-    }
+    if (take_bare_word(args, word)) return 0;
     if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
     fr_arg arg = find_row(name, strlen(name));
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
@@ -387,7 +395,7 @@ static int check_drafting(fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit != S) {
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(S | R)) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;

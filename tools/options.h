@@ -21,6 +21,7 @@ enum {
     FR_VERB_QUANTIZE = 128,
     FR_VERB_SYNTH = 256,
     FR_VERB_PACK = 512,
+    FR_VERB_REPORT = 1024,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -52,6 +53,7 @@ typedef enum fr_arg {
     FR_ARG_OUTPUT,
     FR_ARG_COLOR,
     FR_ARG_STATS,
+    FR_ARG_TRACE,
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
     FR_ARG_DRAFT_STEPS,
@@ -93,7 +95,6 @@ typedef enum fr_arg {
     FR_ARG_LOGIT_BIAS,
     FR_ARG_LOGPROBS,
     FR_ARG_PRESET,
-    FR_ARG_TRACE,
     FR_ARG_PROMPT_CACHE,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
