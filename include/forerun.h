@@ -69,13 +69,19 @@ typedef enum fr_option {
     FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
     FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
     FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
-    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15; default 3 with a drafter */
+    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
     FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
     FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
                              multiples of 32 wide; default f32, or f16 where the weights are quantized */
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
+    FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
+                             proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
     FR_OPT_COUNT
 } fr_option;
+
+/* Each step drafts as many tokens as the time of forwards and drafts, measured as the session runs, and the share of
+ * drafts that stood make worthwhile; none at all where that is faster. */
+#define FR_DRAFT_AUTO (-1)
 
 fr_options *fr_options_new(void); /* NULL when out of memory */
 void fr_options_free(fr_options *options);
@@ -191,6 +197,10 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * drafting is cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and
  * when the context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
+
+/* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
+ * step has may differ from run to run, the ids don't. */
+bool fr_session_adapts(const fr_session *session);
 
 /* Tokens on the timeline: prompts and steps. */
 size_t fr_session_length(const fr_session *session);

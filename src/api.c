@@ -110,6 +110,10 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     return status;
 }
 
+bool fr_session_adapts(const fr_session *session) {
+    return session->adapts;
+}
+
 size_t fr_session_length(const fr_session *session) {
     return session->length;
 }
@@ -138,7 +142,8 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
     if (steps == 0 || steps >= FR_STEP_MAX || !sink)
         return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
-    if (session->draft->method == &fr_draft_none) return fr_fail(FR_USAGE, "draft logits need a drafter");
+    if (!session->drafter || session->draft->method == &fr_draft_none)
+        return fr_fail(FR_USAGE, "draft logits need a drafter");
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);

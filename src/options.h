@@ -9,7 +9,8 @@
 
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
-    char isa[16]; /* "" for the best here */
+    char isa[16];       /* "" for the best here */
+    char spec_type[64]; /* "" for what the drafter is */
     fr_progress_fn *progress;
     void *progress_context;
 };

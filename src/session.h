@@ -10,7 +10,8 @@
 #ifndef FR_SRC_SESSION_H
 #define FR_SRC_SESSION_H
 
-#include "src/draft.h"
+#include "src/depth.h"
+#include "src/draft_list.h"
 #include "src/stats.h"
 #include "src/trace.h"
 
@@ -20,12 +21,14 @@ struct fr_session {
     fr_arena arena;
     fr_pool *pool;
     size_t context, chunk, draft_max;
-    bool ignore_eos;
+    bool ignore_eos, adapts;
     fr_kv_types kv_types;
 
     fr_kv kv;
     void *pass;
+    fr_draft_list methods;
     fr_draft *draft;
+    fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     size_t length;
     float *hidden;  /* [rows of the largest batch, hidden] */

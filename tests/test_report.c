@@ -12,7 +12,7 @@
 #include "tests/command.h"
 
 #define START "-p 'The function returns a' "
-#define TRACED DEMO DEMO_DRAFTER START "-n 60 --ignore-eos "
+#define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
 
 /* A folder for a trace and its page. */
 static char folder[256], trace[300], page[300];

@@ -13,6 +13,11 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
+/* The drafts of a preset's blocks, of which one token is the target's own. */
+static int64_t preset_drafts(const char *preset) {
+    return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
+}
+
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -28,6 +33,9 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
     };
     fr_status status = FR_OK;
+    if (args->given[FR_ARG_PRESET]) {
+        status = fr_options_set(options, FR_OPT_DRAFT_MAX, preset_drafts(args->text[FR_ARG_PRESET]));
+    }
     for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
         if (!args->given[map[i].arg]) continue;
         status = fr_options_set(options, map[i].option, map[i].flag < 0 ? args->number[map[i].arg] : map[i].flag);
@@ -38,7 +46,8 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
         fr_option option;
-    } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V}};
+    } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
+                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
@@ -116,7 +125,7 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
                             (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
     }
     fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
-    if (status == FR_OK && args->drafting) {
+    if (status == FR_OK && args->uses_drafter) {
         status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
         fr_progress_end(&engine->progress);
         for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)

@@ -44,6 +44,7 @@ typedef struct fr_row {
     unsigned verbs;      /* who takes it; 0: all that open a model */
     int64_t low, high;
     const char *words;   /* words that are built */
+    const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
     const char *help;
 } fr_row;
@@ -113,11 +114,15 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT64_MAX,
                      .help = "of the random numbers (default 0); greedy draws none"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
-                          .words = "none mtp draft-mtp", .unbuilt = "ngram eagle eagle3 draft-eagle3",
-                          .help = "none or mtp (default: mtp with -md); of a comma list the first that proposes"},
+                          .words = "none mtp ngram draft-mtp ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
+                          .unbuilt = "eagle eagle3 draft-eagle3",
+                          .help = "none mtp ngram, or several: ngram,mtp, the first that proposes (default mtp with -md)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V, .low = 1, .high = 15, .unbuilt = "auto",
-                          .help = "drafts a step, 1 to 15 (default 3)"},
+                          .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
+                          .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
+    [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
+                       .words = "throughput balanced quality",
+                       .help = "blocks of 2, 3 or 4 tokens: 1, 2 or 3 drafts; --draft-max goes before it"},
     [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel",
                        .unbuilt = "rejection", .help = "gumbel (default): accept what the target would say itself"},
 
@@ -150,7 +155,6 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "ID+X", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
 };
@@ -246,6 +250,10 @@ static bool whole_number(const char *text, int64_t *value) {
 
 static int take_number(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const fr_row *row = &table[arg];
+    if (row->special && strcmp(text, row->special) == 0) {
+        args->number[arg] = -1;
+        return 0;
+    }
     if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
     if (args->number[arg] >= row->low && args->number[arg] <= row->high) return 0;
     return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
@@ -387,9 +395,9 @@ static int check_prompt(const fr_arguments *args) {
 
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Every word that is built is none, or mtp under one of its names. */
-    args->drafting = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
-    if (!args->drafting || args->given[FR_ARG_DRAFTER]) return 0;
+    /* Words were checked; only those of mtp have it in them. */
+    args->uses_drafter = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
+    if (!args->uses_drafter || args->given[FR_ARG_DRAFTER]) return 0;
     return fr_wrong_usage("--spec-type %s needs a drafter: -md DRAFTER, the folder of the model's assistant", words);
 }
 

@@ -71,6 +71,7 @@ typedef enum fr_arg {
     FR_ARG_SEED,
     FR_ARG_SPEC_TYPE,
     FR_ARG_DRAFT_MAX,
+    FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,
     FR_ARG_THREADS,
@@ -94,7 +95,6 @@ typedef enum fr_arg {
     FR_ARG_FREQUENCY_PENALTY,
     FR_ARG_LOGIT_BIAS,
     FR_ARG_LOGPROBS,
-    FR_ARG_PRESET,
     FR_ARG_PROMPT_CACHE,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
@@ -114,7 +114,7 @@ struct fr_arguments {
     size_t tensor_type_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool drafting; /* what --spec-type and -md come to */
+    bool uses_drafter; /* what --spec-type and -md come to */
 };
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
