@@ -111,7 +111,7 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
 }
 
 bool fr_session_adapts(const fr_session *session) {
-    return session->adapts;
+    return fr_session_adaptive(session);
 }
 
 size_t fr_session_length(const fr_session *session) {

@@ -13,7 +13,7 @@
  *
  * What it does not know: a depth never reached is taken for as good as the one before it; T between two measured row
  * counts lies on a line, beyond the largest it is flat, so that what might pay is tried and measured, doubling. What
- * it may have stopped knowing: at growing intervals it tries another K, as long as such tries cost 1% of the time or
+ * it may have stopped knowing: at growing intervals it tries another K, as long as such tries cost 0.5% of the time or
  * less; while they succeed it goes on with them. */
 #ifndef FR_SRC_DEPTH_H
 #define FR_SRC_DEPTH_H
@@ -25,13 +25,13 @@ typedef struct fr_depth_round {
     double draft_seconds, verify_seconds;
 } fr_depth_round;
 
-enum { FR_DEPTH_READINGS = 7 };
+enum { FR_DEPTH_READINGS = 16 };
 
-/* Forwards of one number of rows. */
+/* How long a work took, of one size. */
 typedef struct fr_depth_timing {
     double seconds[FR_DEPTH_READINGS]; /* the latest readings, in a ring */
     size_t count;                      /* of all of them */
-    double middle;                     /* of those in the ring */
+    double usual;                      /* what they come to */
     uint64_t when;                     /* the round of the last one */
 } fr_depth_timing;
 
@@ -42,10 +42,8 @@ typedef struct fr_depth_rate {
 
 typedef struct fr_depth {
     fr_depth_timing verify[FR_STEP_MAX + 1]; /* by rows */
-    struct {
-        double seconds, weight;
-    } draft[FR_STEP_MAX];             /* by drafts asked for */
-    fr_depth_rate stood[FR_STEP_MAX]; /* by depth, from 1 */
+    fr_depth_timing draft[FR_STEP_MAX];      /* by drafts asked for */
+    fr_depth_rate stood[FR_STEP_MAX];        /* by depth, from 1 */
     fr_depth_rate came[FR_STEP_MAX];
     fr_depth_rate usual; /* stood[1] over a long time */
     uint64_t round;

@@ -73,7 +73,7 @@ static void note_memory(fr_session *s) {
 static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     int64_t most = options->value[FR_OPT_DRAFT_MAX];
     FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->methods));
-    s->adapts = most == FR_DRAFT_AUTO && s->methods.methods[0] != &fr_draft_none;
+    s->adapts = most == FR_DRAFT_AUTO;
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
     fr_depth_reset(&s->depth);
     return FR_OK;
@@ -211,9 +211,13 @@ static size_t commit(fr_session *s, size_t count) {
     return count;
 }
 
+bool fr_session_adaptive(const fr_session *s) {
+    return s->adapts && s->draft->method != &fr_draft_none;
+}
+
 /* At most `limit` drafts, behind the timeline. */
 static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
-    *round = (fr_depth_round){.asked = s->adapts ? fr_depth_choose(&s->depth, limit) : limit};
+    *round = (fr_depth_round){.asked = fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit};
     if (round->asked == 0) return FR_OK;
     double start = fr_clock(), clock = start;
     fr_draft_view view = view_of(s);
@@ -268,7 +272,7 @@ fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *co
         fr_stats_lap(&s->stats, FR_STAT_DECODE_SECONDS, &clock);
         round.accepted = *accepted;
         round.verify_seconds = clock - start - round.draft_seconds;
-        if (s->adapts) fr_depth_report(&s->depth, &round);
+        if (fr_session_adaptive(s)) fr_depth_report(&s->depth, &round);
     }
     memcpy(ids, s->ids + from, *count * sizeof *ids);
     fr_trace_accept(&s->trace, &s->stats,

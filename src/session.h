@@ -45,6 +45,7 @@ struct fr_session {
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session);
 void fr_session_destroy(fr_session *session);
+bool fr_session_adaptive(const fr_session *session);
 fr_status fr_session_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_session_round(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 void fr_session_clear(fr_session *session);

@@ -104,31 +104,17 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "bench machine",
-    "serve -m x",
-    "generate " MODEL "-p x --temp 0.7",
-    "chat " MODEL "--temperature 1",
-    "generate " MODEL "-p x --temp 1e-30",
-    "generate " MODEL "-p x --top-k 40",
-    "generate " MODEL "-p x --top-p 0.9",
-    "generate " MODEL "-p x --min-p 0.1",
-    "generate " MODEL "-p x --repeat-penalty 1.1",
-    "generate " MODEL "-p x --presence-penalty 1",
-    "generate " MODEL "-p x --frequency-penalty 1",
-    "generate " MODEL "-p x --logit-bias 5+1",
-    "generate " MODEL "-p x -l 5+1",
-    "generate " MODEL "-p x --logprobs 3",
-    "generate " MODEL "-p x --accept rejection",
-    "generate " MODEL "-p x --prompt-cache c",
-    "generate " MODEL "-p x --image i.png",
+    "bench machine", "serve -m x",
+    "generate " MODEL "-p x --temp 0.7", "chat " MODEL "--temperature 1", "generate " MODEL "-p x --temp 1e-30",
+    "generate " MODEL "-p x --top-k 40", "generate " MODEL "-p x --top-p 0.9", "generate " MODEL "-p x --min-p 0.1",
+    "generate " MODEL "-p x --repeat-penalty 1.1", "generate " MODEL "-p x --presence-penalty 1",
+    "generate " MODEL "-p x --frequency-penalty 1", "generate " MODEL "-p x --logit-bias 5+1",
+    "generate " MODEL "-p x -l 5+1", "generate " MODEL "-p x --logprobs 3", "generate " MODEL "-p x --accept rejection",
+    "generate " MODEL "-p x --prompt-cache c", "generate " MODEL "-p x --image i.png",
     "logits " MODEL "--ids 2,3 -o x --image i.png",
-    "generate " MODEL "-p x -ctk q4_1",
-    "generate " MODEL "-p x -ctv iq4_nl",
-    "verify " MODEL "--cache-type-k q5_1",
-    "generate " MODEL "-p x --spec-type eagle",
-    "generate " MODEL "-p x --spec-type eagle3",
-    "generate " MODEL DRAFTER "-p x --spec-type ngram,eagle",
-    "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
+    "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
+    "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
+    "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
 };
 
 START_TEST(unbuilt_is_exit_2) {
@@ -223,8 +209,8 @@ START_TEST(users_names_are_accepted) {
 }
 END_TEST
 
-static const char *const verbs[] = {"generate", "chat", "logits", "perplexity", "tokenize", "inspect", "verify",
-                                    "quantize", "pack", "synth",  "bench",      "report",   "serve"};
+static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
+                                    "quantize", "pack",     "synth",  "bench",      "report",   "serve"};
 
 static fr_command help(const char *verb) {
     char line[64];
