@@ -295,10 +295,12 @@ START_TEST(wrong_files) {
     bool target = strcmp(d->file, "moe-odd.gguf") == 0;
     fr_model *model = target ? NULL : open_model(GGUF "moe-odd.gguf");
     fr_drafter *drafter = NULL;
+    bool advice = !target && strcmp(d->text, "general.architecture") != 0;
     fr_status status = target ? fr_model_open(path, NULL, &model) : fr_drafter_open(path, model, NULL, &drafter);
     unlink(path);
     ck_assert_msg(status == FR_INPUT, "status %d where \"%s\" was expected", status, d->words);
     ck_assert_msg(strstr(fr_last_error(), d->words), "\"%s\" is not in \"%s\"", d->words, fr_last_error());
+    ck_assert(!advice || strstr(fr_last_error(), "Take the assistant published for this target"));
     fr_model_close(model);
 }
 END_TEST
