@@ -47,6 +47,7 @@ typedef enum fr_status {
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
     FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
     FR_UNBUILT = 6, /* a known part of the design that is not built yet */
+    FR_ABORTED = 7, /* an abort callback said so */
 } fr_status;
 
 /* "input", "usage", ...; static storage. */
@@ -74,6 +75,9 @@ typedef enum fr_option {
     FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
                              multiples of 32 wide; default f32, or f16 where the weights are quantized */
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
+    FR_OPT_CTX_CHECKPOINTS, /* snapshots of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
+                               fr_session_truncate goes back to where those caches no longer reach */
+    FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
     FR_OPT_COUNT
 } fr_option;
 
@@ -192,6 +196,23 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * when the context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
+/* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
+ * stays, the rest of that is cut off. What a conversation is given each turn. Conditions as for fr_session_prompt. */
+fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* Cuts the timeline to its first `length` tokens, 0 to what it has now. Then all is as after a prompt of these tokens:
+ * logits, ids, drafts. Nothing is run here. The next prompt or step runs again what it must: the last token; or, where
+ * the cut is beyond what sliding layers' caches still hold, everything from the nearest snapshot of them on
+ * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
+fr_status fr_session_truncate(fr_session *session, size_t length);
+
+/* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
+ * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
+ * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the
+ * timeline to be rid of it). NULL: not asked. It must not call into the session. */
+typedef bool fr_abort_fn(void *context);
+void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+
 /* Tokens on the timeline: prompts and steps. */
 size_t fr_session_length(const fr_session *session);
 size_t fr_session_context(const fr_session *session);
@@ -212,7 +233,9 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
                                   fr_logits_fn *sink, void *context);
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS,
+    FR_STAT_PROMPT_TOKENS, /* put on the timeline by prompts */
+    FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already */
+    FR_STAT_RERUN_TOKENS,  /* run again, because a truncation took their caches with it */
     FR_STAT_GENERATED_TOKENS,
     FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */
     FR_STAT_DRAFT_CALLS,  /* rounds in which the drafter proposed */
@@ -226,6 +249,7 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
     FR_STAT_DRAFT_KV_BYTES,
+    FR_STAT_SNAPSHOT_BYTES, /* room for snapshots of sliding layers' caches; in use as they are taken */
     FR_STAT_SCRATCH_BYTES,
     FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
     FR_STAT_COUNT
