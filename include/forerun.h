@@ -206,6 +206,16 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
  * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
+/* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
+ * is complete, and replaces one of that name; only its owner can read it, as it holds the conversation. */
+fr_status fr_session_save(const fr_session *session, const char *path);
+
+/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,
+ * the next prompt or step runs the last token again. Number of threads, instruction set, chunk, context and drafter may
+ * differ from those of the session that was saved. A file of another model, of other cache types, too long for this
+ * context or damaged is FR_INPUT and changes nothing. */
+fr_status fr_session_restore(fr_session *session, const char *path);
+
 /* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
  * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
  * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the

@@ -10,7 +10,7 @@
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
 #include "src/draft_scripted.h"
-#include "src/session.h"
+#include "src/session_file.h"
 #include "src/timeline.h"
 
 #define TEXT(number)                 #number
@@ -115,6 +115,16 @@ fr_status fr_session_truncate(fr_session *session, size_t length) {
         return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
     fr_timeline_truncate(session, length);
     return FR_OK;
+}
+
+fr_status fr_session_save(const fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_save: a path is needed");
+    return fr_session_write(session, path);
+}
+
+fr_status fr_session_restore(fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_restore: a path is needed");
+    return fr_session_read(session, path);
 }
 
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {

@@ -86,7 +86,7 @@ static bool serves(const fr_snapshot *snapshot, const fr_kv *kv, size_t length) 
 void fr_snapshots_truncate(fr_snapshots *s, const fr_kv *kv, size_t length) {
     for (size_t i = s->count; i-- > 0;) {
         s->at[i].position = smaller(s->at[i].position, length);
-        if (!serves(&s->at[i], kv, s->at[i].position)) drop(s, i);
+        if (s->at[i].position == 0 || !serves(&s->at[i], kv, s->at[i].position)) drop(s, i);
     }
 }
 

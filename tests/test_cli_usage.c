@@ -106,7 +106,7 @@ static const char *const unbuilt[] = {
     "generate " MODEL "-p x --frequency-penalty 1", "generate " MODEL "-p x --logit-bias 5+1",
     "generate " MODEL "-p x -l 5+1", "generate " MODEL "-p x --logprobs 3", "generate " MODEL "-p x --accept rejection",
     "generate " MODEL "-p x --preset balanced", "generate " MODEL "-p x --trace t.ndjson",
-    "generate " MODEL "-p x --prompt-cache c", "generate " MODEL "-p x --image i.png",
+    "generate " MODEL "-p x --image i.png",
     "logits " MODEL "--ids 2,3 -o x --image i.png", "generate " MODEL DRAFTER "-p x --draft-max auto",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram", "generate " MODEL "-p x --spec-type eagle",

@@ -52,6 +52,7 @@ typedef enum fr_arg {
     FR_ARG_OUTPUT,
     FR_ARG_COLOR,
     FR_ARG_STATS,
+    FR_ARG_PROMPT_CACHE,
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
     FR_ARG_DRAFT_STEPS,
@@ -78,6 +79,8 @@ typedef enum fr_arg {
     FR_ARG_CHUNK,
     FR_ARG_KV_K,
     FR_ARG_KV_V,
+    FR_ARG_CTX_CHECKPOINTS,
+    FR_ARG_SWA_FULL,
     FR_ARG_NO_MMAP,
     FR_ARG_MLOCK,
     FR_ARG_QUIET,
@@ -94,7 +97,6 @@ typedef enum fr_arg {
     FR_ARG_LOGPROBS,
     FR_ARG_PRESET,
     FR_ARG_TRACE,
-    FR_ARG_PROMPT_CACHE,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
 } fr_arg;
