@@ -17,7 +17,7 @@ const char *fr_last_error(void) {
 }
 
 const char *fr_status_name(fr_status status) {
-    static const char *const names[] = {"ok", "input", "usage", "memory", "numeric", "machine", "unbuilt"};
+    static const char *const names[] = {"ok", "input", "usage", "memory", "numeric", "machine", "unbuilt", "aborted"};
     return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";
 }
 

@@ -47,6 +47,7 @@ typedef enum fr_status {
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
     FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
     FR_UNBUILT = 6, /* a known part of the design that is not built yet */
+    FR_ABORTED = 7, /* an abort callback said so */
 } fr_status;
 
 /* "input", "usage", ...; static storage. */
@@ -76,6 +77,9 @@ typedef enum fr_option {
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
     FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
+    FR_OPT_CTX_CHECKPOINTS, /* snapshots of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
+                               fr_session_truncate goes back to where those caches no longer reach */
+    FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
     FR_OPT_COUNT
 } fr_option;
 
@@ -201,6 +205,32 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
  * step has may differ from run to run, the ids don't. */
 bool fr_session_adapts(const fr_session *session);
+/* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
+ * stays, the rest of that is cut off. What a conversation is given each turn. Conditions as for fr_session_prompt. */
+fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* Cuts the timeline to its first `length` tokens, 0 to what it has now. Then all is as after a prompt of these tokens:
+ * logits, ids, drafts. Nothing is run here. The next prompt or step runs again what it must: the last token; or, where
+ * the cut is beyond what sliding layers' caches still hold, everything from the nearest snapshot of them on
+ * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
+fr_status fr_session_truncate(fr_session *session, size_t length);
+
+/* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
+ * is complete, and replaces one of that name; only its owner can read it, as it holds the conversation. */
+fr_status fr_session_save(const fr_session *session, const char *path);
+
+/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,
+ * the next prompt or step runs the last token again. Number of threads, instruction set, chunk, context and drafter may
+ * differ from those of the session that was saved. A file of another model, of other cache types, too long for this
+ * context or damaged is FR_INPUT and changes nothing. */
+fr_status fr_session_restore(fr_session *session, const char *path);
+
+/* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
+ * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
+ * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the
+ * timeline to be rid of it). NULL: not asked. It must not call into the session. */
+typedef bool fr_abort_fn(void *context);
+void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
 
 /* Tokens on the timeline: prompts and steps. */
 size_t fr_session_length(const fr_session *session);
@@ -222,7 +252,9 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
                                   fr_logits_fn *sink, void *context);
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS,
+    FR_STAT_PROMPT_TOKENS, /* put on the timeline by prompts */
+    FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already */
+    FR_STAT_RERUN_TOKENS,  /* run again, because a truncation took their caches with it */
     FR_STAT_GENERATED_TOKENS,
     FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */
     FR_STAT_DRAFT_CALLS,  /* rounds in which the drafter proposed */
@@ -238,6 +270,7 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
     FR_STAT_DRAFT_KV_BYTES,
+    FR_STAT_SNAPSHOT_BYTES, /* room for snapshots of sliding layers' caches; in use as they are taken */
     FR_STAT_SCRATCH_BYTES,
     FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
     FR_STAT_COUNT

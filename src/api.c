@@ -10,7 +10,8 @@
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
 #include "src/draft_scripted.h"
-#include "src/session.h"
+#include "src/session_file.h"
+#include "src/timeline.h"
 
 #define TEXT(number)                 #number
 #define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
@@ -96,9 +97,39 @@ void fr_session_close(fr_session *session) {
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_append(session, ids, count);
+    fr_status status = fr_timeline_append(session, ids, count);
     fr_fpenv_leave(environment);
     return status;
+}
+
+fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_timeline_set(session, ids, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_truncate(fr_session *session, size_t length) {
+    if (length > session->length)
+        return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
+    fr_timeline_truncate(session, length);
+    return FR_OK;
+}
+
+fr_status fr_session_save(const fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_save: a path is needed");
+    return fr_session_write(session, path);
+}
+
+fr_status fr_session_restore(fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_restore: a path is needed");
+    return fr_session_read(session, path);
+}
+
+void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {
+    session->abort = abort;
+    session->abort_context = context;
 }
 
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {

@@ -26,6 +26,7 @@ struct fr_drafter {
 typedef struct fr_draft_view {
     const int32_t *ids;  /* the timeline */
     size_t length;       /* >= 2; the last id has not been run by the target */
+    size_t told;         /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;           /* the target's cache: positions 0 .. length - 2 are accepted */
     const float *hidden; /* the target's row of position length - 2, after its final norm */
     fr_pool *pool;
@@ -54,7 +55,8 @@ struct fr_draft_method {
     fr_status (*propose)(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
                          float *logits);
 
-    /* The rest may be NULL where a method has nothing to do. After a prompt: */
+    /* The rest may be NULL where a method has nothing to do. After a prompt; the timeline may have been cut, or become
+     * another, since the last call: view->told is how much of it still stands. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
     /* What became of the last proposal; the view is the one after acceptance. */

@@ -46,14 +46,20 @@ static fr_kv_rows take_rows(fr_arena *arena, const fr_kv_layer *layer, fr_dtype 
 
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   size_t context, size_t batch) {
-    kv->layers = fr_arena_take(arena, count, sizeof *kv->layers);
-    kv->count = count;
-    kv->length = 0;
+    *kv = (fr_kv){.layers = fr_arena_take(arena, count, sizeof *kv->layers), .count = count};
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
         layer.slots = slots_for(&shapes[i], context, batch);
+        layer.slides = shapes[i].window > 0;
+        layer.ring = layer.slots < round_up_64(context);
+        size_t before = arena->used;
         layer.k = take_rows(arena, &layer, types.k);
         layer.v = take_rows(arena, &layer, types.v);
+        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
+        if (layer.ring) {
+            kv->ring_bytes += arena->used - before;
+            if (kv->ring_slots == 0 || layer.slots < kv->ring_slots) kv->ring_slots = layer.slots;
+        }
         if (kv->layers) kv->layers[i] = layer;
     }
 }
@@ -66,10 +72,24 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
     return bytes;
 }
 
+void fr_kv_claim(fr_kv *kv, size_t rows) {
+    size_t end = kv->length + rows;
+    if (kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > kv->from) kv->from = end - kv->ring_slots;
+}
+
 void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
 }
 
+bool fr_kv_reaches(const fr_kv *kv, size_t length) {
+    return kv->from == 0 || kv->from + kv->window <= length;
+}
+
+void fr_kv_rewind(fr_kv *kv, size_t length) {
+    kv->length = length;
+    if (length == 0) kv->from = 0;
+}
+
 void fr_kv_reset(fr_kv *kv) {
-    kv->length = 0;
+    fr_kv_rewind(kv, 0);
 }

@@ -6,6 +6,7 @@
 
 #include "formats/error.h"
 #include "src/accept.h"
+#include "src/timeline.h"
 
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
@@ -36,8 +37,10 @@ static fr_kv_shape *kv_shapes(const fr_session *s) {
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
-    fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, rows);
+    fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, s->swa_full ? s->context : rows);
     size_t after_kv = s->arena.used;
+    fr_snapshots_layout(&s->snapshots, &s->arena, &s->kv, s->checkpoints, s->context);
+    size_t after_snapshots = s->arena.used;
     s->pass = model->family->layout(model, &s->arena, rows, threads);
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, threads, s->context);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
@@ -46,7 +49,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, s->drafter ? s->drafter->files.path : "", rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
-    s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_kv);
+    s->stats.value[FR_STAT_SNAPSHOT_BYTES] = (double)(after_snapshots - after_kv);
+    s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_snapshots);
 }
 
 static fr_status take_memory(fr_session *s) {
@@ -89,6 +93,8 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->chunk = smaller((size_t)options->value[FR_OPT_CHUNK], s->context);
     FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
+    s->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
+    s->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     s->kv_types = fr_model_kv_types(model, options);
     FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
@@ -121,24 +127,26 @@ void fr_session_destroy(fr_session *s) {
 
 void fr_session_clear(fr_session *s) {
     fr_kv_reset(&s->kv);
-    s->length = 0;
-    s->fresh = s->ended = false;
+    s->snapshots.count = 0;
+    s->length = s->told = 0;
+    s->fresh = s->pending = s->ended = false;
     fr_stats_reset(&s->stats);
     fr_trace_reset(&s->trace);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
 
-static fr_draft_view view_of(const fr_session *s) {
+fr_draft_view fr_session_view(const fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
                            .length = s->length,
+                           .told = s->told,
                            .kv = (fr_kv *)&s->kv,
                            .hidden = s->hidden + s->hidden_row * s->model->hidden,
                            .pool = s->pool};
 }
 
-/* The batch of the next `rows` ids that have not been run. */
-static fr_forward next_batch(fr_session *s, size_t rows) {
+fr_forward fr_session_batch(fr_session *s, size_t rows) {
+    fr_kv_claim(&s->kv, rows);
     return (fr_forward){.model = s->model,
                         .pass = s->pass,
                         .kv = &s->kv,
@@ -150,51 +158,14 @@ static fr_forward next_batch(fr_session *s, size_t rows) {
                         .best = s->best};
 }
 
-static fr_status not_finite(const fr_session *s, size_t position) {
+fr_status fr_session_check_abort(const fr_session *s) {
+    if (!s->abort || !s->abort(s->abort_context)) return FR_OK;
+    return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
+}
+
+fr_status fr_session_not_finite(const fr_session *s, size_t position) {
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
-}
-
-/* Copies ids to the end of the timeline. */
-static fr_status extend(fr_session *s, const int32_t *ids, size_t count) {
-    if (count > s->context - s->length)
-        return fr_fail(FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu: raise -c", count,
-                       s->context - s->length, s->context);
-    for (size_t i = 0; i < count; i++)
-        if (ids[i] < 0 || (size_t)ids[i] >= s->model->vocab)
-            return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
-                           s->model->vocab);
-    memcpy(s->ids + s->length, ids, count * sizeof *ids);
-    s->length += count;
-    return FR_OK;
-}
-
-fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
-    double start = fr_clock();
-    FR_TRY(extend(s, ids, count));
-    s->ended = false;
-    while (s->kv.length < s->length) {
-        size_t rows = smaller(s->chunk, s->length - s->kv.length);
-        fr_forward f = next_batch(s, rows);
-        f.head_first = rows - 1;
-        f.head_rows = s->kv.length + rows == s->length;
-        f.keep = rows - f.head_rows;
-        double clock = fr_clock();
-        fr_forward_run(s->pool, &f);
-        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
-        fr_kv_commit(&s->kv, s->kv.length + rows);
-        s->hidden_row = rows - 1;
-    }
-    if (s->best[0] < 0) return not_finite(s, s->length - 1);
-    s->next = (int32_t)s->best[0];
-    s->fresh = true;
-    if (s->draft->method->begin) {
-        fr_draft_view view = view_of(s);
-        s->draft->method->begin(s->draft, &view);
-    }
-    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
-    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
-    return FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
@@ -220,7 +191,7 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
     *round = (fr_depth_round){.asked = fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit};
     if (round->asked == 0) return FR_OK;
     double start = fr_clock(), clock = start;
-    fr_draft_view view = view_of(s);
+    fr_draft_view view = fr_session_view(s);
     int32_t *drafts = s->ids + s->length;
     fr_status status = s->draft->method->propose(s->draft, &view, round->asked, drafts, &round->drafted, NULL);
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
@@ -232,23 +203,24 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
 /* Drafts stand behind the timeline already; one forward of K + 1 rows says how far they are right. */
 static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *accepted) {
     size_t rows = drafted + 1;
-    fr_forward f = next_batch(s, rows);
+    fr_forward f = fr_session_batch(s, rows);
     f.head_rows = rows;
     double clock = fr_clock();
     fr_forward_run(s->pool, &f);
     fr_stats_lap(&s->stats, FR_STAT_VERIFY_SECONDS, &clock);
     size_t stood = fr_accept_greedy(s->best, s->ids + s->length, drafted);
     for (size_t r = 0; r <= stood; r++)
-        if (s->best[r] < 0) return not_finite(s, s->kv.length + r);
+        if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + r);
     s->ids[s->length + stood] = (int32_t)s->best[stood];
     *count = commit(s, stood + 1);
     *accepted = smaller(stood, *count);
     s->hidden_row = *count - 1;
-    fr_kv_commit(&s->kv, s->length - 1);
+    fr_timeline_advance(s, s->length - 1, false);
     fr_stats_round(&s->stats, drafted, *accepted, *count);
     if (s->draft->method->commit) {
-        fr_draft_view view = view_of(s);
+        fr_draft_view view = fr_session_view(s);
         s->draft->method->commit(s->draft, &view, drafted, *accepted);
+        s->told = s->length;
     }
     fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
     return FR_OK;
@@ -257,8 +229,10 @@ static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *ac
 fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     size_t from = s->length;
     fr_depth_round round = {0};
-    bool ran = !s->fresh;
     *count = *accepted = 0;
+    FR_TRY(fr_session_check_abort(s));
+    if (s->pending) FR_TRY(fr_timeline_run(s));
+    bool ran = !s->fresh;
     limit = smaller(limit, smaller(FR_STEP_MAX, s->context - s->length));
     if (s->ended || limit == 0) return FR_OK;
     if (!ran) {
@@ -294,7 +268,7 @@ static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_
         f->head_rows = smaller(FR_STEP_MAX, f->rows - f->head_first);
         fr_head_run(s->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
-            if (s->best[r] < 0) return not_finite(s, s->kv.length + f->head_first + r);
+            if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
         FR_TRY(sink(context, s->logits, f->head_rows, s->model->vocab));
     }
     return FR_OK;
@@ -303,15 +277,17 @@ static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_
 fr_status fr_session_score(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                            void *context) {
     fr_session_clear(s);
-    FR_TRY(extend(s, ids, count));
+    FR_TRY(fr_timeline_extend(s, ids, count));
     while (s->kv.length < count) {
-        fr_forward f = next_batch(s, smaller(s->chunk, count - s->kv.length));
+        FR_TRY(fr_session_check_abort(s));
+        fr_forward f = fr_session_batch(s, smaller(s->chunk, count - s->kv.length));
         size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
         f.keep = smaller(first, f.rows);
         fr_forward_run(s->pool, &f);
         FR_TRY(hand_out(s, &f, f.keep, sink, context));
-        fr_kv_commit(&s->kv, s->kv.length + f.rows);
+        fr_timeline_advance(s, s->kv.length + f.rows, false);
     }
+    fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
     return FR_OK;
 }
 
@@ -320,10 +296,10 @@ fr_status fr_session_score_drafts(fr_session *s, const int32_t *ids, size_t coun
     int32_t drafts[FR_STEP_MAX];
     size_t proposed;
     fr_session_clear(s);
-    FR_TRY(fr_session_append(s, ids, count - 1));
-    s->fresh = false;
-    FR_TRY(extend(s, ids + count - 1, 1));
-    fr_draft_view view = view_of(s);
+    FR_TRY(fr_timeline_append(s, ids, count - 1));
+    FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
+    s->pending = false; /* the last id is as one that a step gave */
+    fr_draft_view view = fr_session_view(s);
     FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, s->logits));
     return sink(context, s->logits, proposed, s->model->vocab);
 }

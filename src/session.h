@@ -5,6 +5,8 @@
  *     kv.length == length - (fresh ? 0 : 1)   every id but the last one given has been run
  *     fresh: `next` is what the target says after the timeline, and has not been given yet
  *     hidden[hidden_row] is the target's row of position kv.length - 1
+ * While `pending`, after a truncation or an abort, the ids from kv.length < length on wait to be run as a prompt's are
+ * (timeline.h), and none of the above holds yet; the next prompt or step begins with it.
  *
  * The functions are those of forerun.h without the checks and the floating-point environment of api.c. */
 #ifndef FR_SRC_SESSION_H
@@ -12,6 +14,7 @@
 
 #include "src/depth.h"
 #include "src/draft_list.h"
+#include "src/snapshots.h"
 #include "src/stats.h"
 #include "src/trace.h"
 
@@ -20,23 +23,28 @@ struct fr_session {
     const fr_drafter *drafter; /* NULL: none */
     fr_arena arena;
     fr_pool *pool;
-    size_t context, chunk, draft_max;
-    bool ignore_eos, adapts;
+    size_t context, chunk, draft_max, checkpoints;
+    bool ignore_eos, swa_full, adapts;
     fr_kv_types kv_types;
 
+    fr_abort_fn *abort; /* NULL: never asked */
+    void *abort_context;
+
     fr_kv kv;
+    fr_snapshots snapshots;
     void *pass;
     fr_draft_list methods;
     fr_draft *draft;
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     size_t length;
+    size_t told;    /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [rows of the largest batch, hidden] */
     size_t hidden_row;
     float *logits;  /* [FR_STEP_MAX, vocab] */
     int64_t best[FR_STEP_MAX];
     int32_t next;
-    bool fresh, ended;
+    bool fresh, pending, ended;
 
     fr_stats stats;
     fr_trace trace;
@@ -46,12 +54,18 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
                             fr_session **session);
 void fr_session_destroy(fr_session *session);
 bool fr_session_adaptive(const fr_session *session);
-fr_status fr_session_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_session_round(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 void fr_session_clear(fr_session *session);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                            void *context);
 fr_status fr_session_score_drafts(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
+
+/* What timeline.c shares of the cycle: the batch of the next `rows` ids that have not been run, and are about to be;
+ * the view for a draft method; FR_ABORTED once the caller wants no more; a failure that names a position. */
+fr_forward fr_session_batch(fr_session *session, size_t rows);
+fr_draft_view fr_session_view(const fr_session *session);
+fr_status fr_session_check_abort(const fr_session *session);
+fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
 #endif

@@ -98,15 +98,16 @@ START_TEST(ids_are_the_references) {
 END_TEST
 
 static void check_types(const json_t *stats) {
-    static const char *const counts[] = {"prompt_tokens", "generated_tokens", "target_calls", "draft_calls", "drafted",
-                                         "accepted", "rejected"};
+    static const char *const counts[] = {"prompt_tokens", "reused_tokens", "rerun_tokens", "generated_tokens",
+                                         "target_calls", "draft_calls", "drafted", "accepted", "rejected"};
     static const char *const reals[] = {"acceptance", "tokens_per_target_call", "prefill_seconds", "decode_seconds",
                                         "draft_seconds"};
-    static const char *const bytes[] = {"target_weights", "draft_weights", "target_kv", "draft_kv", "scratch", "peak"};
-    for (size_t i = 0; i < 7; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
+    static const char *const bytes[] = {"target_weights", "draft_weights", "target_kv", "draft_kv", "snapshots",
+                                        "scratch", "peak"};
+    for (size_t i = 0; i < 9; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
     for (size_t i = 0; i < 5; i++) ck_assert_msg(json_is_real(fr_json_get(stats, reals[i])), "%s", reals[i]);
     const json_t *memory = fr_json_get(stats, "memory");
-    for (size_t i = 0; i < 6; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
+    for (size_t i = 0; i < 7; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 

@@ -1,8 +1,7 @@
 /* forerun chat: lines of standard input are user turns, replies are streamed to standard output.
  *
- * Every turn renders and tokenizes the whole history. Where the session's timeline is the beginning of that, only the
- * rest is run; otherwise (a template may write a past turn in another way than it opened it) the timeline starts
- * over. */
+ * Every turn renders and tokenizes the whole history, and the session runs what is new of it: most often the last reply
+ * too, as templates write a past turn in another way than they open it. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,8 +18,6 @@ typedef struct fr_chat {
     const fr_arguments *args;
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    int32_t *timeline; /* what the session holds */
-    size_t length;
     fr_figures before; /* statistics at the start of the turn */
 } fr_chat;
 
@@ -31,23 +28,24 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-/* Gives the session the conversation's ids, as few of them as it lacks. */
+static bool wants_abort(void *context) {
+    (void)context;
+    return interrupted != 0;
+}
+
+/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token. */
 static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
     size_t context = fr_session_context(chat->engine.session);
     if (count > context) {
         return fr_bad_input("the conversation has %zu tokens and the context holds %zu (-c N)", count, context);
     }
-    bool continues = chat->length < count && memcmp(ids, chat->timeline, chat->length * sizeof(*ids)) == 0;
-    if (!continues) {
-        fr_session_reset(chat->engine.session);
-        chat->length = 0;
-    }
     chat->before = fr_figures_take(chat->engine.session);
-    const int32_t *rest = ids + chat->length;
-    fr_status status = fr_session_prompt(chat->engine.session, rest, count - chat->length);
-    if (status == FR_OK) status = fr_tracer_text(&chat->engine.trace, "prompt", rest, count - chat->length, true);
-    memcpy(chat->timeline, ids, count * sizeof(*ids));
-    chat->length = count;
+    fr_status status = fr_session_set_prompt(chat->engine.session, ids, count);
+    if (status == FR_ABORTED) return 0;
+    fr_figures now = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
+    size_t reused = (size_t)now.of[FR_STAT_REUSED_TOKENS];
+    if (status == FR_OK)
+        status = fr_tracer_text(&chat->engine.trace, "prompt", ids + reused, count - reused, true);
     return fr_exit_status(status);
 }
 
@@ -71,12 +69,11 @@ static int answer(fr_chat *chat) {
     fr_stream text = {.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
                     .stop_count = args->stop_count};
     fr_reply reply;
-    int code = fr_reply_run(&reply, &chat->engine, args, &text, &interrupted);
+    int code = fr_reply_run(&reply, &chat->engine, args, &text);
     if (!code) {
         putchar('\n');
         fflush(stdout);
         fr_conversation_add(chat->messages, "assistant", text.bytes, text.length);
-        for (size_t i = 0; i < reply.count; i++) chat->timeline[chat->length++] = reply.ids[i];
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
@@ -126,11 +123,11 @@ int fr_verb_chat(const fr_arguments *args) {
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
         struct sigaction action = {.sa_handler = on_interrupt};
         sigaction(SIGINT, &action, NULL);
-        chat.timeline = fr_resize(NULL, fr_session_context(chat.engine.session) + FR_STEP_MAX, sizeof(*chat.timeline));
+        fr_session_set_abort(chat.engine.session, wants_abort, NULL);
         code = converse(&chat);
         if (!code) code = fr_tracer_close(&chat.engine.trace);
+        if (!code) code = fr_engine_save(&chat.engine, args);
     }
-    free(chat.timeline);
     json_decref(chat.messages);
     fr_engine_close(&chat.engine);
     return code;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "output.h"
 
@@ -31,6 +32,8 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},
         {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
+        {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
+        {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},
     };
     fr_status status = FR_OK;
     if (args->given[FR_ARG_PRESET]) {
@@ -138,7 +141,15 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
     }
     if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
+    if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0) {
+        status = fr_session_restore(engine->session, args->text[FR_ARG_PROMPT_CACHE]);
+    }
     return fr_exit_status(status);
+}
+
+int fr_engine_save(const fr_engine *engine, const fr_arguments *args) {
+    if (!args->given[FR_ARG_PROMPT_CACHE]) return 0;
+    return fr_exit_status(fr_session_save(engine->session, args->text[FR_ARG_PROMPT_CACHE]));
 }
 
 void fr_engine_close(fr_engine *engine) {

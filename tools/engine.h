@@ -25,9 +25,12 @@ int fr_engine_options(fr_options **options, const fr_arguments *args);
 /* The model alone: its tokenizer and facts decide how large the session will be. */
 int fr_engine_open(fr_engine *engine, const fr_arguments *args);
 
-/* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit).
- * With --trace its lines go to the trace from here on. */
+/* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). It
+ * begins as --prompt-cache's file left it, if there is one. With --trace its lines go to the trace from here on. */
 int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more);
+
+/* Saves the session to --prompt-cache's file, if one was named. */
+int fr_engine_save(const fr_engine *engine, const fr_arguments *args);
 void fr_engine_close(fr_engine *engine);
 
 /* The model's tokenizer; a folder without one is an error. */

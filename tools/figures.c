@@ -67,7 +67,8 @@ static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
         {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
         {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
-        {"scratch", FR_STAT_SCRATCH_BYTES},              {"peak", FR_STAT_PEAK_BYTES},
+        {"snapshots", FR_STAT_SNAPSHOT_BYTES},           {"scratch", FR_STAT_SCRATCH_BYTES},
+        {"peak", FR_STAT_PEAK_BYTES},
     };
     json_t *memory = json_object();
     put_counts(memory, figures, bytes, sizeof(bytes) / sizeof(*bytes));
@@ -107,7 +108,8 @@ static void put_phases(json_t *stats, const fr_figures *f) {
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
-        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"generated_tokens", FR_STAT_GENERATED_TOKENS},
+        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
+        {"rerun_tokens", FR_STAT_RERUN_TOKENS},   {"generated_tokens", FR_STAT_GENERATED_TOKENS},
         {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
         {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
         {"rejected", FR_STAT_REJECTED},
@@ -138,8 +140,13 @@ static void print_depths(const fr_figures *f, FILE *out) {
 void fr_figures_print(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
+    double run = of[FR_STAT_PROMPT_TOKENS] + of[FR_STAT_RERUN_TOKENS];
     fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
-            ratio(of[FR_STAT_PROMPT_TOKENS], prefill));
+            ratio(run, prefill));
+    if (of[FR_STAT_REUSED_TOKENS] > 0) {
+        fprintf(out, "reused      %8.0f tokens  %9.0f of them run again\n", of[FR_STAT_REUSED_TOKENS],
+                of[FR_STAT_RERUN_TOKENS]);
+    }
     fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
             tokens_per_second(f));
     fprintf(out, "target      %8.0f calls   %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS], tokens_per_call(f));
@@ -151,8 +158,11 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
     }
     fprintf(out, "seconds     draft %.3f, verify %.3f, accept %.3f, other %.3f\n", of[FR_STAT_DRAFT_SECONDS],
             of[FR_STAT_VERIFY_SECONDS], of[FR_STAT_ACCEPT_SECONDS], other_seconds(f));
-    fprintf(out, "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f, scratch %.1f, peak %.1f (target + drafter)\n",
+    fprintf(out,
+            "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f (target + drafter), snapshots %.1f, scratch %.1f, "
+            "peak %.1f\n",
             megabytes(f, FR_STAT_TARGET_WEIGHT_BYTES), megabytes(f, FR_STAT_DRAFT_WEIGHT_BYTES),
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
-            megabytes(f, FR_STAT_SCRATCH_BYTES), megabytes(f, FR_STAT_PEAK_BYTES));
+            megabytes(f, FR_STAT_SNAPSHOT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
+            megabytes(f, FR_STAT_PEAK_BYTES));
 }

@@ -61,10 +61,10 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {0};
-    fr_status status = fr_session_prompt(engine->session, prompt->ids, prompt->count);
+    fr_status status = fr_session_set_prompt(engine->session, prompt->ids, prompt->count);
     if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
     int code = fr_exit_status(status);
-    if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL, NULL);
+    if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
@@ -95,6 +95,7 @@ int fr_verb_generate(const fr_arguments *args) {
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
     if (!code) code = run(&engine, args, &prompt);
     if (!code) code = fr_tracer_close(&engine.trace);
+    if (!code) code = fr_engine_save(&engine, args);
     fr_engine_close(&engine);
     fr_prompt_free(&prompt);
     return code;

@@ -80,6 +80,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
     [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .verbs = G | C,
                       .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
+    [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .verbs = G | C,
+                             .help = "begin with the session that FILE holds, if it is there; save the session to it"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K | R,
                          .help = "where to; - for standard output"},
@@ -140,6 +142,11 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .value = "TYPE", KV_TYPES,
                      .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)"},
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values"},
+    [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N", .kind = NUMBER,
+                                .verbs = G | C, .low = 0, .high = 1024,
+                                .help = "snapshots of sliding layers' caches, to go back to (default 8 at most)"},
+    [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = G | C,
+                         .help = "sliding layers cache every position: more memory, nothing is ever run again"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
     [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
@@ -155,7 +162,6 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "ID+X", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
 };
 

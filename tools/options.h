@@ -54,6 +54,7 @@ typedef enum fr_arg {
     FR_ARG_COLOR,
     FR_ARG_STATS,
     FR_ARG_TRACE,
+    FR_ARG_PROMPT_CACHE,
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
     FR_ARG_DRAFT_STEPS,
@@ -81,6 +82,8 @@ typedef enum fr_arg {
     FR_ARG_CHUNK,
     FR_ARG_KV_K,
     FR_ARG_KV_V,
+    FR_ARG_CTX_CHECKPOINTS,
+    FR_ARG_SWA_FULL,
     FR_ARG_NO_MMAP,
     FR_ARG_MLOCK,
     FR_ARG_QUIET,
@@ -95,7 +98,6 @@ typedef enum fr_arg {
     FR_ARG_FREQUENCY_PENALTY,
     FR_ARG_LOGIT_BIAS,
     FR_ARG_LOGPROBS,
-    FR_ARG_PROMPT_CACHE,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
 } fr_arg;

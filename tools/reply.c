@@ -50,7 +50,7 @@ static fr_status take_step(fr_replying *r, const int32_t *ids, size_t count, siz
     return status;
 }
 
-static fr_status run_steps(fr_replying *r, const volatile sig_atomic_t *interrupt) {
+static fr_status run_steps(fr_replying *r) {
     fr_reply *reply = r->reply;
     int64_t most = r->args->number[FR_ARG_PREDICT];
     while (reply->end == FR_END_NONE) {
@@ -58,13 +58,16 @@ static fr_status run_steps(fr_replying *r, const volatile sig_atomic_t *interrup
         size_t limit = FR_STEP_MAX, count, accepted;
         if (most > 0 && (size_t)most - reply->count < limit) limit = (size_t)most - reply->count;
         fr_status status = fr_session_step(r->engine->session, ids, limit, &count, &accepted);
+        if (status == FR_ABORTED) {
+            reply->end = FR_END_INTERRUPT;
+            break;
+        }
         if (status == FR_OK) status = fr_tracer_text(&r->engine->trace, "reply", ids, count, false);
         if (status == FR_OK) status = take_step(r, ids, count, accepted);
         if (status != FR_OK) return status;
         if (r->text) fr_stream_flush(r->text);
         if (reply->end != FR_END_NONE) break;
         if (count == 0 || (most > 0 && reply->count == (size_t)most)) reply->end = FR_END_LENGTH;
-        else if (interrupt && *interrupt) reply->end = FR_END_INTERRUPT;
     }
     return FR_OK;
 }
@@ -82,8 +85,7 @@ static fr_status finish_text(fr_replying *r) {
     return FR_OK;
 }
 
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text,
-                 const volatile sig_atomic_t *interrupt) {
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text) {
     *reply = (fr_reply){0};
     fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text};
     fr_status status = FR_OK;
@@ -93,7 +95,7 @@ int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, f
         if (code) return code;
         status = fr_decoder_new(tokenizer, false, &r.decoder);
     }
-    if (status == FR_OK) status = run_steps(&r, interrupt);
+    if (status == FR_OK) status = run_steps(&r);
     if (status == FR_OK) status = fr_tracer_text(&engine->trace, "reply", NULL, 0, true);
     if (status == FR_OK && text) status = finish_text(&r);
     fr_decoder_free(r.decoder);

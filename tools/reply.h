@@ -2,8 +2,6 @@
 #ifndef FR_TOOLS_REPLY_H
 #define FR_TOOLS_REPLY_H
 
-#include <signal.h>
-
 #include "engine.h"
 #include "output.h"
 
@@ -12,7 +10,7 @@ typedef enum fr_end {
     FR_END_EOS,
     FR_END_LENGTH, /* -n tokens, or the context is full */
     FR_END_STOP,   /* a stop string */
-    FR_END_INTERRUPT,
+    FR_END_INTERRUPT, /* the session's abort callback said so */
 } fr_end;
 
 typedef struct fr_reply {
@@ -23,10 +21,9 @@ typedef struct fr_reply {
     fr_end end;
 } fr_reply;
 
-/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted.
- * interrupt: ends it between two steps once it is not 0; may be NULL. Gives the exit status. */
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text,
-                 const volatile sig_atomic_t *interrupt);
+/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted. Gives the
+ * exit status. */
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text);
 void fr_reply_free(fr_reply *reply);
 
 /* "eos", "length", "stop". */
