@@ -116,7 +116,6 @@ void fr_session_clear(fr_session *s) {
     s->length = 0;
     s->fresh = s->ended = false;
     fr_stats_reset(&s->stats);
-    fr_trace_reset(&s->trace);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
