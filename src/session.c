@@ -131,7 +131,6 @@ void fr_session_clear(fr_session *s) {
     s->length = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     fr_stats_reset(&s->stats);
-    fr_trace_reset(&s->trace);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- forward */

@@ -32,7 +32,8 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->room - t->length) t->length += (size_t)length;
 }
 
-/* A number to a billionth. Seconds may come out a rounding below 0; what has no digits is null. */
+/* A number to a billionth, at least 0: a phase's total that started over is below what was told of it, and the round
+ * after that, which gives the prompt's own id, took no time. What has no digits is null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");
@@ -118,10 +119,6 @@ void fr_trace_begin(fr_session *s, fr_trace_fn *line, void *context) {
     put(t, ",\"method\":\"%s\",\"draft_max\":%zu,\"threads\":%zu,\"isa\":\"%s\",\"context\":%zu",
         s->draft->method->name, s->draft_max, s->model->plan.threads, fr_model_isa(s->model), s->context);
     end_line(t);
-}
-
-void fr_trace_reset(fr_trace *t) {
-    memset(t->told, 0, sizeof t->told);
 }
 
 void fr_trace_prompt(fr_trace *t, double seconds, size_t position, const int32_t *ids, size_t count) {

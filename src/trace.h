@@ -23,9 +23,6 @@ void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const 
 /* Sets the session's own trace, and writes the line that says what runs. line NULL ends it. */
 void fr_trace_begin(fr_session *session, fr_trace_fn *line, void *context);
 
-/* The session's totals start over at 0. */
-void fr_trace_reset(fr_trace *trace);
-
 /* A prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 

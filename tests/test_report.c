@@ -358,6 +358,7 @@ static const given refused[] = {
     {BEGIN "{\"event\":\"draft\",\"ids\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}\n", "line 2: draft: \"ids\""},
     {BEGIN "{\"event\":\"draft\",\"ids\":[1,\"2\"]}\n", "line 2: draft: \"ids\""},
     {BEGIN ACCEPT("1", "[7,9]", "[1,1]"), "line 2: accept: 2 ids with 1 accepted of 0 drafts"},
+    {BEGIN ACCEPT("0", "[7,9]", "[1,1]"), "line 2: accept: 2 ids with 0 accepted of 0 drafts"},
     {BEGIN DRAFT ACCEPT("3", "[7,8,9]", "[1,1,1]"), "line 3: accept: "},
     {BEGIN DRAFT ACCEPT("-1", "[7]", "[1]"), "line 3: accept: \"accepted\""},
     {BEGIN DRAFT ACCEPT("1.5", "[7]", "[1]"), "line 3: accept: \"accepted\""},

@@ -302,6 +302,8 @@ START_TEST(seconds_add_up_to_the_statistics) {
     }
     for (size_t i = 0; i < json_array_size(prompts); i++) prefill += real(json_array_get(prompts, i), "seconds");
     for (int p = 0; p < 4; p++) ck_assert_double_eq_tol(sums[p], fr_session_stat(session, phases[p].stat), 1e-7);
+    ck_assert_double_gt(sums[2], 0);
+    ck_assert_double_lt(sums[2], sums[1]); /* comparing four ids is less than a forward */
     ck_assert_double_gt(prefill, 0);
     ck_assert_double_le(prefill, fr_session_stat(session, FR_STAT_PREFILL_SECONDS) + 1e-7);
     json_decref(accepts);

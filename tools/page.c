@@ -100,10 +100,11 @@ static void put_tip(const fr_record *record, const fr_record_piece *piece, FILE 
     const fr_record_round *round = &record->rounds[piece->round];
     if (piece->origin == FR_ORIGIN_PROMPT || piece->index >= round->count) return;
     fprintf(out, " title=\"round %zu, ", piece->round);
-    if (piece->origin == FR_ORIGIN_DRAFT) fprintf(out, "draft %zu of %zu stood", piece->index + 1, round->drafted);
-    else if (piece->origin == FR_ORIGIN_CORRECTION) fprintf(out, "in place of draft %zu of %zu", piece->index + 1,
-                                                            round->drafted);
-    else fprintf(out, round->rows ? "the target's own" : "predicted by the prompt's forward");
+    if (piece->origin == FR_ORIGIN_TARGET)
+        fprintf(out, round->rows ? "the target's own" : "predicted by the prompt's forward");
+    else
+        fprintf(out, piece->origin == FR_ORIGIN_DRAFT ? "draft %zu of %zu stood" : "in place of draft %zu of %zu",
+                piece->index + 1, round->drafted);
     if (!isnan(round->margins[piece->index])) fprintf(out, ", margin %.3f", round->margins[piece->index]);
     fprintf(out, "\"");
 }

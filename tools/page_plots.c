@@ -214,7 +214,8 @@ static void plot_costs(const fr_record *record, FILE *out) {
         fr_plot_x_name(&plot, (double)i + 1, name, under);
     }
     fr_plot_end(&plot);
-    fprintf(out, "<p class=\"foot\">n: calls. Whiskers: quartiles, of %d calls or more.</p></figure>\n", QUARTILES_FROM);
+    fprintf(out, "<p class=\"foot\">n: calls. Whiskers: quartiles, of %d calls or more.</p></figure>\n",
+            QUARTILES_FROM);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- time */
