@@ -110,7 +110,8 @@ static outlook look(const fr_depth *depth, size_t limit) {
         o.seconds[k] = draft[k] + shorter + came * verify[k + 1];
         if (o.tokens[k] * o.seconds[o.best] > o.tokens[o.best] * o.seconds[k]) o.best = k;
         if (k == o.limit) return o;
-        double longer = came * rate_or(&depth->came[k + 1], 1);
+        double longer = rate_or(&depth->came[k + 1], came);
+        if (longer > came) longer = came;
         shorter += (came - longer) * verify[k + 1];
         came = longer;
         stands = rate_or(&depth->stood[k + 1], stands);
