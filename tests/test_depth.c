@@ -1,5 +1,5 @@
-/* The controller of the draft depth, in simulation: recorded times and recorded or made-up texts, against the best fixed
- * number of drafts in hindsight.
+/* The controller of the draft depth, in simulation: recorded times and recorded or made-up texts, against the best
+ * fixed number of drafts in hindsight.
  *
  * A text is, for each of its positions, how many drafts would come there and how many of them would stand; then any way
  * of choosing K can be followed exactly. tests/data/depth/README.md says where the recorded texts are from. */
@@ -50,7 +50,7 @@ static const machine machines[] = {
 };
 #define MACHINES (sizeof machines / sizeof *machines)
 
-/* ------------------------------------------------------------------------------------------------------------- texts */
+/* ------------------------------------------------------------------------------------------------------------ texts */
 
 typedef struct text {
     const char *name;
@@ -139,7 +139,7 @@ static void free_texts(void) {
         for (size_t i = 0; i < TEXTS; i++) free(texts[stream][i]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ rounds */
+/* ----------------------------------------------------------------------------------------------------------- rounds */
 
 typedef struct clock_noise {
     double spread; /* of each reading, as a share of it */

@@ -2,9 +2,9 @@
  *
  * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 400 ids a
  * base run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which
- * every two values of two factors meet (8 of the 15 depths, and the one that follows the clock). FULL=1 in the environment takes the full product instead
- * of the cover. The cache's types are part of the question, so each pair of them has a base of its own. The negative
- * control breaks one rounding in one kernel and must be told apart.
+ * every two values of two factors meet (8 of the 15 depths, and the one that follows the clock). FULL=1 in the
+ * environment takes the full product instead of the cover. The cache's types are part of the question, so each pair of
+ * them has a base of its own. The negative control breaks one rounding in one kernel and must be told apart.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids
  * and rejection takes three depths; tests/neon.sh compares 400 ids of the demo with the native ones. */

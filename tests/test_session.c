@@ -205,6 +205,7 @@ START_TEST(generating_allocates_nothing) {
     int32_t ids[COUNT];
     engine e = open_engine();
     require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "ngram,mtp"));
     fr_session *session = open_session(&e, true);
     size_t before = fr_alloc_count(), made = 0, got = 1, accepted;
     fr_status status = fr_session_prompt(session, prompt, prompt_count);
@@ -256,6 +257,8 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "129"));
     free(longer);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 16), FR_USAGE);
+    ck_assert_int_eq(fr_options_set(e.options, FR_OPT_DRAFT_MAX, -2), FR_USAGE);
+    ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle"), FR_UNBUILT);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
     require(fr_session_prompt(session, prompt, prompt_count)); /* a refused call changed nothing */

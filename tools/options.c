@@ -116,9 +116,10 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT64_MAX,
                      .help = "of the random numbers (default 0); greedy draws none"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
-                          .words = "none mtp ngram draft-mtp ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
+                          .words = "none mtp ngram draft-mtp "
+                                   "ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
                           .unbuilt = "eagle eagle3 draft-eagle3",
-                          .help = "none mtp ngram, or several: ngram,mtp, the first that proposes (default mtp with -md)"},
+                          .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with -md)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
                           .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
                           .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
