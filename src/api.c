@@ -110,6 +110,16 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     return status;
 }
 
+size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
+                           const float **values) {
+    const fr_logprobs *l = &session->logprobs;
+    bool known = l->on && index < l->count;
+    *own = known ? l->own[index] : NAN;
+    *ids = known ? l->ids + index * l->best : NULL;
+    *values = known ? l->values + index * l->best : NULL;
+    return known ? l->best : 0;
+}
+
 size_t fr_session_length(const fr_session *session) {
     return session->length;
 }

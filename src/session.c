@@ -44,6 +44,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
+    fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
+    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_kv);
@@ -80,6 +82,8 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->chunk = smaller((size_t)options->value[FR_OPT_CHUNK], s->context);
     s->draft_max = (size_t)options->value[FR_OPT_DRAFT_MAX];
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
+    s->logprobs_best = options->value[FR_OPT_LOGPROBS];
+    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
     s->kv_types = fr_model_kv_types(model, options);
     FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
@@ -119,12 +123,13 @@ void fr_session_clear(fr_session *s) {
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
 
-static fr_draft_view view_of(const fr_session *s) {
+static fr_draft_view view_of(fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
                            .length = s->length,
-                           .kv = (fr_kv *)&s->kv,
+                           .kv = &s->kv,
                            .hidden = s->hidden + s->hidden_row * s->model->hidden,
-                           .pool = s->pool};
+                           .pool = s->pool,
+                           .sampler = s->sampler.on ? &s->sampler : NULL};
 }
 
 /* The batch of the next `rows` ids that have not been run. */
@@ -143,6 +148,22 @@ static fr_forward next_batch(fr_session *s, size_t rows) {
 static fr_status not_finite(const fr_session *s, size_t position) {
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
+}
+
+/* What the target says about the drafts behind the timeline: how many stand, and the token after them. Of the rows'
+ * logits only those up to that token count. */
+static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+    fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
+    if (s->sampler.on) {
+        *stood = fr_sampler_verify(&s->sampler, s->logits, &past, token);
+    } else {
+        *stood = fr_accept_greedy(s->best, past.drafts, drafted);
+        *token = (int32_t)s->best[*stood];
+    }
+    for (size_t r = 0; r <= *stood; r++)
+        if (s->best[r] < 0) return not_finite(s, s->length - 1 + r);
+    if (*token < 0) return fr_fail(FR_INPUT, "logit bias: no token is left at position %zu", s->length + *stood);
+    return FR_OK;
 }
 
 /* Copies ids to the end of the timeline. */
@@ -173,8 +194,9 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
         fr_kv_commit(&s->kv, s->kv.length + rows);
         s->hidden_row = rows - 1;
     }
-    if (s->best[0] < 0) return not_finite(s, s->length - 1);
-    s->next = (int32_t)s->best[0];
+    size_t stood;
+    FR_TRY(choose(s, 0, &stood, &s->next));
+    fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
     s->fresh = true;
     if (s->draft->method->begin) {
         fr_draft_view view = view_of(s);
@@ -204,6 +226,7 @@ static fr_status propose(fr_session *s, size_t limit, size_t *drafted) {
     if (limit == 0) return FR_OK;
     double start = fr_clock();
     fr_draft_view view = view_of(s);
+    fr_sampler_forget(&s->sampler);
     fr_status status = s->draft->method->propose(s->draft, &view, limit, s->ids + s->length, drafted, NULL);
     s->stats.value[FR_STAT_DRAFT_SECONDS] += fr_clock() - start;
     return status;
@@ -211,14 +234,14 @@ static fr_status propose(fr_session *s, size_t limit, size_t *drafted) {
 
 /* Drafts stand behind the timeline already; one forward of K + 1 rows says how far they are right. */
 static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *accepted) {
-    size_t rows = drafted + 1;
+    size_t rows = drafted + 1, stood;
+    int32_t token;
     fr_forward f = next_batch(s, rows);
     f.head_rows = rows;
     fr_forward_run(s->pool, &f);
-    size_t stood = fr_accept_greedy(s->best, s->ids + s->length, drafted);
-    for (size_t r = 0; r <= stood; r++)
-        if (s->best[r] < 0) return not_finite(s, s->kv.length + r);
-    s->ids[s->length + stood] = (int32_t)s->best[stood];
+    FR_TRY(choose(s, drafted, &stood, &token));
+    s->ids[s->length + stood] = token;
+    fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length, stood + 1);
     *count = commit(s, stood + 1);
     *accepted = smaller(stood, *count);
     s->hidden_row = *count - 1;
@@ -289,6 +312,7 @@ fr_status fr_session_score_drafts(fr_session *s, const int32_t *ids, size_t coun
     s->fresh = false;
     FR_TRY(extend(s, ids + count - 1, 1));
     fr_draft_view view = view_of(s);
+    view.sampler = NULL; /* the largest logit goes on, whatever would be drawn */
     FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, s->logits));
     return sink(context, s->logits, proposed, s->model->vocab);
 }

@@ -11,6 +11,7 @@
 #define FR_SRC_SESSION_H
 
 #include "src/draft.h"
+#include "src/logprobs.h"
 #include "src/stats.h"
 
 struct fr_session {
@@ -34,6 +35,9 @@ struct fr_session {
     int32_t next;
     bool fresh, ended;
 
+    fr_sampler sampler;
+    fr_logprobs logprobs;
+    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;
 };
 
