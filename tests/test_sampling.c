@@ -10,6 +10,7 @@
 #include "src/noise.h"
 #include "src/sampler.h"
 #include "src/session.h"
+#include "tests/alloc_guard.h"
 #include "tests/reference.h"
 
 #define DATA  "tests/data/sampling/"
@@ -341,6 +342,18 @@ START_TEST(banned_tokens_are_never_drawn) {
 }
 END_TEST
 
+START_TEST(of_equal_logits_the_lowest_id_is_the_greedy_draw) {
+    static drawer d;
+    fr_options *options = options_of(NULL, false);
+    require(fr_options_set(options, FR_OPT_TEMPERATURE, 0));
+    require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, "2+3"));
+    open_drawer(&d, options, 5);
+    fr_scores scores = {(float[]){4, 1, 4, 4}, (int32_t[]){4, 2, 1, 3}, 4};
+    ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &(fr_past){0}), 1);
+    fr_arena_close(&d.arena);
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------------------------- decisions */
 
 static fr_chances chances_of(const json_t *array, float *weight) {
@@ -473,30 +486,6 @@ START_TEST(rejection_draws_have_the_targets_distribution) {
 }
 END_TEST
 
-/* Whole rounds of 2 drafts over 3 tokens, with tables that depend on what came before: key "", "a", "ab" to a row. */
-static void table_row(const json_t *tables, const int32_t *drafts, size_t count, float *logits) {
-    char key[3] = "";
-    for (size_t i = 0; i < count; i++) key[i] = (char)('0' + drafts[i]);
-    float p[VOCAB];
-    size_t vocab = floats_of(json_object_get(tables, key), p);
-    for (size_t i = 0; i < vocab; i++) logits[i] = logf(p[i]);
-}
-
-static size_t one_round(fr_sampler *s, const json_t *one, int32_t *tokens) {
-    float drafter[3], rows[9];
-    fr_past past = {.drafts = tokens};
-    fr_sampler_forget(s);
-    for (; past.drafted < 2; past.drafted++) {
-        table_row(json_object_get(one, "draft"), tokens, past.drafted, drafter);
-        tokens[past.drafted] = fr_sampler_draft(s, &(fr_scores){.logits = drafter, .count = 3}, &past);
-    }
-    for (size_t r = 0; r < 3; r++) table_row(json_object_get(one, "target"), tokens, r, rows + 3 * r);
-    int32_t token;
-    size_t stood = fr_sampler_verify(s, rows, &past, &token);
-    tokens[stood] = token;
-    return stood + 1;
-}
-
 /* Sequences of up to 3 tokens below 3 as numbers below 40. */
 static size_t bin_of(const int32_t *tokens, size_t count) {
     size_t bin = 0;
@@ -504,22 +493,57 @@ static size_t bin_of(const int32_t *tokens, size_t count) {
     return bin;
 }
 
+/* The bin of a key such as "", "0", "01". */
+static size_t bin_of_key(const char *key) {
+    int32_t tokens[3];
+    for (size_t i = 0; key[i]; i++) tokens[i] = key[i] - '0';
+    return bin_of(tokens, strlen(key));
+}
+
+/* Whole rounds of 2 drafts over 3 tokens, whose logits depend on the tokens before them. */
+typedef float tables[13][3];
+
+static void read_tables(const json_t *object, tables logits) {
+    const char *key;
+    const json_t *row;
+    json_object_foreach((json_t *)object, key, row) {
+        float p[VOCAB];
+        ck_assert_uint_eq(floats_of(row, p), 3);
+        for (size_t i = 0; i < 3; i++) logits[bin_of_key(key)][i] = logf(p[i]);
+    }
+}
+
+static size_t one_round(fr_sampler *s, const tables target, const tables drafter, int32_t *tokens) {
+    float rows[3][3];
+    fr_past past = {.drafts = tokens};
+    fr_sampler_forget(s);
+    for (; past.drafted < 2; past.drafted++) {
+        fr_scores scores = {.logits = drafter[bin_of(tokens, past.drafted)], .count = 3};
+        tokens[past.drafted] = fr_sampler_draft(s, &scores, &past);
+    }
+    for (size_t r = 0; r < 3; r++) memcpy(rows[r], target[bin_of(tokens, r)], sizeof rows[r]);
+    int32_t token;
+    size_t stood = fr_sampler_verify(s, rows[0], &past, &token);
+    tokens[stood] = token;
+    return stood + 1;
+}
+
 START_TEST(rounds_of_rejection_have_the_references_distribution) {
     static drawer d;
     const json_t *one = json_array_get(json_object_get(distributions, "chain"), (size_t)_i), *probability;
     const char *key;
+    static tables target, drafter;
     double expected[40] = {0};
     size_t counts[40] = {0};
-    json_object_foreach((json_t *)json_object_get(one, "emitted"), key, probability) {
-        int32_t tokens[3];
-        for (size_t i = 0; key[i]; i++) tokens[i] = key[i] - '0';
-        expected[bin_of(tokens, strlen(key))] = json_number_value(probability);
-    }
+    read_tables(json_object_get(one, "target"), target);
+    read_tables(json_object_get(one, "draft"), drafter);
+    json_object_foreach((json_t *)json_object_get(one, "emitted"), key, probability) expected[bin_of_key(key)] =
+        json_number_value(probability);
     open_drawer(&d, options_of(NULL, true), 3);
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
         int32_t tokens[3];
         d.sampler.seed = seed;
-        counts[bin_of(tokens, one_round(&d.sampler, one, tokens))]++;
+        counts[bin_of(tokens, one_round(&d.sampler, target, drafter, tokens))]++;
     }
     /* 38 degrees of freedom at most; 93 is the 1 - 1e-6 quantile */
     ck_assert_double_le(chi_square(counts, expected, 40, DRAWS), 93);
@@ -543,6 +567,29 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
         ck_assert_double_le(fabs((double)values[i] - json_number_value(json_array_get(values_there, i))), 2e-4);
     }
 }
+
+START_TEST(logprobs_of_a_large_vocabulary_are_libms) {
+    static float logits[MANY];
+    static int32_t ids[MANY];
+    static ranked order[MANY];
+    const fr_kernels *kernels;
+    fr_arena arena = {0};
+    fr_logprobs l;
+    random_row(1, logits, ids, order);
+    double sum = 0, largest = order[0].logit;
+    for (size_t i = 0; i < MANY; i++) sum += exp(logits[i] - largest);
+    require(fr_kernels_select(NULL, &kernels));
+    require(fr_arena_open(&arena, 1 << 20, "log-probabilities"));
+    fr_logprobs_layout(&l, &arena, 3, kernels, MANY);
+    fr_logprobs_take(&l, logits, (int32_t[]){4321}, 1);
+    ck_assert_double_le(fabs(l.own[0] - (logits[4321] - largest - log(sum))), 1e-6);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(logits[l.ids[i]] == order[i].logit && (i == 0 || logits[l.ids[i - 1]] >= logits[l.ids[i]]));
+        ck_assert_double_le(fabs(l.values[i] - (order[i].logit - largest - log(sum))), 1e-6);
+    }
+    fr_arena_close(&arena);
+}
+END_TEST
 
 /* Greedy after the fixture's prompt 2, plain and with drafts: numpy's log softmax of transformers' logits. */
 START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
@@ -608,6 +655,33 @@ START_TEST(logprobs_are_of_the_logits_before_filters) {
 }
 END_TEST
 
+START_TEST(drawing_allocates_nothing) {
+    fr_reference r;
+    fr_session *session;
+    fr_options *options = options_of(NULL, _i);
+    require(fr_options_set(options, FR_OPT_LOGPROBS, 3));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set_number(options, FR_OPT_TOP_P, 0.9));
+    require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 1.1));
+    require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, "5+1"));
+    fr_reference_open(&r, "gemma4-e", options);
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    size_t before = fr_alloc_count(), accepted, got = 1;
+    fr_status status = fr_session_prompt(session, (int32_t[]){2, 100, 200}, 3);
+    for (size_t made = 0; status == FR_OK && made < 60; made += got) { /* no assertion in here: assertions allocate */
+        int32_t ids[FR_STEP_MAX];
+        status = fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted);
+    }
+    size_t after = fr_alloc_count();
+    require(status);
+    ck_assert_uint_eq(after, before);
+    ck_assert(fr_session_stat(session, FR_STAT_DRAFTED) > 0);
+    fr_session_close(session);
+    fr_reference_close(&r);
+    fr_options_free(options);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- settings */
 
 START_TEST(settings_that_mean_nothing_are_refused) {
@@ -664,10 +738,13 @@ int main(void) {
     tcase_add_test(exact, selecting_without_sorting_keeps_what_sorting_keeps);
     tcase_add_test(exact, passing_by_hopeless_tokens_changes_no_draw);
     tcase_add_test(exact, banned_tokens_are_never_drawn);
+    tcase_add_test(exact, of_equal_logits_the_lowest_id_is_the_greedy_draw);
     tcase_add_test(exact, decisions_are_the_references);
     tcase_add_test(exact, acceptance_and_residual_are_the_references);
+    tcase_add_test(exact, logprobs_of_a_large_vocabulary_are_libms);
     tcase_add_test(exact, logprobs_are_the_targets_with_and_without_drafting);
     tcase_add_test(exact, logprobs_are_of_the_logits_before_filters);
+    tcase_add_loop_test(exact, drawing_allocates_nothing, 0, 2);
     tcase_add_test(exact, settings_that_mean_nothing_are_refused);
     tcase_add_test(exact, a_bias_outside_the_vocabulary_is_an_error_line);
     tcase_add_loop_test(draws, gumbel_draws_have_the_targets_distribution, 0, HOT);
