@@ -80,6 +80,26 @@ typedef enum fr_option {
     FR_OPT_CTX_CHECKPOINTS, /* snapshots of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
                                fr_session_truncate goes back to where those caches no longer reach */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
+
+    /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
+     * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */
+    FR_OPT_REPEAT_PENALTY,    /* number 0.01 to 100, default 1: a token that occurred has its logit divided by it, or
+                                 multiplied where it is negative */
+    FR_OPT_FREQUENCY_PENALTY, /* number -1000 to 1000, default 0: taken off for each occurrence */
+    FR_OPT_PRESENCE_PENALTY,  /* number -1000 to 1000, default 0: taken off once */
+    FR_OPT_REPEAT_LAST_N,     /* tokens that the penalties look back over, default 64; -1: all */
+    FR_OPT_LOGIT_BIAS,        /* text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id. Adds to what is
+                                 set already, up to 256 ids */
+    FR_OPT_TEMPERATURE,       /* number 0 to 100; default 0: greedy, the largest logit, the lowest id of equals */
+    FR_OPT_TOP_K,             /* keep the k largest and what equals the last of them; default 0: all */
+    FR_OPT_TOP_P,             /* number 0 to 1: keep the fewest, best first, that have this much; default 1: all */
+    FR_OPT_MIN_P,             /* number 0 to 1: keep what has this much of the best one's chance; default 0: all */
+    FR_OPT_SEED,              /* of the noise, default 0; the same seed gives the same text */
+    FR_OPT_ACCEPT,            /* text: gumbel (default), a draft stands where it is the target's own draw; rejection, it
+                                 stands with probability min(1, p / q): the distribution is the target's, but the text
+                                 depends on drafter and depth */
+    FR_OPT_LOGPROBS,          /* log-probabilities of the tokens a step gives and of this many best, 0 to 100; default
+                                 -1: none */
     FR_OPT_COUNT
 } fr_option;
 
@@ -90,6 +110,7 @@ typedef enum fr_option {
 fr_options *fr_options_new(void); /* NULL when out of memory */
 void fr_options_free(fr_options *options);
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
+fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
 
 /* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open. */
@@ -199,12 +220,13 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * counted from the first, were accepted drafts (the rest, at most one, is the target's own). The first step after a
  * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids);
  * drafting is cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and
- * when the context is full, *count is 0. Greedy: the id of the largest logit, the lowest id of equals. */
+ * when the context is full, *count is 0. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
  * step has may differ from run to run, the ids don't. */
 bool fr_session_adapts(const fr_session *session);
+
 /* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
  * stays, the rest of that is cut off. What a conversation is given each turn. Conditions as for fr_session_prompt. */
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
@@ -231,6 +253,15 @@ fr_status fr_session_restore(fr_session *session, const char *path);
  * timeline to be rid of it). NULL: not asked. It must not call into the session. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+
+/* Log-probabilities of the last step's id at `index` (below its *count): natural logarithms, of the target's own logits
+ * before penalties, bias, temperature and filters; equal with and without drafting. Gives *own, that of the id itself,
+ * and the best ids with theirs, best first, the lowest id first of equals: the result says how many, FR_OPT_LOGPROBS or
+ * the vocabulary if that is less. *ids and *values belong to the session, until its next call. Without FR_OPT_LOGPROBS,
+ * or for another index, *own is NaN and the result 0. */
+size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
+                           const float **values);
+#define FR_LOGPROBS_MAX 100
 
 /* Tokens on the timeline: prompts and steps. */
 size_t fr_session_length(const fr_session *session);

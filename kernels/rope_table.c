@@ -2,49 +2,12 @@
  * here are good to about 1e-15, far below half a unit of float32. */
 #include "kernels/rope_table.h"
 
-#include <string.h>
-
-/* Added to x, |x| < 2^51, rounds it to an integer. */
-#define ROUND_SHIFT 0x1.8p52
-
-static const double LN2_HIGH = 0x1.62e42fee00000p-1, LN2_LOW = 0x1.a39ef35793c76p-33; /* 32 bits, the rest */
+#include "kernels/double_math.h"
 
 /* pi / 2 in pieces of 26, 26 and 53 bits: n times the first two is exact for n < 2^27. */
 static const double HALF_PI_1 = 0x1.921fb50000000p+0, HALF_PI_2 = 0x1.110b460000000p-26,
                     HALF_PI_3 = 0x1.1a62633145c07p-54;
 static const double TWO_OVER_PI = 0x1.45f306dc9c883p-1;
-
-static inline double power_of_two(int64_t n) {
-    uint64_t bits = (uint64_t)(n + 1023) << 52;
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* x = 2^n m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172. x > 0, normal. */
-static double natural_log(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    int64_t n = (int64_t)(bits >> 52) - 1023;
-    bits = (bits & 0xfffffffffffff) | (uint64_t)1023 << 52;
-    double m;
-    memcpy(&m, &bits, sizeof m);
-    if (m > 0x1.6a09e667f3bcdp+0) {
-        m *= 0.5;
-        n++;
-    }
-    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
-    for (int k = 21; k >= 3; k -= 2) sum = (sum + 1.0 / k) * square;
-    return (double)n * LN2_HIGH + ((double)n * LN2_LOW + 2 * (s + s * sum));
-}
-
-/* |x| < 700. */
-static double exponential(double x) {
-    double n = x * (1 / (LN2_HIGH + LN2_LOW)) + ROUND_SHIFT - ROUND_SHIFT;
-    double r = (x - n * LN2_HIGH) - n * LN2_LOW, sum = 1;
-    for (int k = 14; k >= 1; k--) sum = 1 + sum * r / k;
-    return sum * power_of_two((int64_t)n);
-}
 
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse) {
@@ -53,10 +16,10 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
         double wanted = partial_rotary_factor * (double)head_dim / 2;
         turning = wanted < (double)pairs ? (size_t)wanted : pairs;
     }
-    double log_theta = natural_log((float)theta);
+    double log_theta = fr_log_double((float)theta);
     for (size_t i = 0; i < pairs; i++) {
         float exponent = (float)(2 * i) / (float)head_dim;
-        float power = (float)exponential(exponent * log_theta);
+        float power = (float)fr_exp_double(exponent * log_theta);
         inverse[i] = i < turning ? 1.0f / power : 0.0f;
         if (kind == FR_ROPE_PROPORTIONAL) inverse[i] /= (float)factor;
     }
@@ -87,7 +50,7 @@ static inline double cosine_reduced(double r) {
 void fr_rope_angles(const float *inverse, size_t n, int64_t position, float *cosine, float *sine) {
     for (size_t i = 0; i < n; i++) {
         float angle = (float)position * inverse[i];
-        double quarters = angle * TWO_OVER_PI + ROUND_SHIFT - ROUND_SHIFT;
+        double quarters = angle * TWO_OVER_PI + FR_DOUBLE_SHIFT - FR_DOUBLE_SHIFT;
         double r = ((angle - quarters * HALF_PI_1) - quarters * HALF_PI_2) - quarters * HALF_PI_3;
         double s = sine_reduced(r), c = cosine_reduced(r);
         int64_t quadrant = (int64_t)quarters;

@@ -145,6 +145,16 @@ bool fr_session_adapts(const fr_session *session) {
     return fr_session_adaptive(session);
 }
 
+size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
+                           const float **values) {
+    const fr_logprobs *l = &session->logprobs;
+    bool known = l->on && index < l->count;
+    *own = known ? l->own[index] : NAN;
+    *ids = known ? l->ids + index * l->best : NULL;
+    *values = known ? l->values + index * l->best : NULL;
+    return known ? l->best : 0;
+}
+
 size_t fr_session_length(const fr_session *session) {
     return session->length;
 }

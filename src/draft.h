@@ -1,7 +1,8 @@
 /* Draft methods: who proposes the tokens that the target then verifies.
  *
  * In: a view of the timeline. Out: up to K proposed ids. A method is one vtable in one file (draft_*.c). The text never
- * depends on a method: a proposal is only ever accepted where the target's own answer is the same id.
+ * depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under rejection
+ * sampling, which a user has to ask for, the distribution of the text doesn't.)
  *
  * Life of a method in a session: open (twice: measuring, then real), then after each prompt begin, then rounds of
  * propose and commit, at last close. */
@@ -9,6 +10,7 @@
 #define FR_SRC_DRAFT_H
 
 #include "src/model.h"
+#include "src/sampler.h"
 
 typedef struct fr_draft_method fr_draft_method;
 
@@ -30,6 +32,7 @@ typedef struct fr_draft_view {
     fr_kv *kv;           /* the target's cache: positions 0 .. length - 2 are accepted */
     const float *hidden; /* the target's row of position length - 2, after its final norm */
     fr_pool *pool;
+    fr_sampler *sampler; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
 
 /* A method's state in one session; each method's own struct begins with it. */

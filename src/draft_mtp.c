@@ -127,6 +127,15 @@ static int64_t best_candidate(const mtp *m) {
     return best;
 }
 
+/* The draft at depth d where the target's tokens are drawn; -1: every candidate is banned. */
+static int64_t draw_candidate(const mtp *m, const fr_draft_view *view, const int32_t *drafts, size_t d) {
+    const fr_assistant *a = m->drafter->net;
+    fr_scores scores = {.logits = m->scores, .count = a->net.config.vocab};
+    if (a->clusters) scores = (fr_scores){.logits = m->scores, .ids = m->ids, .count = a->top * a->cluster_size};
+    fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
+    return fr_sampler_draft(view->sampler, &scores, &past);
+}
+
 static void write_logits(const mtp *m, float *logits) {
     const fr_assistant *a = m->drafter->net;
     size_t vocab = a->net.config.vocab, count = a->top * a->cluster_size;
@@ -155,6 +164,8 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
             return fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu",
                            m->drafter->files.path, view->length - 1 + d);
         if (logits) write_logits(m, logits + d * target->vocab);
+        if (view->sampler) best = draw_candidate(m, view, ids, d);
+        if (best < 0) break;
         id = ids[d] = (int32_t)best;
         *proposed = d + 1;
     }

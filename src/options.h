@@ -7,8 +7,21 @@
 
 #include "forerun.h"
 
+/* What is added to a token's logit. */
+typedef struct fr_logit_bias {
+    int32_t id;
+    float bias;
+} fr_logit_bias;
+
+#define FR_BIAS_MAX 256
+
+enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
+
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
+    double number[FR_OPT_COUNT]; /* of options that take one */
+    fr_logit_bias biases[FR_BIAS_MAX];
+    size_t bias_count;
     char isa[16];       /* "" for the best here */
     char spec_type[64]; /* "" for what the drafter is */
     fr_progress_fn *progress;

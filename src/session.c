@@ -46,6 +46,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
+    fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
+    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, s->drafter ? s->drafter->files.path : "", rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
@@ -95,6 +97,8 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
     s->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     s->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
+    s->logprobs_best = options->value[FR_OPT_LOGPROBS];
+    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
     s->kv_types = fr_model_kv_types(model, options);
     FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
@@ -135,13 +139,14 @@ void fr_session_clear(fr_session *s) {
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
 
-fr_draft_view fr_session_view(const fr_session *s) {
+fr_draft_view fr_session_view(fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
                            .length = s->length,
                            .told = s->told,
-                           .kv = (fr_kv *)&s->kv,
+                           .kv = &s->kv,
                            .hidden = s->hidden + s->hidden_row * s->model->hidden,
-                           .pool = s->pool};
+                           .pool = s->pool,
+                           .sampler = s->sampler.on ? &s->sampler : NULL};
 }
 
 fr_forward fr_session_batch(fr_session *s, size_t rows) {
@@ -162,9 +167,23 @@ fr_status fr_session_check_abort(const fr_session *s) {
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
-fr_status fr_session_not_finite(const fr_session *s, size_t position) {
+static fr_status not_finite(const fr_session *s, size_t position) {
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
+}
+
+fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
+    fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
+    if (s->sampler.on) {
+        *stood = fr_sampler_verify(&s->sampler, s->logits, &past, token);
+    } else {
+        *stood = fr_accept_greedy(s->best, past.drafts, drafted);
+        *token = (int32_t)s->best[*stood];
+    }
+    for (size_t r = 0; r <= *stood; r++)
+        if (s->best[r] < 0) return not_finite(s, s->length - 1 + r);
+    if (*token < 0) return fr_fail(FR_INPUT, "logit bias: no token is left at position %zu", s->length + *stood);
+    return FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
@@ -192,6 +211,7 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
     double start = fr_clock(), clock = start;
     fr_draft_view view = fr_session_view(s);
     int32_t *drafts = s->ids + s->length;
+    fr_sampler_forget(&s->sampler);
     fr_status status = s->draft->method->propose(s->draft, &view, round->asked, drafts, &round->drafted, NULL);
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
     round->draft_seconds = clock - start;
@@ -201,16 +221,16 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
 
 /* Drafts stand behind the timeline already; one forward of K + 1 rows says how far they are right. */
 static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *accepted) {
-    size_t rows = drafted + 1;
+    size_t rows = drafted + 1, stood;
+    int32_t token;
     fr_forward f = fr_session_batch(s, rows);
     f.head_rows = rows;
     double clock = fr_clock();
     fr_forward_run(s->pool, &f);
     fr_stats_lap(&s->stats, FR_STAT_VERIFY_SECONDS, &clock);
-    size_t stood = fr_accept_greedy(s->best, s->ids + s->length, drafted);
-    for (size_t r = 0; r <= stood; r++)
-        if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + r);
-    s->ids[s->length + stood] = (int32_t)s->best[stood];
+    FR_TRY(fr_session_choose(s, drafted, &stood, &token));
+    s->ids[s->length + stood] = token;
+    fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length, stood + 1);
     *count = commit(s, stood + 1);
     *accepted = smaller(stood, *count);
     s->hidden_row = *count - 1;
@@ -267,7 +287,7 @@ static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_
         f->head_rows = smaller(FR_STEP_MAX, f->rows - f->head_first);
         fr_head_run(s->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
-            if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
+            if (s->best[r] < 0) return not_finite(s, s->kv.length + f->head_first + r);
         FR_TRY(sink(context, s->logits, f->head_rows, s->model->vocab));
     }
     return FR_OK;
@@ -299,6 +319,7 @@ fr_status fr_session_score_drafts(fr_session *s, const int32_t *ids, size_t coun
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
     s->pending = false; /* the last id is as one that a step gave */
     fr_draft_view view = fr_session_view(s);
+    view.sampler = NULL; /* the largest logit goes on, whatever would be drawn */
     FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, s->logits));
     return sink(context, s->logits, proposed, s->model->vocab);
 }

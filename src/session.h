@@ -14,6 +14,7 @@
 
 #include "src/depth.h"
 #include "src/draft_list.h"
+#include "src/logprobs.h"
 #include "src/snapshots.h"
 #include "src/stats.h"
 #include "src/trace.h"
@@ -46,6 +47,9 @@ struct fr_session {
     int32_t next;
     bool fresh, pending, ended;
 
+    fr_sampler sampler;
+    fr_logprobs logprobs;
+    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;
     fr_trace trace;
 };
@@ -62,10 +66,11 @@ fr_status fr_session_score_drafts(fr_session *session, const int32_t *ids, size_
                                   fr_logits_fn *sink, void *context);
 
 /* What timeline.c shares of the cycle: the batch of the next `rows` ids that have not been run, and are about to be;
- * the view for a draft method; FR_ABORTED once the caller wants no more; a failure that names a position. */
+ * the view for a draft method; FR_ABORTED once the caller wants no more; what the target says about the drafts behind the
+ * timeline: how many stand, and the token after them (of the rows' logits only those up to that token count). */
 fr_forward fr_session_batch(fr_session *session, size_t rows);
-fr_draft_view fr_session_view(const fr_session *session);
+fr_draft_view fr_session_view(fr_session *session);
 fr_status fr_session_check_abort(const fr_session *session);
-fr_status fr_session_not_finite(const fr_session *session, size_t position);
+fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
 #endif

@@ -58,8 +58,9 @@ fr_status fr_timeline_run(fr_session *s) {
         fr_timeline_advance(s, s->kv.length + rows, last);
         s->hidden_row = rows - 1;
     }
-    if (s->best[0] < 0) return fr_session_not_finite(s, s->length - 1);
-    s->next = (int32_t)s->best[0];
+    size_t stood;
+    FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
+    fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
     s->fresh = true;
     s->pending = false;
     begin_drafting(s);

@@ -68,6 +68,11 @@ static fr_options *options_of(const fr_manner *manner) {
     require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words[manner->method]));
     if (manner->k) require(fr_options_set_text(options, FR_OPT_KV_K, manner->k));
     if (manner->v) require(fr_options_set_text(options, FR_OPT_KV_V, manner->v));
+    const fr_test_draws *draws = &manner->draws;
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, draws->temperature));
+    if (draws->top_p > 0) require(fr_options_set_number(options, FR_OPT_TOP_P, draws->top_p));
+    if (draws->repeat > 0) require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, draws->repeat));
+    if (draws->rejection) require(fr_options_set_text(options, FR_OPT_ACCEPT, "rejection"));
     return options;
 }
 

@@ -15,13 +15,20 @@ typedef enum fr_test_method {
     FR_TEST_METHODS
 } fr_test_method;
 
-/* How a run is made; only the last line of it may change the answer. */
+/* How tokens are drawn; all 0: greedy. */
+typedef struct fr_test_draws {
+    double temperature, top_p, repeat; /* top_p and repeat penalty: 0 leaves them off */
+    bool rejection;
+} fr_test_draws;
+
+/* How a run is made; only the last lines of it may change the answer. */
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
     int depth; /* FR_DRAFT_AUTO too */
     fr_test_method method;
-    const char *k, *v; /* types of cached keys and values; NULL: the model's usual. They are part of the question */
+    const char *k, *v;   /* types of cached keys and values; NULL: the model's usual. They are part of the question */
+    fr_test_draws draws; /* so are these */
 } fr_manner;
 
 typedef struct fr_answer {

@@ -143,6 +143,33 @@ START_TEST(json_has_everything) {
 }
 END_TEST
 
+#define DRAWN "-n 40 --temp 0.9 --top-p 0.9 --repeat-penalty 1.1 --seed 5 "
+
+/* Drawn text and its log-probabilities: an object for each id; the same with drafting, another with another seed. */
+START_TEST(logprobs_of_drawn_text_are_in_json) {
+    json_t *plain = run_json("generate " DEMO START DRAWN "--output json --logprobs 2");
+    json_t *drafted = run_json("generate " DEMO DEMO_DRAFTER START DRAWN "--output json --logprobs 2");
+    json_t *other = run_json("generate " DEMO START DRAWN "--seed 6 --output json");
+    const json_t *ids = fr_json_get(plain, "ids"), *logprobs = fr_json_get(plain, "logprobs"), *one;
+    size_t i;
+    ck_assert(json_equal(ids, fr_json_get(drafted, "ids")));
+    ck_assert(json_equal(logprobs, fr_json_get(drafted, "logprobs")));
+    ck_assert(!json_equal(ids, fr_json_get(other, "ids")));
+    ck_assert_ptr_null(json_object_get(other, "logprobs"));
+    ck_assert_uint_eq(json_array_size(logprobs), json_array_size(ids));
+    json_array_foreach(logprobs, i, one) {
+        const json_t *best = fr_json_get(one, "top_logprobs"), *first = json_array_get(best, 0);
+        ck_assert(json_equal(fr_json_get(one, "id"), json_array_get(ids, i)));
+        ck_assert_uint_eq(json_array_size(best), 2);
+        ck_assert_double_le(number(one, "logprob"), number(first, "logprob"));
+        ck_assert_double_le(number(first, "logprob"), 0);
+    }
+    json_decref(plain);
+    json_decref(drafted);
+    json_decref(other);
+}
+END_TEST
+
 START_TEST(three_forms_of_one_answer) {
     json_t *object = run_json("generate " DEMO START "-n 50 --output json");
     fr_command text = fr_command_ok("generate " DEMO START "-n 50 " DEMO_DRAFTER);
@@ -398,6 +425,7 @@ int main(void) {
     tcase_add_loop_test(cases, tokenize_and_back, 0, 4);
     tcase_add_loop_test(cases, ids_are_the_references, 0, 4);
     tcase_add_loop_test(cases, json_has_everything, 0, 2);
+    tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);
     tcase_add_test(cases, three_forms_of_one_answer);
     tcase_add_test(cases, prompts_are_their_ids);
     tcase_add_test(cases, stop_ends_before_the_text);

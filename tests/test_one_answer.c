@@ -4,7 +4,10 @@
  * base run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which
  * every two values of two factors meet (8 of the 15 depths, and the one that follows the clock). FULL=1 in the
  * environment takes the full product instead of the cover. The cache's types are part of the question, so each pair of
- * them has a base of its own. The negative control breaks one rounding in one kernel and must be told apart.
+ * them has a base of its own. So is the way tokens are drawn: at two temperatures, with top-p and a penalty, every
+ * value of every factor (but of the depths four) must give the base's text; under rejection, where text may depend on
+ * method and depth, every value of the others. The negative control breaks one rounding in one kernel and must be told
+ * apart.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids
  * and rejection takes three depths; tests/neon.sh compares 400 ids of the demo with the native ones. */
@@ -61,6 +64,7 @@ static size_t words_here(const char **words) {
 typedef struct space {
     const char *words[MAX_VALUES];
     size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth, cache */
+    fr_test_draws draws;
 } space;
 
 static space make_space(const subject *who) {
@@ -76,7 +80,8 @@ static fr_manner manner_of(const space *s, const size_t *at) {
                        .method = (fr_test_method)at[3],
                        .depth = depths[at[4]],
                        .k = caches[at[5]][0],
-                       .v = caches[at[5]][1]};
+                       .v = caches[at[5]][1],
+                       .draws = s->draws};
 }
 
 typedef struct comparison {
@@ -146,6 +151,40 @@ START_TEST(rejection_at_every_depth) {
     comparison c = bases_of(&s, &subjects[_i], 1);
     for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : 1)
         compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, FR_TEST_SCRIPTED, depth, 0});
+}
+END_TEST
+
+static const fr_test_draws draws[] = {{0.8, 0.95, 0, false}, {1.3, 0.9, 1.1, false}};
+#define DRAWS (sizeof draws / sizeof *draws)
+
+/* All factors change from run to run, each in its own cycle: 12 runs have every method at every one of 4 depths. */
+static void compare_in_turn(const comparison *c, const space *s, size_t runs, bool methods) {
+    static const size_t some_depths[] = {0, 2, 6, 14};
+    for (size_t run = 0; run < runs; run++)
+        compare(c, s,
+                (size_t[]){run % s->values[0], run % s->values[1], run % s->values[2],
+                           methods ? run % FR_TEST_METHODS : FR_TEST_MTP, methods ? some_depths[run % 4] : 2, 0});
+}
+
+START_TEST(drawn_text_is_the_same_however_it_is_computed) {
+    const subject *who = &subjects[_i / (int)DRAWS];
+    space s = make_space(who);
+    comparison greedy = bases_of(&s, who, 1);
+    s.draws = draws[_i % (int)DRAWS];
+    comparison c = bases_of(&s, who, 1);
+    ck_assert_msg(c.bases[0].answer.ids != greedy.bases[0].answer.ids, "%s: greedy text was drawn", who->target);
+    compare_in_turn(&c, &s, 12, true);
+}
+END_TEST
+
+/* The same random numbers, drafter and depth: nothing else has a say. */
+START_TEST(rejection_draws_the_same_on_any_machine) {
+    space s = make_space(&subjects[_i]);
+    comparison c = {.who = &subjects[_i]};
+    s.draws = (fr_test_draws){0.8, 0.95, 1.1, true};
+    fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, 2, FR_TEST_MTP, 2, 0});
+    c.bases[0].answer = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, false);
+    compare_in_turn(&c, &s, 5, false);
 }
 END_TEST
 
@@ -241,6 +280,8 @@ int main(void) {
     tcase_add_loop_test(matrix, every_value_of_every_factor, 0, count);
     tcase_add_loop_test(matrix, every_cache_on_every_instruction_set, covered, count);
     tcase_add_loop_test(matrix, rejection_at_every_depth, 0, count);
+    tcase_add_loop_test(matrix, drawn_text_is_the_same_however_it_is_computed, 0, count * (int)DRAWS);
+    tcase_add_loop_test(matrix, rejection_draws_the_same_on_any_machine, 0, count);
     tcase_add_loop_test(matrix, every_two_values_together, 0, covered);
     tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, 0, count);
     Suite *suite = suite_create("one answer");

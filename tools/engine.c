@@ -19,6 +19,28 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
+static fr_status set_sampling(fr_options *options, const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        fr_option option;
+    } map[] = {
+        {FR_ARG_TEMP, FR_OPT_TEMPERATURE},
+        {FR_ARG_TOP_P, FR_OPT_TOP_P},
+        {FR_ARG_MIN_P, FR_OPT_MIN_P},
+        {FR_ARG_REPEAT_PENALTY, FR_OPT_REPEAT_PENALTY},
+        {FR_ARG_PRESENCE_PENALTY, FR_OPT_PRESENCE_PENALTY},
+        {FR_ARG_FREQUENCY_PENALTY, FR_OPT_FREQUENCY_PENALTY},
+    };
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
+        if (args->given[map[i].arg]) status = fr_options_set_number(options, map[i].option, args->real[map[i].arg]);
+    }
+    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++) {
+        status = fr_options_set_text(options, FR_OPT_LOGIT_BIAS, args->biases[i]);
+    }
+    return status;
+}
+
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -34,6 +56,10 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
         {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
         {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},
+        {FR_ARG_TOP_K, FR_OPT_TOP_K, -1},
+        {FR_ARG_REPEAT_LAST_N, FR_OPT_REPEAT_LAST_N, -1},
+        {FR_ARG_SEED, FR_OPT_SEED, -1},
+        {FR_ARG_LOGPROBS, FR_OPT_LOGPROBS, -1},
     };
     fr_status status = FR_OK;
     if (args->given[FR_ARG_PRESET]) {
@@ -50,11 +76,11 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_arg arg;
         fr_option option;
     } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
-                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}};
+                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
-    return status;
+    return status == FR_OK ? set_sampling(options, args) : status;
 }
 
 int fr_engine_options(fr_options **options, const fr_arguments *args) {

@@ -42,6 +42,25 @@ static int render_chat(fr_prompt *prompt, const fr_engine *engine, const fr_argu
     return 0;
 }
 
+/* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
+static json_t *logprobs_json(const fr_reply *reply) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < reply->kept; i++) {
+        const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
+        json_t *token = NULL, *best = json_array();
+        for (size_t b = 0; b <= reply->best; b++) {
+            json_t *entry = json_object();
+            fr_json_put(entry, "id", json_integer(row[b].id));
+            fr_json_put(entry, "logprob", json_real(row[b].value));
+            if (b == 0) token = entry;
+            else json_array_append_new(best, entry);
+        }
+        fr_json_put(token, "top_logprobs", best);
+        json_array_append_new(all, token);
+    }
+    return all;
+}
+
 static int print_json(const fr_reply *reply, const fr_stream *text, const fr_figures *figures,
                       const fr_session *session) {
     json_t *ids = json_array(), *object = json_object();
@@ -49,6 +68,7 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_fig
     fr_json_put(object, "ids", ids);
     fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
     fr_json_put(object, "stop", json_string(fr_end_name(reply->end)));
+    if (reply->logprobs) fr_json_put(object, "logprobs", logprobs_json(reply));
     fr_json_put(object, "stats", fr_figures_json(figures, session));
     int failed = json_dumpf(object, stdout, 0);
     putchar('\n');

@@ -112,9 +112,29 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = I, .help = "list every tensor"},
 
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = REAL, .verbs = G | C, .low = 0, .high = 100,
-                     .help = "0 (default): greedy; above 0 is not built yet"},
+                     .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},
+    [FR_ARG_TOP_K] = {.names = "--top-k", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT32_MAX,
+                      .help = "draw from the N best tokens (default 0: all)"},
+    [FR_ARG_TOP_P] = {.names = "--top-p", .value = "P", .kind = REAL, .verbs = G | C, .low = 0, .high = 1,
+                      .help = "draw from the best tokens that have this much together (default 1: all)"},
+    [FR_ARG_MIN_P] = {.names = "--min-p", .value = "P", .kind = REAL, .verbs = G | C, .low = 0, .high = 1,
+                      .help = "draw from tokens that have this much of the best one's chance (default 0: all)"},
+    [FR_ARG_REPEAT_PENALTY] = {.names = "--repeat-penalty", .value = "X", .kind = REAL, .verbs = G | C, .low = 0,
+                               .high = 100, .help = "make tokens that occurred less likely (default 1: no)"},
+    [FR_ARG_REPEAT_LAST_N] = {.names = "--repeat-last-n", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1,
+                              .high = INT32_MAX,
+                              .help = "in the last N tokens, for all penalties (default 64; -1: all)"},
+    [FR_ARG_PRESENCE_PENALTY] = {.names = "--presence-penalty", .value = "X", .kind = REAL, .verbs = G | C,
+                                 .low = -1000, .high = 1000,
+                                 .help = "take X off the logits of tokens that occurred (default 0)"},
+    [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = REAL, .verbs = G | C,
+                                  .low = -1000, .high = 1000, .help = "the same for each occurrence (default 0)"},
+    [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = G | C,
+                           .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},
     [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT64_MAX,
                      .help = "of the random numbers (default 0); greedy draws none"},
+    [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = NUMBER, .verbs = G, .low = 0, .high = 100,
+                         .help = "with --output json: log-probabilities of each token and of the N best"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
                           .words = "none mtp ngram draft-mtp "
                                    "ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
@@ -126,8 +146,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
                        .words = "throughput balanced quality",
                        .help = "blocks of 2, 3 or 4 tokens: 1, 2 or 3 drafts; --draft-max goes before it"},
-    [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel",
-                       .unbuilt = "rejection", .help = "gumbel (default): accept what the target would say itself"},
+    [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel rejection",
+                        .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance"},
 
     [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .low = 0, .high = INT32_MAX,
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)"},
@@ -155,14 +175,6 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_TOP_K] = {.names = "--top-k", .value = "N", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_TOP_P] = {.names = "--top-p", .value = "P", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_MIN_P] = {.names = "--min-p", .value = "P", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_REPEAT_PENALTY] = {.names = "--repeat-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_PRESENCE_PENALTY] = {.names = "--presence-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "ID+X", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
 };
 
@@ -266,11 +278,12 @@ static int take_number(fr_arguments *args, fr_arg arg, const char *name, const c
     return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
 }
 
-static int take_real(fr_arg arg, const char *name, const char *text) {
+static int take_real(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const fr_row *row = &table[arg];
     char *end;
     double value = strtod(text, &end);
     if (isspace((unsigned char)*text) || end == text || *end) return fr_wrong_usage("%s %s: not a number", name, text);
+    args->real[arg] = value;
     if (value >= (double)row->low && value <= (double)row->high) return 0;
     return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
 }
@@ -333,6 +346,10 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
             return fr_wrong_usage("%s can be given %d times", name, FR_TENSOR_TYPES_MAX);
         args->tensor_types[args->tensor_type_count++] = text;
     }
+    if (arg == FR_ARG_LOGIT_BIAS) {
+        if (args->bias_count == FR_BIASES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_BIASES_MAX);
+        args->biases[args->bias_count++] = text;
+    }
     if (arg != FR_ARG_STOP) return 0;
     if (!*text) return fr_wrong_usage("%s needs a text that is not empty", name);
     if (args->stop_count == FR_STOPS_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_STOPS_MAX);
@@ -348,7 +365,7 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     }
     switch (row->kind) {
     case NUMBER: return take_number(args, arg, name, text);
-    case REAL: return take_real(arg, name, text);
+    case REAL: return take_real(args, arg, name, text);
     case WORD: return take_word(arg, name, text, strlen(text));
     case LIST: return take_list(arg, name, text);
     case ISA: return take_isa(name, text);
@@ -415,8 +432,9 @@ static int check_rules(fr_arguments *args) {
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
     if (args->number[FR_ARG_PREDICT] == 0) return fr_wrong_usage("-n takes 1 or more, or -1 for no limit");
-    if (args->given[FR_ARG_TEMP] && strtod(args->text[FR_ARG_TEMP], NULL) > 0) {
-        return fr_wrong_usage("--temp above 0 is not built yet");
+    const char *output = args->text[FR_ARG_OUTPUT];
+    if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
+        return fr_wrong_usage("--logprobs goes with --output json");
     }
     int code = check_prompt(args);
     return code ? code : check_drafting(args);

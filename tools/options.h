@@ -69,7 +69,16 @@ typedef enum fr_arg {
     FR_ARG_PURE,
     FR_ARG_VOCAB,
     FR_ARG_TEMP,
+    FR_ARG_TOP_K,
+    FR_ARG_TOP_P,
+    FR_ARG_MIN_P,
+    FR_ARG_REPEAT_PENALTY,
+    FR_ARG_REPEAT_LAST_N,
+    FR_ARG_PRESENCE_PENALTY,
+    FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_LOGIT_BIAS,
     FR_ARG_SEED,
+    FR_ARG_LOGPROBS,
     FR_ARG_SPEC_TYPE,
     FR_ARG_DRAFT_MAX,
     FR_ARG_PRESET,
@@ -90,30 +99,26 @@ typedef enum fr_arg {
     FR_ARG_VERBOSE,
     FR_ARG_VERSION,
     FR_ARG_HELP,
-    FR_ARG_TOP_K,
-    FR_ARG_TOP_P,
-    FR_ARG_MIN_P,
-    FR_ARG_REPEAT_PENALTY,
-    FR_ARG_PRESENCE_PENALTY,
-    FR_ARG_FREQUENCY_PENALTY,
-    FR_ARG_LOGIT_BIAS,
-    FR_ARG_LOGPROBS,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
 } fr_arg;
 
 #define FR_STOPS_MAX        16
 #define FR_TENSOR_TYPES_MAX 64
+#define FR_BIASES_MAX       256
 
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
+    double real[FR_ARG_COUNT];
     const char *stops[FR_STOPS_MAX]; /* every --stop */
     size_t stop_count;
     const char *tensor_types[FR_TENSOR_TYPES_MAX]; /* every --tensor-type */
     size_t tensor_type_count;
+    const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
+    size_t bias_count;
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* what --spec-type and -md come to */

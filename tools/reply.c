@@ -35,15 +35,36 @@ static fr_status take_id(fr_replying *r, int32_t id, bool accepted) {
     return status;
 }
 
+/* Room for as many tokens as the reply has, where log-probabilities are wanted. */
+static fr_reply_logprob *grow_logprobs(fr_replying *r) {
+    fr_reply *reply = r->reply;
+    if (!r->args->given[FR_ARG_LOGPROBS]) return NULL;
+    int64_t best = r->args->number[FR_ARG_LOGPROBS], vocab = fr_model_fact(r->engine->model, FR_FACT_VOCAB);
+    reply->best = (size_t)(best < vocab ? best : vocab);
+    return fr_resize(reply->logprobs, reply->capacity * (reply->best + 1), sizeof(*reply->logprobs));
+}
+
+/* Of the id at `index` of the last step. */
+static void take_logprobs(fr_replying *r, size_t index, int32_t id) {
+    fr_reply_logprob *row = r->reply->logprobs + r->reply->count * (r->reply->best + 1);
+    const int32_t *ids;
+    const float *values;
+    row->id = id;
+    size_t best = fr_session_logprobs(r->engine->session, index, &row->value, &ids, &values);
+    for (size_t i = 0; i < best; i++) row[1 + i] = (fr_reply_logprob){ids[i], values[i]};
+}
+
 /* The ids of one step: the first that ends the reply decides, whichever step it came in. */
 static fr_status take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_reply *reply = r->reply;
     if (reply->capacity - reply->count < count) {
         reply->capacity = 2 * reply->capacity + FR_STEP_MAX;
         reply->ids = fr_resize(reply->ids, reply->capacity, sizeof(*reply->ids));
+        reply->logprobs = grow_logprobs(r);
     }
     fr_status status = FR_OK;
     for (size_t i = 0; i < count && status == FR_OK; i++) {
+        if (reply->logprobs) take_logprobs(r, i, ids[i]);
         reply->ids[reply->count++] = ids[i];
         if (reply->end == FR_END_NONE) status = take_id(r, ids[i], i < accepted);
     }
@@ -104,6 +125,7 @@ int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, f
 
 void fr_reply_free(fr_reply *reply) {
     free(reply->ids);
+    free(reply->logprobs);
     *reply = (fr_reply){0};
 }
 

@@ -13,11 +13,18 @@ typedef enum fr_end {
     FR_END_INTERRUPT, /* the session's abort callback said so */
 } fr_end;
 
+typedef struct fr_reply_logprob {
+    int32_t id;
+    float value;
+} fr_reply_logprob;
+
 typedef struct fr_reply {
     int32_t *ids;
     size_t count;    /* on the session's timeline */
     size_t kept;     /* up to the token that completed a stop string */
     size_t capacity;
+    fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` */
+    size_t best;
     fr_end end;
 } fr_reply;
 
