@@ -89,6 +89,7 @@ TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
+PEER_PROGRAMS := $(BUILD)/bench/peers/speed
 BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_% \
   $(foreach l,$(filter-out $(LEVELS),$(ALL_LEVELS)),bench/%_$(l).c),$(wildcard bench/*.c)))
 # Programs that damage files again and again; and libFuzzer's targets, which need clang.
@@ -107,9 +108,9 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 
-# Unrolled by type and row count, these take minutes under a sanitizer; tests/check_blocks.c puts their arrays between
-# pages without access instead.
-$(BUILD)/kernels/matmul_block_%.o: SANITIZE :=
+# Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/check_kernels.c and
+# check_blocks.c put their arrays between pages without access instead.
+$(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -149,12 +150,16 @@ $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
 
+$(PEER_PROGRAMS): %: %.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+
 $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_HELPERS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(MUTATORS) $(FUZZERS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -190,18 +195,20 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_perplexity test_quantize \
-    test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_cli_files test_cli_chat test_report test_perplexity test_quantize \
+    test_tokenizer test_topology test_pool %_speed),$(basename $(call test_sources,plain)))
+  QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
-    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 $(QEMU) $(ARM64_BUILD)/$t') \
+    'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 \
+      $(QEMU) $(ARM64_BUILD)/$t $(QUICK_$(notdir $t))') \
     'neon.sh tests/neon.sh'
 endif
 
 # What meets hostile bytes also runs under the sanitizers.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
-  test_block_types test_encode test_quantize)
+  test_block_types test_encode test_quantize test_trace test_report)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -263,7 +270,7 @@ libfuzzer: $(FUZZERS)
 	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
-bench-programs: $(BENCH_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS) $(PEER_PROGRAMS)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
 

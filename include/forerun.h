@@ -69,11 +69,13 @@ typedef enum fr_option {
     FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
     FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
     FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
-    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15; default 3 with a drafter */
+    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
     FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
     FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
                              multiples of 32 wide; default f32, or f16 where the weights are quantized */
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
+    FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
+                             proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
      * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */
@@ -96,6 +98,10 @@ typedef enum fr_option {
                                  -1: none */
     FR_OPT_COUNT
 } fr_option;
+
+/* Each step drafts as many tokens as the time of forwards and drafts, measured as the session runs, and the share of
+ * drafts that stood make worthwhile; none at all where that is faster. */
+#define FR_DRAFT_AUTO (-1)
 
 fr_options *fr_options_new(void); /* NULL when out of memory */
 void fr_options_free(fr_options *options);
@@ -222,6 +228,10 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
                            const float **values);
 #define FR_LOGPROBS_MAX 100
 
+/* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
+ * step has may differ from run to run, the ids don't. */
+bool fr_session_adapts(const fr_session *session);
+
 /* Tokens on the timeline: prompts and steps. */
 size_t fr_session_length(const fr_session *session);
 size_t fr_session_context(const fr_session *session);
@@ -251,7 +261,9 @@ typedef enum fr_stat {
     FR_STAT_REJECTED,
     FR_STAT_PREFILL_SECONDS,
     FR_STAT_DECODE_SECONDS, /* everything after the first token */
-    FR_STAT_DRAFT_SECONDS,
+    FR_STAT_DRAFT_SECONDS,  /* of these: proposing */
+    FR_STAT_VERIFY_SECONDS, /* the target's forwards, head included */
+    FR_STAT_ACCEPT_SECONDS, /* comparing, committing, telling the drafter */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
@@ -267,6 +279,36 @@ double fr_session_stat(const fr_session *session, fr_stat stat);
 /* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session, until its next
  * call. */
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths);
+
+/* What became of drafts at a depth, 0 to FR_STEP_MAX - 2: the first draft of a round is at depth 0. */
+typedef enum fr_depth_stat {
+    FR_DEPTH_DRAFTED,
+    FR_DEPTH_COMPARED, /* with the target's own id: every draft before it stood */
+    FR_DEPTH_ACCEPTED,
+    FR_DEPTH_REJECTED, /* drafted and not accepted, compared or not */
+    FR_DEPTH_COUNT
+} fr_depth_stat;
+double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat);
+
+/* Told of what a session does, one JSON object a line, newline included; text belongs to the session. Called on the
+ * thread that called into the session, which it must not call into itself.
+ *
+ *     {"event":"begin", "at", "trace":1, "version", "model", "drafter", "method", "draft_max", "threads", "isa",
+ *      "context"}                                              once, from fr_session_set_trace
+ *     {"event":"prompt", "at", "position", "ids", "seconds"}   a forward over a part of a prompt
+ *     {"event":"draft", "at", "round", "position", "method", "ids"}      a proposal that is not empty
+ *     {"event":"accept", "at", "round", "position", "rows", "accepted", "ids", "margins", "draft_seconds",
+ *      "verify_seconds", "accept_seconds", "seconds"}          every step
+ *
+ * at: seconds since the trace began. position: of the first id on the timeline.
+ * rows: of the target's forward, drafts + 1; 0 where the id is the one that a prompt's forward predicted. accepted: how
+ * many of the ids, the first ones, were drafts. margins: for each id, the largest logit of the row it was chosen from
+ * minus the next, null where that is not finite. seconds: the whole step, of which the three phases leave something.
+ * Later versions may add keys and events. */
+typedef void fr_trace_fn(void *context, const char *text, size_t length);
+
+/* Starts a trace; line NULL ends it. Nothing is allocated. */
+void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context);
 
 #ifdef __cplusplus
 }

@@ -1,58 +1,99 @@
 /* Rows of activations to int8 in blocks of 32. Contract fr_quantize_fn in kernels.h.
  *
- * A block is two registers. Its largest magnitude ends up in every lane, its two divisions are lanes of one, and its
- * sums come from vpsadbw over the bytes plus 128. Blocks don't depend on each other: their long chains overlap. */
+ * Four blocks at a time, so that what a block has only one of (its maximum, its two divisions, its sums) costs a
+ * quarter. Those live in registers of four lanes of 128 bits, lane k for block k:
+ *
+ *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, as fr_qblock ends
+ *
+ * 1536 columns on one core of a Zen 5: 270 ns block by block, 190 ns so. */
 #include "kernels/simd_avx512.h"
 
-enum { BLOCK = 32, HALF = BLOCK / 2 };
+#include <stddef.h>
+#include <string.h>
 
-/* In every lane the largest |x| of both registers, by bit pattern. */
-FR_INLINE __m512i largest(__m512 a, __m512 b) {
-    __m512i all = _mm512_set1_epi32(0x7fffffff);
-    __m512i m = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(a), all),
-                                 _mm512_and_si512(_mm512_castps_si512(b), all));
-    m = _mm512_max_epu32(m, _mm512_shuffle_i64x2(m, m, 0x4e));
-    m = _mm512_max_epu32(m, _mm512_shuffle_i64x2(m, m, 0xb1));
-    m = _mm512_max_epu32(m, _mm512_shuffle_epi32(m, 0x4e));
-    return _mm512_max_epu32(m, _mm512_shuffle_epi32(m, 0xb1));
+enum { BLOCK = 32, HALF = BLOCK / 2, GROUP = 4 };
+
+_Static_assert(offsetof(fr_qblock, dsum) == offsetof(fr_qblock, d) + 4 &&
+                   offsetof(fr_qblock, sum) == offsetof(fr_qblock, d) + 8 &&
+                   offsetof(fr_qblock, half) == offsetof(fr_qblock, d) + 12,
+               "a lane is stored as the end of a block");
+
+/* In each 32 bits of lane k the largest |x| of block k, by bit pattern. */
+FR_INLINE __m512i largest_of_4(const __m512 *x) {
+    __m512i all = _mm512_set1_epi32(0x7fffffff), m[GROUP];
+#pragma GCC unroll 4
+    for (size_t k = 0; k < GROUP; k++)
+        m[k] = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(x[2 * k]), all),
+                                _mm512_and_si512(_mm512_castps_si512(x[2 * k + 1]), all));
+    __m512i aabb = _mm512_max_epu32(_mm512_shuffle_i64x2(m[0], m[1], 0x44), _mm512_shuffle_i64x2(m[0], m[1], 0xee));
+    __m512i ccdd = _mm512_max_epu32(_mm512_shuffle_i64x2(m[2], m[3], 0x44), _mm512_shuffle_i64x2(m[2], m[3], 0xee));
+    __m512i abcd = _mm512_max_epu32(_mm512_shuffle_i64x2(aabb, ccdd, 0x88), _mm512_shuffle_i64x2(aabb, ccdd, 0xdd));
+    abcd = _mm512_max_epu32(abcd, _mm512_shuffle_epi32(abcd, 0x4e));
+    return _mm512_max_epu32(abcd, _mm512_shuffle_epi32(abcd, 0xb1));
 }
 
-/* clamp(rint(x * r), -127, 127) of 16 values as bytes. */
-FR_INLINE __m128i rounded(__m512 x, __m512 r) {
-    __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(x, r)), most = _mm512_set1_epi32(127);
-    q = _mm512_max_epi32(_mm512_min_epi32(q, most), _mm512_sub_epi32(_mm512_setzero_si512(), most));
-    return _mm512_cvtepi32_epi8(q);
+/* The bytes of two blocks, x times their r. |x r| is at most 127 and a rounding error, so nothing is left to clamp; a
+ * value that is not finite becomes -128 (its r is 0), which no other does, and then 0. */
+FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
+    __m512i a =
+        _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));
+    __m512i b =
+        _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[2], r_b)), _mm512_cvtps_epi32(_mm512_mul_ps(x[3], r_b)));
+    /* Packing works within lanes: fours of bytes come out as a0 a4 b0 b4, a1 a5 b1 b5, ... */
+    __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i q = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(a, b));
+    return _mm512_maskz_mov_epi8(_mm512_cmpneq_epi8_mask(q, _mm512_set1_epi8(-128)), q);
 }
 
-FR_INLINE void quantize_block(fr_qblock *block, __m512 a, __m512 b) {
-    __m512i bits = largest(a, b);
-    uint32_t highest = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(bits));
-    if (highest - 0x0d800000u >= 0x7f800000u - 0x0d800000u) { /* below 2^-100, or not finite */
-        *block = (fr_qblock){.d = 0.0f};
-        if (highest >= 0x7f800000u) block->d = block->dsum = __builtin_nanf("");
-        return;
-    }
-    __m128 m = _mm_castsi128_ps(_mm512_castsi512_si128(bits)), most = _mm_set1_ps(127.0f);
-    __m128 d_r = _mm_div_ps(_mm_unpacklo_ps(m, most), _mm_unpacklo_ps(most, m));
-    __m512 r = _mm512_broadcastss_ps(_mm_movehdup_ps(d_r));
-    __m256i q = _mm256_set_m128i(rounded(b, r), rounded(a, r));
-    __m256i four = _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
-    __m256i two = _mm256_add_epi32(four, _mm256_shuffle_epi32(four, 0x4e));
-    int32_t low = _mm_cvtsi128_si32(_mm256_castsi256_si128(two)) - HALF * 128;
-    int32_t high = _mm_cvtsi128_si32(_mm256_extracti128_si256(two, 1)) - HALF * 128;
-    _mm256_storeu_si256((__m256i *)block->q, q);
-    block->d = _mm_cvtss_f32(d_r);
-    block->dsum = block->d * (float)(low + high);
-    block->sum = low + high;
-    block->half = low;
+/* Lane k: anything, sum, sum, half of block k. vpsadbw adds bytes without a sign: each comes with 128 too much. */
+FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
+    __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
+    __m512i ab = _mm512_sad_epu8(_mm512_xor_si512(q_ab, sign), zero);
+    __m512i cd = _mm512_sad_epu8(_mm512_xor_si512(q_cd, sign), zero);
+    __m512i first = _mm512_shuffle_i64x2(ab, cd, 0x88), second = _mm512_shuffle_i64x2(ab, cd, 0xdd);
+    first = _mm512_add_epi32(first, _mm512_shuffle_epi32(first, 0x4e));
+    second = _mm512_add_epi32(second, _mm512_shuffle_epi32(second, 0x4e));
+    __m512i extra = _mm512_set4_epi32(HALF * 128, BLOCK * 128, BLOCK * 128, 0);
+    return _mm512_sub_epi32(_mm512_add_epi32(_mm512_shuffle_epi32(first, 0), /* their low 32 bits, four times */
+                                             _mm512_maskz_shuffle_epi32(0x6666, second, 0)),
+                            extra);
 }
 
+FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
+    __m512 x[2 * GROUP], most = _mm512_set1_ps(127.0f);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < 2 * GROUP; i++) x[i] = _mm512_loadu_ps(values + i * HALF);
+    __m512i m = largest_of_4(x);
+    __mmask16 finite = _mm512_cmplt_epu32_mask(m, _mm512_set1_epi32(0x7f800000));
+    __mmask16 usual = _mm512_mask_cmpge_epu32_mask(finite, m, _mm512_set1_epi32(0x0d800000)); /* 2^-100 */
+    __m512 top = _mm512_castsi512_ps(m);
+    __m512 d_r = _mm512_maskz_div_ps(usual, _mm512_mask_mov_ps(top, 0xcccc, most), /* d d r r, or zeros */
+                                     _mm512_mask_mov_ps(most, 0xcccc, top));
+    __m512 r[GROUP];
+#pragma GCC unroll 4
+    for (int k = 0; k < GROUP; k++) r[k] = _mm512_permutexvar_ps(_mm512_set1_epi32(4 * k + 2), d_r);
+    __m512i ab = rounded(x, r[0], r[1]), cd = rounded(x + GROUP, r[2], r[3]), ends = sums(ab, cd);
+    __m512 d = _mm512_mask_mov_ps(_mm512_set1_ps(__builtin_nanf("")), finite, d_r);
+    ends = _mm512_mask_mov_epi32(ends, 0x2222, _mm512_castps_si512(_mm512_mul_ps(d, _mm512_cvtepi32_ps(ends))));
+    ends = _mm512_mask_mov_epi32(ends, 0x1111, _mm512_castps_si512(d));
+    _mm256_storeu_si256((__m256i *)q[0].q, _mm512_castsi512_si256(ab));
+    _mm256_storeu_si256((__m256i *)q[1].q, _mm512_extracti64x4_epi64(ab, 1));
+    _mm256_storeu_si256((__m256i *)q[2].q, _mm512_castsi512_si256(cd));
+    _mm256_storeu_si256((__m256i *)q[3].q, _mm512_extracti64x4_epi64(cd, 1));
+    _mm_storeu_si128((__m128i *)(void *)&q[0].d, _mm512_castsi512_si128(ends));
+    _mm_storeu_si128((__m128i *)(void *)&q[1].d, _mm512_extracti64x2_epi64(ends, 1));
+    _mm_storeu_si128((__m128i *)(void *)&q[2].d, _mm512_extracti64x2_epi64(ends, 2));
+    _mm_storeu_si128((__m128i *)(void *)&q[3].d, _mm512_extracti64x2_epi64(ends, 3));
+}
+
+/* What is left of a group is filled up with zeros, which change no maximum and no sum. */
 void fr_quantize_avx512(fr_qblock *q, const float *x, size_t cols) {
-    size_t i = 0;
-    for (; i + BLOCK <= cols; i += BLOCK) quantize_block(q++, _mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + HALF));
-    if (i < cols) {
-        size_t left = cols - i;
-        __m512 b = left > HALF ? load_lanes(x + i + HALF, lanes(left - HALF)) : _mm512_setzero_ps();
-        quantize_block(q, load_lanes(x + i, lanes(left)), b);
+    for (; cols >= GROUP * BLOCK; cols -= GROUP * BLOCK, x += GROUP * BLOCK, q += GROUP) quantize_group(q, x);
+    if (cols) {
+        float last[GROUP * BLOCK] = {0};
+        fr_qblock blocks[GROUP];
+        memcpy(last, x, cols * sizeof *x);
+        quantize_group(blocks, last);
+        memcpy(q, blocks, (cols + BLOCK - 1) / BLOCK * sizeof *q);
     }
 }

@@ -120,6 +120,10 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
     return known ? l->best : 0;
 }
 
+bool fr_session_adapts(const fr_session *session) {
+    return fr_session_adaptive(session);
+}
+
 size_t fr_session_length(const fr_session *session) {
     return session->length;
 }
@@ -148,7 +152,8 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
     if (steps == 0 || steps >= FR_STEP_MAX || !sink)
         return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
-    if (session->draft->method == &fr_draft_none) return fr_fail(FR_USAGE, "draft logits need a drafter");
+    if (!session->drafter || session->draft->method == &fr_draft_none)
+        return fr_fail(FR_USAGE, "draft logits need a drafter");
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);
@@ -158,6 +163,15 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
 double fr_session_stat(const fr_session *session, fr_stat stat) {
     if (stat == FR_STAT_PEAK_BYTES) return fr_peak_bytes();
     return (unsigned)stat < FR_STAT_COUNT ? session->stats.value[stat] : NAN;
+}
+
+double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat) {
+    if (depth >= FR_STEP_MAX - 1 || (unsigned)stat >= FR_DEPTH_COUNT) return NAN;
+    return session->stats.depth[depth][stat];
+}
+
+void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
+    fr_trace_begin(session, line, context);
 }
 
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths) {

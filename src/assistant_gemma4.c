@@ -197,16 +197,12 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     }
     FR_TRY(fr_gemma4_open(&a->net, &config, weights));
     if (target) FR_TRY(borrow_kv(&a->net, target, files->path));
-    if (files->gguf && !fr_weights_has(weights, "", spelled(weights, &pre_projection)))
-        return fr_fail(FR_INPUT,
-                       "%s: tensor %s is missing: no whole drafter; convert the published assistant again (`forerun "
-                       "quantize` does)",
-                       files->path, spelled(weights, &pre_projection));
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &pre_projection), hidden, 2 * (size_t)backbone, FR_STREAMED,
                           &a->pre));
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
                           &a->post));
     a->net.packed = weights->has_packed;
+    fr_weights_note_slow(weights);
     return FR_OK;
 }
 
@@ -215,7 +211,10 @@ fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, con
     *assistant = (fr_assistant){0};
     if (target && target->family != &fr_family_gemma4)
         return fr_fail(FR_INPUT, "%s: a Gemma 4 assistant needs a Gemma 4 target", files->path);
-    return open_all(assistant, target, files, weights);
+    fr_status status = open_all(assistant, target, files, weights);
+    if (status != FR_INPUT) return status;
+    return fr_fail(FR_INPUT, "%s. Take the assistant published for this target; `forerun quantize` makes GGUF of it",
+                   fr_last_error());
 }
 
 void fr_assistant_close(fr_assistant *assistant) {

@@ -48,8 +48,9 @@ struct fr_draft_method {
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
-    /* Takes the state from the arena; NULL while measuring. drafter is NULL for methods without weights. */
-    fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, size_t threads);
+    /* Takes the state from the arena; NULL while measuring. drafter is not looked at by methods without weights.
+     * context: positions the timeline can have. */
+    fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context);
 
     /* Proposes up to `count` (1 to 15) ids that may follow the timeline; *proposed may be less, 0 too. logits: NULL, or
      * room for [count, vocab], where each step's scores go (-infinity for ids not scored). */
@@ -69,7 +70,10 @@ struct fr_draft_method {
     void (*close)(fr_draft *draft);
 };
 
-extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_scripted;
+extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_ngram, fr_draft_scripted;
+
+/* ngram before other methods, which draft where it has no long match. */
+extern const fr_draft_method fr_draft_ngram_first;
 
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 

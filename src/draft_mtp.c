@@ -27,7 +27,8 @@ typedef struct mtp {
     int32_t *ids;           /* [top * cluster_size] candidates, ascending within a cluster's order */
 } mtp;
 
-static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t threads) {
+static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+    (void)context;
     const fr_assistant *a = drafter->net;
     size_t candidates = a->clusters ? a->top * a->cluster_size : a->net.config.vocab;
     mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};

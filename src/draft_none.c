@@ -1,9 +1,10 @@
 /* none: no drafts. Every round is then one row and one id: plain decoding. */
 #include "src/draft.h"
 
-static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, size_t threads) {
+static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
     (void)drafter;
     (void)threads;
+    (void)context;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
     if (draft) draft->method = &fr_draft_none;
     return draft;

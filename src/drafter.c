@@ -24,7 +24,7 @@ static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *o
     if (!drafter->method)
         return fr_fail(FR_INPUT,
                        "%s: architecture \"%s\" is no drafter that is built (Gemma4AssistantForCausalLM; in GGUF "
-                       "gemma4-assistant, gemma4_assistant, gemma4_mtp)",
+                       "gemma4-assistant, gemma4_assistant, gemma4_mtp): a model goes with -m, its assistant with -md",
                        path, fr_checkpoint_architecture(&drafter->files));
     FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
     return drafter->method->load(drafter);

@@ -94,6 +94,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(find_family(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     FR_TRY(model->family->open(model));
+    fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model);
 }

@@ -10,6 +10,7 @@
 
 #include "formats/error.h"
 #include "kernels/cpu.h"
+#include "src/draft_list.h"
 #include "src/kv.h"
 #include "src/topology.h"
 
@@ -27,10 +28,11 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_MLOCK] = {"mlock", 0, 1, 0},
     [FR_OPT_CONTEXT] = {"context", 1, 1 << 24, -1},
     [FR_OPT_CHUNK] = {"chunk", 1, 4096, 64},
-    [FR_OPT_DRAFT_MAX] = {"draft-max", 0, FR_STEP_MAX - 1, 3},
+    [FR_OPT_DRAFT_MAX] = {"draft-max", FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO},
     [FR_OPT_IGNORE_EOS] = {"ignore-eos", 0, 1, 0},
     [FR_OPT_KV_K] = {"cache-type-k", 0, -1, -1}, /* text only */
     [FR_OPT_KV_V] = {"cache-type-v", 0, -1, -1},
+    [FR_OPT_SPEC_TYPE] = {"spec-type", 0, -1, 0}, /* text only */
     [FR_OPT_TOP_K] = {"top-k", 0, INT32_MAX, 0},
     [FR_OPT_REPEAT_LAST_N] = {"repeat-last-n", -1, INT32_MAX, 64},
     [FR_OPT_LOGIT_BIAS] = {"logit-bias", 0, -1, 0}, /* text only */
@@ -149,9 +151,17 @@ static fr_status add_biases(fr_options *options, const char *list) {
     return FR_OK;
 }
 
+static fr_status set_spec_type(fr_options *options, const char *words) {
+    FR_TRY(fr_draft_words_check(words));
+    if (strlen(words) >= sizeof options->spec_type) return fr_fail(FR_USAGE, "spec-type: too many words");
+    snprintf(options->spec_type, sizeof options->spec_type, "%s", words);
+    return FR_OK;
+}
+
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
     bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
     if (options && value && option == FR_OPT_ISA) return set_isa(options, value);
+    if (options && value && option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (options && value && kv) return set_kv_type(options, option, value);
     if (options && value && option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (options && value && option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);

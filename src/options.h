@@ -22,7 +22,8 @@ struct fr_options {
     double number[FR_OPT_COUNT]; /* of options that take one */
     fr_logit_bias biases[FR_BIAS_MAX];
     size_t bias_count;
-    char isa[16]; /* "" for the best here */
+    char isa[16];       /* "" for the best here */
+    char spec_type[64]; /* "" for what the drafter is */
     fr_progress_fn *progress;
     void *progress_context;
 };

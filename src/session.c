@@ -36,17 +36,17 @@ static fr_kv_shape *kv_shapes(const fr_session *s) {
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
-    const fr_draft_method *method = s->drafter && s->draft_max ? s->drafter->method : &fr_draft_none;
     fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, rows);
     size_t after_kv = s->arena.used;
     s->pass = model->family->layout(model, &s->arena, rows, threads);
-    s->draft = method->open(s->drafter, &s->arena, threads);
+    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, threads, s->context);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
+    fr_trace_layout(&s->trace, &s->arena, model->files.path, s->drafter ? s->drafter->files.path : "", rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_kv);
 }
@@ -72,6 +72,15 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_DRAFT_KV_BYTES] = s->draft->method->kv_bytes ? (double)s->draft->method->kv_bytes(s->draft) : 0.0;
 }
 
+static fr_status choose_drafting(fr_session *s, const fr_options *options) {
+    int64_t most = options->value[FR_OPT_DRAFT_MAX];
+    FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->methods));
+    s->adapts = most == FR_DRAFT_AUTO;
+    s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
+    fr_depth_reset(&s->depth);
+    return FR_OK;
+}
+
 static fr_status open_session(fr_session *s, const fr_options *options) {
     const fr_model *model = s->model;
     int64_t context = options->value[FR_OPT_CONTEXT];
@@ -80,7 +89,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, s->context,
                        model->context_limit);
     s->chunk = smaller((size_t)options->value[FR_OPT_CHUNK], s->context);
-    s->draft_max = (size_t)options->value[FR_OPT_DRAFT_MAX];
+    FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
     FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
@@ -119,6 +128,7 @@ void fr_session_clear(fr_session *s) {
     s->length = 0;
     s->fresh = s->ended = false;
     fr_stats_reset(&s->stats);
+    fr_trace_reset(&s->trace);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
@@ -190,7 +200,9 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
         f.head_first = rows - 1;
         f.head_rows = s->kv.length + rows == s->length;
         f.keep = rows - f.head_rows;
+        double clock = fr_clock();
         fr_forward_run(s->pool, &f);
+        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
         fr_kv_commit(&s->kv, s->kv.length + rows);
         s->hidden_row = rows - 1;
     }
@@ -221,14 +233,22 @@ static size_t commit(fr_session *s, size_t count) {
     return count;
 }
 
-static fr_status propose(fr_session *s, size_t limit, size_t *drafted) {
-    *drafted = 0;
-    if (limit == 0) return FR_OK;
-    double start = fr_clock();
+bool fr_session_adaptive(const fr_session *s) {
+    return s->adapts && s->draft->method != &fr_draft_none;
+}
+
+/* At most `limit` drafts, behind the timeline. */
+static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
+    *round = (fr_depth_round){.asked = fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit};
+    if (round->asked == 0) return FR_OK;
+    double start = fr_clock(), clock = start;
     fr_draft_view view = view_of(s);
     fr_sampler_forget(&s->sampler);
-    fr_status status = s->draft->method->propose(s->draft, &view, limit, s->ids + s->length, drafted, NULL);
-    s->stats.value[FR_STAT_DRAFT_SECONDS] += fr_clock() - start;
+    int32_t *drafts = s->ids + s->length;
+    fr_status status = s->draft->method->propose(s->draft, &view, round->asked, drafts, &round->drafted, NULL);
+    fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
+    round->draft_seconds = clock - start;
+    fr_trace_draft(&s->trace, s->draft->method->name, s->length, drafts, round->drafted);
     return status;
 }
 
@@ -238,7 +258,9 @@ static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *ac
     int32_t token;
     fr_forward f = next_batch(s, rows);
     f.head_rows = rows;
+    double clock = fr_clock();
     fr_forward_run(s->pool, &f);
+    fr_stats_lap(&s->stats, FR_STAT_VERIFY_SECONDS, &clock);
     FR_TRY(choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length, stood + 1);
@@ -246,31 +268,44 @@ static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *ac
     *accepted = smaller(stood, *count);
     s->hidden_row = *count - 1;
     fr_kv_commit(&s->kv, s->length - 1);
-    fr_stats_round(&s->stats, drafted, *accepted);
+    fr_stats_round(&s->stats, drafted, *accepted, *count);
     if (s->draft->method->commit) {
         fr_draft_view view = view_of(s);
         s->draft->method->commit(s->draft, &view, drafted, *accepted);
     }
+    fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
     return FR_OK;
 }
 
 fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     size_t from = s->length;
+    fr_depth_round round = {0};
+    bool ran = !s->fresh;
     *count = *accepted = 0;
     limit = smaller(limit, smaller(FR_STEP_MAX, s->context - s->length));
     if (s->ended || limit == 0) return FR_OK;
-    if (s->fresh) {
+    if (!ran) {
         s->fresh = false;
         s->ids[s->length] = s->next;
         *count = commit(s, 1);
     } else {
-        double start = fr_clock();
-        size_t drafted;
-        FR_TRY(propose(s, smaller(s->draft_max, limit - 1), &drafted));
-        FR_TRY(verify(s, drafted, count, accepted));
-        s->stats.value[FR_STAT_DECODE_SECONDS] += fr_clock() - start;
+        double start = fr_clock(), clock = start;
+        FR_TRY(propose(s, smaller(s->draft_max, limit - 1), &round));
+        FR_TRY(verify(s, round.drafted, count, accepted));
+        fr_stats_lap(&s->stats, FR_STAT_DECODE_SECONDS, &clock);
+        round.accepted = *accepted;
+        round.verify_seconds = clock - start - round.draft_seconds;
+        if (fr_session_adaptive(s)) fr_depth_report(&s->depth, &round);
     }
     memcpy(ids, s->ids + from, *count * sizeof *ids);
+    fr_trace_accept(&s->trace, &s->stats,
+                    &(fr_trace_round){.position = from,
+                                      .rows = ran ? round.drafted + 1 : 0,
+                                      .accepted = *accepted,
+                                      .ids = ids,
+                                      .count = *count,
+                                      .logits = s->logits,
+                                      .vocab = s->model->vocab});
     return FR_OK;
 }
 

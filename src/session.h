@@ -10,9 +10,11 @@
 #ifndef FR_SRC_SESSION_H
 #define FR_SRC_SESSION_H
 
-#include "src/draft.h"
+#include "src/depth.h"
+#include "src/draft_list.h"
 #include "src/logprobs.h"
 #include "src/stats.h"
+#include "src/trace.h"
 
 struct fr_session {
     const fr_model *model;
@@ -20,12 +22,14 @@ struct fr_session {
     fr_arena arena;
     fr_pool *pool;
     size_t context, chunk, draft_max;
-    bool ignore_eos;
+    bool ignore_eos, adapts;
     fr_kv_types kv_types;
 
     fr_kv kv;
     void *pass;
+    fr_draft_list methods;
     fr_draft *draft;
+    fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     size_t length;
     float *hidden;  /* [rows of the largest batch, hidden] */
@@ -39,11 +43,13 @@ struct fr_session {
     fr_logprobs logprobs;
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;
+    fr_trace trace;
 };
 
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session);
 void fr_session_destroy(fr_session *session);
+bool fr_session_adaptive(const fr_session *session);
 fr_status fr_session_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_session_round(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 void fr_session_clear(fr_session *session);

@@ -75,6 +75,9 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
 /* Whether any streamed matrix is of a block type. */
 bool fr_weights_quantized(const fr_weights *weights);
 
+/* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */
+void fr_weights_note_slow(fr_weights *weights);
+
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
 

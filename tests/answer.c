@@ -24,7 +24,7 @@ static fr_status hash_logits(void *context, const float *logits, size_t rows, si
 
 /* Wrong at one depth a round, another depth each round; right at all depths once a cycle. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
-    int drafts = *(int *)context;
+    int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
 }
 
@@ -64,6 +64,8 @@ static fr_options *options_of(const fr_manner *manner) {
     require(fr_options_set(options, FR_OPT_DRAFT_MAX, manner->depth));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set(options, FR_OPT_CONTEXT, 1024));
+    static const char *const words[] = {"none", "mtp", "ngram", "ngram,mtp", "none"};
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words[manner->method]));
     if (manner->k) require(fr_options_set_text(options, FR_OPT_KV_K, manner->k));
     if (manner->v) require(fr_options_set_text(options, FR_OPT_KV_V, manner->v));
     const fr_test_draws *draws = &manner->draws;
@@ -85,7 +87,8 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
     fr_options *options = options_of(&how);
     int32_t *ids = malloc((PROMPT + count) * sizeof *ids);
     require(fr_model_open(folder, options, &model));
-    if (how.method == FR_TEST_MTP) require(fr_drafter_open(assistant, model, options, &drafter));
+    if (how.method == FR_TEST_MTP || how.method == FR_TEST_NGRAM_MTP)
+        require(fr_drafter_open(assistant, model, options, &drafter));
     if (misround) {
         misrounded = *model->kernels;
         misrounded.matmul[FR_BF16] = misrounded_matmul;

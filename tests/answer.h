@@ -9,6 +9,8 @@
 typedef enum fr_test_method {
     FR_TEST_NONE,
     FR_TEST_MTP,
+    FR_TEST_NGRAM,
+    FR_TEST_NGRAM_MTP, /* ngram where it has a long match, else mtp */
     FR_TEST_SCRIPTED, /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
     FR_TEST_METHODS
 } fr_test_method;
@@ -22,7 +24,8 @@ typedef struct fr_test_draws {
 /* How a run is made; only the last lines of it may change the answer. */
 typedef struct fr_manner {
     const char *isa;
-    int threads, chunk, depth;
+    int threads, chunk;
+    int depth; /* FR_DRAFT_AUTO too */
     fr_test_method method;
     const char *k, *v;   /* types of cached keys and values; NULL: the model's usual. They are part of the question */
     fr_test_draws draws; /* so are these */

@@ -295,10 +295,12 @@ START_TEST(wrong_files) {
     bool target = strcmp(d->file, "moe-odd.gguf") == 0;
     fr_model *model = target ? NULL : open_model(GGUF "moe-odd.gguf");
     fr_drafter *drafter = NULL;
+    bool advice = !target && strcmp(d->text, "general.architecture") != 0;
     fr_status status = target ? fr_model_open(path, NULL, &model) : fr_drafter_open(path, model, NULL, &drafter);
     unlink(path);
     ck_assert_msg(status == FR_INPUT, "status %d where \"%s\" was expected", status, d->words);
     ck_assert_msg(strstr(fr_last_error(), d->words), "\"%s\" is not in \"%s\"", d->words, fr_last_error());
+    ck_assert(!advice || strstr(fr_last_error(), "Take the assistant published for this target"));
     fr_model_close(model);
 }
 END_TEST
@@ -360,6 +362,36 @@ static void expect_description(const char *path, const char *target, const char 
     free(text);
 }
 
+/* ffn_gate and ffn_up of the first layer as Q2_K (10), ffn_down as IQ2_S (22): shorter than the Q4_0 that was there. */
+START_TEST(slow_types_are_said) {
+    static const struct {
+        const char *name;
+        uint32_t type;
+    } slow[] = {{"blk.0.ffn_gate.weight", 10}, {"blk.0.ffn_up.weight", 10}, {"blk.0.ffn_down.weight", 22}};
+    char path[64] = "/tmp/test_gguf_models_XXXXXX", line[256];
+    size_t size;
+    uint8_t *bytes = read_file(GGUF "e-q4_0.gguf", &size);
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) patch(bytes, size, slow[i].name, 20, &slow[i].type, 4);
+    int file = mkstemp(path);
+    ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+    close(file);
+    free(bytes);
+    fr_model *model = open_model(path), *fast = open_model(GGUF "e-q4_0.gguf");
+    snprintf(line, sizeof line,
+             "%s is slow: types without an integer kernel (2 Q2_K, 1 IQ2_S) are decoded for every "
+             "product; `forerun quantize` writes fast ones",
+             path);
+    ck_assert_ptr_nonnull(fr_model_note(model, 0));
+    ck_assert_msg(strstr(fr_model_note(model, 0), line), "%s", fr_model_note(model, 0));
+    ck_assert_ptr_null(fr_model_note(model, 1));
+    ck_assert_ptr_null(fr_model_note(fast, 0));
+    expect_description(path, NULL, line);
+    unlink(path);
+    fr_model_close(model);
+    fr_model_close(fast);
+}
+END_TEST
+
 START_TEST(descriptions) {
     expect_description(GGUF "moe-odd.gguf", NULL, "architecture   gemma4\n");
     expect_description(GGUF "e-q4_0.gguf", NULL, "32 Q4_0, 2 Q6_K");
@@ -383,6 +415,7 @@ int main(void) {
     tcase_add_test(tests, wrong_roles);
     tcase_add_loop_test(tests, wrong_orderings, 0, 2);
     tcase_add_test(tests, descriptions);
+    tcase_add_test(tests, slow_types_are_said);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -68,11 +68,17 @@ done
 options() { # the option names in a text, one a line
     grep -oE '(^|[ ,[(])--?[a-z][a-z-]*' | tr -d ' ,[(' | LC_ALL=C sort -u
 }
-for verb in generate chat logits perplexity tokenize inspect verify quantize pack synth; do
+for verb in generate chat logits perplexity tokenize inspect verify quantize pack synth report; do
     "$root/usr/bin/forerun" $verb --help | sed -n '/^options:/,/^not built yet\|^examples:/p'
 done | grep -E '^  -' | sed -E 's/ {2,}[^ -].*//' | options >"$root/in-help"
 sed 's/\\-/-/g; s/\\f.//g; s/"//g' "$root/usr/share/man/man1/forerun.1" | grep -E '^\.BR? -' | options >"$root/in-man"
 diff "$root/in-help" "$root/in-man" >&2 || fail "options of --help (<) and of the manual page (>) differ"
+
+"$root/usr/bin/forerun" --help | sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' |
+    LC_ALL=C sort >"$root/in-help"
+awk '/^\.SH/ { verbs = $2 == "VERBS" } verbs && tag && $1 == ".B" { print $2 } { tag = /^\.TP/ }' \
+    "$root/usr/share/man/man1/forerun.1" | LC_ALL=C sort >"$root/in-man"
+diff "$root/in-help" "$root/in-man" >&2 || fail "verbs of --help (<) and of the manual page (>) differ"
 
 make -s uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
 [ -z "$(find "$root/usr" -type f)" ] || fail "make uninstall left files"

@@ -2,11 +2,11 @@
  *
  * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 400 ids a
  * base run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which
- * every two values of two factors meet (8 of the 15 depths). FULL=1 in the environment takes the full product instead
- * of the cover. The cache's types are part of the question, so each pair of them has a base of its own. So is the way
- * tokens are drawn: at two temperatures, with top-p and a penalty, every value of every factor (but of the depths four)
- * must give the base's text; under rejection, where text may depend on method and depth, every value of the others.
- * The negative control breaks one rounding in one kernel and must be told apart.
+ * every two values of two factors meet (8 of the 15 depths, and the one that follows the clock). FULL=1 in the
+ * environment takes the full product instead of the cover. The cache's types are part of the question, so each pair of
+ * them has a base of its own. So is the way tokens are drawn: at two temperatures, with top-p and a penalty, every value
+ * of every factor (but of the depths four) must give the base's text; under rejection, where text may depend on method
+ * and depth, every value of the others. The negative control breaks one rounding in one kernel and must be told apart.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids
  * and rejection takes three depths; tests/neon.sh compares 400 ids of the demo with the native ones. */
@@ -24,7 +24,7 @@
 #define MAX_COVER  64
 
 static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512},
-                 depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+                 depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO};
 
 /* Types of cached keys and values; the last three need heads that are multiples of 32 wide. */
 static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},
@@ -67,7 +67,7 @@ typedef struct space {
 } space;
 
 static space make_space(const subject *who) {
-    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 15, who->caches}};
+    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 16, who->caches}};
     s.values[0] = words_here(s.words);
     return s;
 }
@@ -156,9 +156,9 @@ END_TEST
 static const fr_test_draws draws[] = {{0.8, 0.95, 0, false}, {1.3, 0.9, 1.1, false}};
 #define DRAWS (sizeof draws / sizeof *draws)
 
-/* All factors change from run to run, each in its own cycle: 12 runs have every method at every one of 4 depths. */
+/* All factors change from run to run, each in its own cycle. The last of the depths is the one that follows the clock. */
 static void compare_in_turn(const comparison *c, const space *s, size_t runs, bool methods) {
-    static const size_t some_depths[] = {0, 2, 6, 14};
+    static const size_t some_depths[] = {0, 2, 14, 15};
     for (size_t run = 0; run < runs; run++)
         compare(c, s,
                 (size_t[]){run % s->values[0], run % s->values[1], run % s->values[2],
@@ -208,7 +208,7 @@ static uint32_t next_random(uint32_t *state) {
 /* Runs chosen greedily, each the best of many random ones, until every pair has met. */
 static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
     static met_table met;
-    static const size_t depth_values[] = {0, 1, 2, 3, 6, 7, 11, 14};
+    static const size_t depth_values[] = {0, 1, 2, 3, 6, 7, 11, 14, 15};
     uint32_t state = 1;
     size_t count = 0;
     memset(met, 0, sizeof met);
@@ -217,7 +217,7 @@ static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
         for (size_t trial = 0; trial < 200; trial++) {
             size_t at[FACTORS];
             for (size_t f = 0; f < FACTORS; f++) at[f] = next_random(&state) % s->values[f];
-            at[4] = depth_values[next_random(&state) % 8];
+            at[4] = depth_values[next_random(&state) % 9];
             size_t pairs = new_pairs(met, at, false);
             if (pairs > best_pairs) {
                 best_pairs = pairs;

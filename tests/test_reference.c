@@ -176,6 +176,7 @@ END_TEST
 START_TEST(accepted_lengths_are_the_references) {
     fr_reference r;
     fr_options *options = endless();
+    ck_assert(fr_options_set(options, FR_OPT_DRAFT_MAX, 3) == FR_OK);
     fr_reference_open(&r, fr_reference_name((size_t)_i), options);
     fr_session *session = open_session(&r, options);
     json_t *loops = json_object_get(json_object_get(r.info, "draft"), "loop"), *loop, *round;

@@ -43,7 +43,9 @@ static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
         chat->length = 0;
     }
     chat->before = fr_figures_take(chat->engine.session);
-    fr_status status = fr_session_prompt(chat->engine.session, ids + chat->length, count - chat->length);
+    const int32_t *rest = ids + chat->length;
+    fr_status status = fr_session_prompt(chat->engine.session, rest, count - chat->length);
+    if (status == FR_OK) status = fr_tracer_text(&chat->engine.trace, "prompt", rest, count - chat->length, true);
     memcpy(chat->timeline, ids, count * sizeof(*ids));
     chat->length = count;
     return fr_exit_status(status);
@@ -75,6 +77,9 @@ static int answer(fr_chat *chat) {
         fflush(stdout);
         fr_conversation_add(chat->messages, "assistant", text.bytes, text.length);
         for (size_t i = 0; i < reply.count; i++) chat->timeline[chat->length++] = reply.ids[i];
+        fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
+        if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
+        fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
     }
     fr_reply_free(&reply);
     fr_stream_free(&text);
@@ -85,12 +90,7 @@ static int take_turn(fr_chat *chat, const char *line, size_t length) {
     interrupted = 0;
     fr_conversation_add(chat->messages, "user", line, length);
     int code = prompt_session(chat);
-    if (!code) code = answer(chat);
-    if (!code && chat->args->given[FR_ARG_STATS]) {
-        fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
-        fr_figures_print(&figures, stderr);
-    }
-    return code;
+    return code ? code : answer(chat);
 }
 
 /* The next line without its end; false at the end of input and at Ctrl-C. */
@@ -128,6 +128,7 @@ int fr_verb_chat(const fr_arguments *args) {
         sigaction(SIGINT, &action, NULL);
         chat.timeline = fr_resize(NULL, fr_session_context(chat.engine.session) + FR_STEP_MAX, sizeof(*chat.timeline));
         code = converse(&chat);
+        if (!code) code = fr_tracer_close(&chat.engine.trace);
     }
     free(chat.timeline);
     json_decref(chat.messages);

@@ -35,6 +35,11 @@ static fr_status set_sampling(fr_options *options, const fr_arguments *args) {
     return status;
 }
 
+/* The drafts of a preset's blocks, of which one token is the target's own. */
+static int64_t preset_drafts(const char *preset) {
+    return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
+}
+
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -54,6 +59,9 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_LOGPROBS, FR_OPT_LOGPROBS, -1},
     };
     fr_status status = FR_OK;
+    if (args->given[FR_ARG_PRESET]) {
+        status = fr_options_set(options, FR_OPT_DRAFT_MAX, preset_drafts(args->text[FR_ARG_PRESET]));
+    }
     for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
         if (!args->given[map[i].arg]) continue;
         status = fr_options_set(options, map[i].option, map[i].flag < 0 ? args->number[map[i].arg] : map[i].flag);
@@ -65,7 +73,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_arg arg;
         fr_option option;
     } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
-                 {FR_ARG_ACCEPT, FR_OPT_ACCEPT}};
+                 {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
@@ -83,6 +91,7 @@ int fr_engine_options(fr_options **options, const fr_arguments *args) {
 int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
     *engine = (fr_engine){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_engine_options(&engine->options, args);
+    if (!code) code = fr_tracer_open(&engine->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
     fr_options_set_progress(engine->options, fr_progress_show, &engine->progress);
     fr_status status = fr_model_open(args->text[FR_ARG_MODEL], engine->options, &engine->model);
@@ -142,7 +151,7 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
                             (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
     }
     fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
-    if (status == FR_OK && args->drafting) {
+    if (status == FR_OK && args->uses_drafter) {
         status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
         fr_progress_end(&engine->progress);
         for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
@@ -153,11 +162,18 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
+    if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
+    const char *accept = args->text[FR_ARG_ACCEPT];
+    if (status == FR_OK && accept && strcmp(accept, "rejection") == 0 && args->real[FR_ARG_TEMP] > 0 &&
+        fr_session_adapts(engine->session) && !args->given[FR_ARG_QUIET]) {
+        fr_note("--accept rejection with --draft-max auto: no two runs need give the same text (set --draft-max K)");
+    }
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
     return fr_exit_status(status);
 }
 
 void fr_engine_close(fr_engine *engine) {
+    fr_tracer_abandon(&engine->trace);
     fr_session_close(engine->session);
     fr_drafter_close(engine->drafter);
     fr_model_close(engine->model);

@@ -7,6 +7,7 @@
 #include "forerun.h"
 #include "options.h"
 #include "progress.h"
+#include "trace.h"
 
 typedef struct fr_engine {
     fr_options *options;
@@ -15,6 +16,7 @@ typedef struct fr_engine {
     fr_session *session;
     fr_progress progress;
     int threads; /* that the session computes with */
+    fr_tracer trace;
 } fr_engine;
 
 /* The library's options, as the command line has them. */
@@ -23,7 +25,8 @@ int fr_engine_options(fr_options **options, const fr_arguments *args);
 /* The model alone: its tokenizer and facts decide how large the session will be. */
 int fr_engine_open(fr_engine *engine, const fr_arguments *args);
 
-/* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). */
+/* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit).
+ * With --trace its lines go to the trace from here on. */
 int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more);
 void fr_engine_close(fr_engine *engine);
 

@@ -1,16 +1,23 @@
 /* Statistics for programs and for people (figures.h). */
 #include "figures.h"
 
+#include <math.h>
+
 #include "output.h"
 
 fr_figures fr_figures_take(const fr_session *session) {
     fr_figures figures;
     for (int stat = 0; stat < FR_STAT_COUNT; stat++) figures.of[stat] = fr_session_stat(session, (fr_stat)stat);
+    for (size_t d = 0; d < FR_STEP_MAX - 1; d++)
+        for (int stat = 0; stat < FR_DEPTH_COUNT; stat++)
+            figures.depth[d][stat] = fr_session_depth_stat(session, d, (fr_depth_stat)stat);
     return figures;
 }
 
 fr_figures fr_figures_since(fr_figures now, const fr_figures *before) {
     for (int stat = 0; stat < FR_STAT_TARGET_WEIGHT_BYTES; stat++) now.of[stat] -= before->of[stat];
+    for (size_t d = 0; d < FR_STEP_MAX - 1; d++)
+        for (int stat = 0; stat < FR_DEPTH_COUNT; stat++) now.depth[d][stat] -= before->depth[d][stat];
     return now;
 }
 
@@ -25,6 +32,24 @@ static double acceptance(const fr_figures *f) {
 /* The prompt's own forward gives the first token, so that one is not a target call's. */
 static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
+}
+
+static double tokens_per_second(const fr_figures *f) {
+    return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
+}
+
+/* What the phases of decoding leave. */
+static double other_seconds(const fr_figures *f) {
+    const double *of = f->of;
+    return fmax(0, of[FR_STAT_DECODE_SECONDS] - of[FR_STAT_DRAFT_SECONDS] - of[FR_STAT_VERIFY_SECONDS] -
+                       of[FR_STAT_ACCEPT_SECONDS]);
+}
+
+/* How many depths had drafts. */
+static size_t deepest(const fr_figures *f) {
+    size_t depths = FR_STEP_MAX - 1;
+    while (depths > 0 && f->depth[depths - 1][FR_DEPTH_DRAFTED] == 0) depths--;
+    return depths;
 }
 
 typedef struct fr_named {
@@ -57,6 +82,29 @@ static json_t *accepted_lengths_json(const fr_session *session) {
     return list;
 }
 
+static json_t *depths_json(const fr_figures *figures) {
+    static const char *const names[FR_DEPTH_COUNT] = {"drafted", "compared", "accepted", "rejected"};
+    json_t *list = json_array();
+    for (size_t d = 0; d < deepest(figures); d++) {
+        json_t *depth = json_object();
+        for (int stat = 0; stat < FR_DEPTH_COUNT; stat++)
+            fr_json_put(depth, names[stat], json_integer((json_int_t)figures->depth[d][stat]));
+        json_array_append_new(list, depth);
+    }
+    return list;
+}
+
+static void put_phases(json_t *stats, const fr_figures *f) {
+    static const fr_named seconds[] = {
+        {"prefill_seconds", FR_STAT_PREFILL_SECONDS}, {"decode_seconds", FR_STAT_DECODE_SECONDS},
+        {"draft_seconds", FR_STAT_DRAFT_SECONDS},     {"verify_seconds", FR_STAT_VERIFY_SECONDS},
+        {"accept_seconds", FR_STAT_ACCEPT_SECONDS},
+    };
+    for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++)
+        fr_json_put(stats, seconds[i].name, json_real(f->of[seconds[i].stat]));
+    fr_json_put(stats, "other_seconds", json_real(other_seconds(f)));
+}
+
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
         {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"generated_tokens", FR_STAT_GENERATED_TOKENS},
@@ -68,10 +116,10 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
     fr_json_put(stats, "tokens_per_target_call", json_real(tokens_per_call(figures)));
+    fr_json_put(stats, "tokens_per_second", json_real(tokens_per_second(figures)));
     fr_json_put(stats, "accepted_lengths", accepted_lengths_json(session));
-    fr_json_put(stats, "prefill_seconds", json_real(figures->of[FR_STAT_PREFILL_SECONDS]));
-    fr_json_put(stats, "decode_seconds", json_real(figures->of[FR_STAT_DECODE_SECONDS]));
-    fr_json_put(stats, "draft_seconds", json_real(figures->of[FR_STAT_DRAFT_SECONDS]));
+    fr_json_put(stats, "depths", depths_json(figures));
+    put_phases(stats, figures);
     fr_json_put(stats, "memory", memory_json(figures));
     return stats;
 }
@@ -80,20 +128,29 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
+static void print_depths(const fr_figures *f, FILE *out) {
+    fprintf(out, "by depth   ");
+    for (size_t d = 0; d < deepest(f); d++)
+        fprintf(out, " %.0f/%.0f", f->depth[d][FR_DEPTH_ACCEPTED], f->depth[d][FR_DEPTH_DRAFTED]);
+    fprintf(out, " accepted of drafted\n");
+}
+
 void fr_figures_print(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
-    double after_first = of[FR_STAT_GENERATED_TOKENS] - 1;
     fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
             ratio(of[FR_STAT_PROMPT_TOKENS], prefill));
     fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
-            ratio(after_first, decode));
+            tokens_per_second(f));
     fprintf(out, "target      %8.0f calls   %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS], tokens_per_call(f));
     if (of[FR_STAT_DRAFT_CALLS] > 0) {
         fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
                 of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],
                 acceptance(f));
+        print_depths(f, out);
     }
+    fprintf(out, "seconds     draft %.3f, verify %.3f, accept %.3f, other %.3f\n", of[FR_STAT_DRAFT_SECONDS],
+            of[FR_STAT_VERIFY_SECONDS], of[FR_STAT_ACCEPT_SECONDS], other_seconds(f));
     fprintf(out, "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f, scratch %.1f, peak %.1f (target + drafter)\n",
             megabytes(f, FR_STAT_TARGET_WEIGHT_BYTES), megabytes(f, FR_STAT_DRAFT_WEIGHT_BYTES),
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),

@@ -9,6 +9,7 @@
 
 typedef struct fr_figures {
     double of[FR_STAT_COUNT];
+    double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
 /* As they are now; those of memory are levels, all others counts and times that go up. */

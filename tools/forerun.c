@@ -74,8 +74,9 @@ static const fr_verb verbs[] = {
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", fr_verb_synth},
     {"bench", "speed against the machine's limits", 0, "bench machine|kernels|model", NULL,
      "  forerun bench model -m gemma-4-E2B-it\n", NULL},
-    {"report", "a trace to one HTML page with plots", 0, "report TRACE OUT", NULL,
-     "  forerun report trace.ndjson report.html\n", NULL},
+    {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
+     "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
+     "  forerun report trace.ndjson -o report.html\n", fr_verb_report},
     {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
 };
 

@@ -76,12 +76,14 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_fig
     return failed ? fr_bad_input("standard output: the JSON object could not be written") : 0;
 }
 
-static int run(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt) {
+static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt) {
     fr_form form = output_form(args);
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {0};
-    int code = fr_exit_status(fr_session_prompt(engine->session, prompt->ids, prompt->count));
+    fr_status status = fr_session_prompt(engine->session, prompt->ids, prompt->count);
+    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
+    int code = fr_exit_status(status);
     if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL, NULL);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
@@ -91,6 +93,7 @@ static int run(const fr_engine *engine, const fr_arguments *args, const fr_promp
         if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
         fflush(stdout);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
+        fr_tracer_stats(&engine->trace, fr_end_name(reply.end), &figures, engine->session);
     }
     fr_reply_free(&reply);
     fr_stream_free(&text);
@@ -111,6 +114,7 @@ int fr_verb_generate(const fr_arguments *args) {
     if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !chat);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
     if (!code) code = run(&engine, args, &prompt);
+    if (!code) code = fr_tracer_close(&engine.trace);
     fr_engine_close(&engine);
     fr_prompt_free(&prompt);
     return code;

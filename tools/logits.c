@@ -38,7 +38,9 @@ static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_DRAFTER]) {
         return fr_wrong_usage("--draft-steps needs a drafter: -md DRAFTER, the folder of the model's assistant");
     }
-    if (!args->drafting) return fr_wrong_usage("--draft-steps and --spec-type none exclude each other");
+    if (!args->uses_drafter) {
+        return fr_wrong_usage("--draft-steps and --spec-type %s exclude each other", args->text[FR_ARG_SPEC_TYPE]);
+    }
     if (args->given[FR_ARG_ROWS]) return fr_wrong_usage("--rows is for the model's logits, not with --draft-steps");
     if (args->given[FR_ARG_IDS] && args->id_count < 2) {
         return fr_wrong_usage("--draft-steps needs two ids or more: the target runs all but the last");

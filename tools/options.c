@@ -21,6 +21,9 @@ enum {
     Q = FR_VERB_QUANTIZE,
     S = FR_VERB_SYNTH,
     K = FR_VERB_PACK,
+    R = FR_VERB_REPORT,
+    ALL = 2 * R - 1,
+    MODELS = ALL - R, /* those that open a model */
 };
 
 typedef enum fr_kind {
@@ -38,9 +41,10 @@ typedef struct fr_row {
     const char *names;   /* the ones that help shows first, and the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* who takes it; 0: all */
+    unsigned verbs;      /* who takes it; 0: all that open a model */
     int64_t low, high;
     const char *words;   /* words that are built */
+    const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
     const char *help;
 } fr_row;
@@ -49,13 +53,13 @@ typedef struct fr_row {
 
 static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .value = "MODEL",
-                      .help = "folder with config.json, *.safetensors and tokenizer.json, as published"},
+                      .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
     [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
-                        .help = "folder of the model's MTP assistant"},
+                        .help = "the model's MTP assistant: a folder or a GGUF file"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
-    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P,
-                     .help = "the prompt, or text, is this file, its bytes as they are; - for standard input"},
+    [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P | R,
+                     .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = IDS, .verbs = G | L | T,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
     [FR_ARG_CHAT] = {.names = "--chat", .verbs = G,
@@ -74,8 +78,10 @@ static const fr_row table[FR_ARG_COUNT] = {
                        .help = "text (default), ids or json"},
     [FR_ARG_COLOR] = {.names = "--color -co", .verbs = G | C, .help = "accepted drafts in green (text output)"},
     [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
+    [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .verbs = G | C,
+                      .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
 
-    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K,
+    [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K | R,
                          .help = "where to; - for standard output"},
     [FR_ARG_ROWS] = {.names = "--rows", .value = "WHICH", .kind = WORD, .verbs = L, .words = "all last",
                      .help = "all (default), or last: the last row alone"},
@@ -128,11 +134,15 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = NUMBER, .verbs = G, .low = 0, .high = 100,
                          .help = "with --output json: log-probabilities of each token and of the N best"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
-                          .words = "none mtp draft-mtp", .unbuilt = "ngram eagle eagle3 draft-eagle3",
-                          .help = "none or mtp (default: mtp with -md); of a comma list the first that proposes"},
+                          .words = "none mtp ngram draft-mtp ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
+                          .unbuilt = "eagle eagle3 draft-eagle3",
+                          .help = "none mtp ngram, or several: ngram,mtp, the first that proposes (default mtp with -md)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V, .low = 1, .high = 15, .unbuilt = "auto",
-                          .help = "drafts a step, 1 to 15 (default 3)"},
+                          .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
+                          .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
+    [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
+                       .words = "throughput balanced quality",
+                       .help = "blocks of 2, 3 or 4 tokens: 1, 2 or 3 drafts; --draft-max goes before it"},
     [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel rejection",
                        .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance"},
 
@@ -152,19 +162,17 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
     [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
-    [FR_ARG_QUIET] = {.names = "--quiet", .help = "no progress and no notes on standard error"},
+    [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
     [FR_ARG_VERBOSE] = {.names = "-v --verbose", .help = "say what runs: files, instruction set, threads, context"},
-    [FR_ARG_VERSION] = {.names = "--version", .help = "print the version"},
-    [FR_ARG_HELP] = {.names = "-h --help", .help = "print this"},
+    [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
+    [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
-    return row->verbs == 0 || (row->verbs & verb->bit) != 0;
+    return ((row->verbs ? row->verbs : (unsigned)MODELS) & verb->bit) != 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ words */
@@ -254,6 +262,10 @@ static bool whole_number(const char *text, int64_t *value) {
 
 static int take_number(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const fr_row *row = &table[arg];
+    if (row->special && strcmp(text, row->special) == 0) {
+        args->number[arg] = -1;
+        return 0;
+    }
     if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
     if (args->number[arg] >= row->low && args->number[arg] <= row->high) return 0;
     return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
@@ -357,6 +369,15 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     return take_text(args, arg, name, text);
 }
 
+/* Verbs that write a model take the file's name without -o too; report takes the trace's, then the page's. */
+static bool take_bare_word(fr_arguments *args, const char *word) {
+    fr_arg arg = args->verb->bit == R && !args->given[FR_ARG_FILE] ? FR_ARG_FILE : FR_ARG_OUT_FILE;
+    if ((*word == '-' && word[1]) || !(args->verb->bit & (Q | S | K | R)) || args->given[arg]) return false;
+    args->given[arg] = true;
+    args->text[arg] = word;
+    return true;
+}
+
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
@@ -364,12 +385,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
-    /* Verbs that write a model take the file's name without -o too. */
-    if (*word != '-' && args->verb->bit & (Q | S | K) && !args->given[FR_ARG_OUT_FILE]) {
-        args->given[FR_ARG_OUT_FILE] = true;
-        args->text[FR_ARG_OUT_FILE] = word;
-        return 0;
-    }
+    if (take_bare_word(args, word)) return 0;
     if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
     fr_arg arg = find_row(name, strlen(name));
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
@@ -396,15 +412,15 @@ static int check_prompt(const fr_arguments *args) {
 
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Every word that is built is none, or mtp under one of its names. */
-    args->drafting = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
-    if (!args->drafting || args->given[FR_ARG_DRAFTER]) return 0;
+    /* Words were checked; only those of mtp have it in them. */
+    args->uses_drafter = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
+    if (!args->uses_drafter || args->given[FR_ARG_DRAFTER]) return 0;
     return fr_wrong_usage("--spec-type %s needs a drafter: -md DRAFTER, the folder of the model's assistant", words);
 }
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit != S) {
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(S | R)) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;

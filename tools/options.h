@@ -21,6 +21,7 @@ enum {
     FR_VERB_QUANTIZE = 128,
     FR_VERB_SYNTH = 256,
     FR_VERB_PACK = 512,
+    FR_VERB_REPORT = 1024,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -52,6 +53,7 @@ typedef enum fr_arg {
     FR_ARG_OUTPUT,
     FR_ARG_COLOR,
     FR_ARG_STATS,
+    FR_ARG_TRACE,
     FR_ARG_OUT_FILE,
     FR_ARG_ROWS,
     FR_ARG_DRAFT_STEPS,
@@ -78,6 +80,7 @@ typedef enum fr_arg {
     FR_ARG_LOGPROBS,
     FR_ARG_SPEC_TYPE,
     FR_ARG_DRAFT_MAX,
+    FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,
     FR_ARG_THREADS,
@@ -93,8 +96,6 @@ typedef enum fr_arg {
     FR_ARG_VERBOSE,
     FR_ARG_VERSION,
     FR_ARG_HELP,
-    FR_ARG_PRESET,
-    FR_ARG_TRACE,
     FR_ARG_PROMPT_CACHE,
     FR_ARG_IMAGE,
     FR_ARG_COUNT
@@ -118,7 +119,7 @@ struct fr_arguments {
     size_t bias_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool drafting; /* what --spec-type and -md come to */
+    bool uses_drafter; /* what --spec-type and -md come to */
 };
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */

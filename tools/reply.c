@@ -5,7 +5,7 @@
 
 typedef struct fr_replying {
     fr_reply *reply;
-    const fr_engine *engine;
+    fr_engine *engine;
     const fr_arguments *args;
     fr_stream *text;
     fr_decoder *decoder; /* NULL without text */
@@ -79,6 +79,7 @@ static fr_status run_steps(fr_replying *r, const volatile sig_atomic_t *interrup
         size_t limit = FR_STEP_MAX, count, accepted;
         if (most > 0 && (size_t)most - reply->count < limit) limit = (size_t)most - reply->count;
         fr_status status = fr_session_step(r->engine->session, ids, limit, &count, &accepted);
+        if (status == FR_OK) status = fr_tracer_text(&r->engine->trace, "reply", ids, count, false);
         if (status == FR_OK) status = take_step(r, ids, count, accepted);
         if (status != FR_OK) return status;
         if (r->text) fr_stream_flush(r->text);
@@ -102,7 +103,7 @@ static fr_status finish_text(fr_replying *r) {
     return FR_OK;
 }
 
-int fr_reply_run(fr_reply *reply, const fr_engine *engine, const fr_arguments *args, fr_stream *text,
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text,
                  const volatile sig_atomic_t *interrupt) {
     *reply = (fr_reply){0};
     fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text};
@@ -114,6 +115,7 @@ int fr_reply_run(fr_reply *reply, const fr_engine *engine, const fr_arguments *a
         status = fr_decoder_new(tokenizer, false, &r.decoder);
     }
     if (status == FR_OK) status = run_steps(&r, interrupt);
+    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "reply", NULL, 0, true);
     if (status == FR_OK && text) status = finish_text(&r);
     fr_decoder_free(r.decoder);
     return fr_exit_status(status);

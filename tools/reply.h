@@ -32,7 +32,7 @@ typedef struct fr_reply {
 
 /* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted.
  * interrupt: ends it between two steps once it is not 0; may be NULL. Gives the exit status. */
-int fr_reply_run(fr_reply *reply, const fr_engine *engine, const fr_arguments *args, fr_stream *text,
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text,
                  const volatile sig_atomic_t *interrupt);
 void fr_reply_free(fr_reply *reply);
 

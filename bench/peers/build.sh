@@ -3,9 +3,12 @@
 #
 # usage: bench/peers/build.sh FOLDER [amx]
 # In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
-# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, for this
-# processor but without AMX; with "amx" FOLDER/amx/llama-bench, with it. About 10 minutes on 2 cores, once.
+# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench and peer-logits
+# (peer_logits.c, with its library), for this processor but without AMX; with "amx" FOLDER/amx/llama-bench, with it.
+# About 10 minutes on 2 cores, once.
 set -euo pipefail
+shopt -s lastpipe
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 package=llama-cpp-python
 version=0.3.36
@@ -44,4 +47,10 @@ for program in "${programs[@]}"; do
     ln -sf "../build-$kind/bin/$program" "$folder/$kind/$program"
 done
 "$folder/$kind/llama-bench" --help >/dev/null
+if [ "$kind" = bin ]; then
+    find "$folder/build-$kind/src" "$folder/build-$kind/ggml" -name '*.a' -print0 | mapfile -d '' -t archives
+    "${CC:-cc}" -std=c11 -O2 -I"$source/include" -I"$source/ggml/include" "$here/peer_logits.c" \
+        -Wl,--start-group "${archives[@]}" -Wl,--end-group -lstdc++ -lgomp -lpthread -ldl -lm \
+        -o "$folder/bin/peer-logits"
+fi
 echo "$folder/$kind"

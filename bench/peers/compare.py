@@ -1,63 +1,71 @@
 #!/usr/bin/env python3
-"""compare.py FORERUN LLAMA_BENCH[,LLAMA_BENCH...] MODEL...: prompt and decode speed beside llama.cpp's, in one run.
+"""Prompt and decode speed beside llama.cpp's, in one run.
 
-In: the two commands (bench/peers/build.sh makes the second; a further one, built with AMX, may follow) and GGUF files.
-Out: markdown. Each figure is a ratio of tokens a second, forerun over the peer, on the same file with the same number
-of threads: the engines take turns (A B A B), each pair gives a ratio, the middle one is printed. Both count the prompt
-or the decode alone, without loading. KV is float16 in both.
+In: build/bench/peers/speed, llama-bench (bench/peers/build.sh makes it; a second one, built with AMX, may follow behind
+a comma), and GGUF files. Out: markdown. The engines take turns (A B A B) on the same file; each pair gives a ratio of
+tokens a second, forerun over the peer. Loading is not timed, and both are warm: the same prompt has been run before, or
+a decode (llama-bench: of one id). KV is float16 in both. From - to: the lowest and the highest.
 """
+import argparse
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
 
-PAIRS = 5
-PROMPT, DECODE = 512, 128
-THREADS = len(os.sched_getaffinity(0))
 
-
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def run(*command):
+    words = [str(word) for word in command]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
-        sys.exit(f"{' '.join(command)[:200]}: exit {done.returncode}\n{done.stderr[-1000:]}")
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr[-1000:]}")
     return json.loads(done.stdout)
 
 
-def forerun(command, model, prompt, new):
-    """Tokens a second: of a prompt of so many ids, or of the `new` ids that follow the first."""
-    random.seed(prompt)
-    ids = ",".join(str(random.randrange(300, 30000)) for _ in range(prompt))
-    stats = run([command, "generate", "-m", model, "--ids", ids, "-n", str(new + 1), "--ignore-eos", "-t", str(THREADS),
-                 "--output", "json", "--quiet"])["stats"]
-    return new / stats["decode_seconds"] if new else prompt / stats["prefill_seconds"]
+def forerun(speed, model, threads, prompt, new):
+    return (prompt + new) / run(speed, model, threads, prompt, new)
 
 
-def llama(command, model, prompt, new):
-    what = ["-p", "0", "-n", str(new)] if new else ["-p", str(prompt), "-n", "0"]
-    return run([command, "-m", model, *what, "-r", "1", "-t", str(THREADS), "-o", "json"])[0]["avg_ts"]
+def llama(bench, model, threads, prompt, new):
+    return run(bench, "-m", model, "-p", prompt, "-n", new, "-r", 1, "-t", threads, "-o", "json")[0]["avg_ts"]
 
 
-def compare(ours, peer, model, prompt, new):
-    pairs = [(forerun(ours, model, prompt, new), llama(peer, model, prompt, new)) for _ in range(PAIRS)]
-    a, b = (statistics.median(side) for side in zip(*pairs))
-    ratios = [x / y for x, y in pairs]
-    return f"{statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} | {a:.1f} | {b:.1f} |"
+def spread(numbers, digits):
+    low, middle, high = (f"{f(numbers):.{digits}f}" for f in (min, statistics.median, max))
+    return f"{middle} | {low} - {high}"
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("speed")
+    parser.add_argument("llama_bench")
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--threads", type=int, default=cores, help="of forerun (default: all cores)")
+    parser.add_argument("--peer-threads", type=int, help="of llama.cpp (default: as many as forerun)")
+    parser.add_argument("--prompt", type=int, default=512, help="ids of the prompt (default 512; 0: none)")
+    parser.add_argument("--decode", type=int, default=128, help="ids to decode (default 128; 0: none)")
+    parser.add_argument("--pairs", type=int, default=5, help="of runs (default 5)")
+    return parser.parse_args()
 
 
 def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    ours, peers, models = sys.argv[1], sys.argv[2].split(","), sys.argv[3:]
-    print(f"{THREADS} threads, {PAIRS} pairs in turn\n\n| file | build of the peer | what | ratio | lowest to highest "
-          "| forerun tokens/s | peer tokens/s |\n| --- | --- | --- | --- | --- | --- | --- |")
-    for model in models:
-        for peer in peers:
-            for name, prompt, new in (f"prompt of {PROMPT}", PROMPT, 0), (f"decode of {DECODE}", 1, DECODE):
-                figures = compare(ours, peer, model, prompt, new)
+    args = read_arguments()
+    peer_threads = args.peer_threads or args.threads
+    print(f"{args.threads} threads of forerun, {peer_threads} of the peer, {args.pairs} pairs in turn\n\n"
+          "| file | build of the peer | what | ratio | from - to | forerun, tokens/s | from - to | peer, tokens/s "
+          "| from - to |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for model in args.models:
+        for peer in args.llama_bench.split(","):
+            for what, prompt, new in ("prompt of", args.prompt, 0), ("decode of", 0, args.decode):
+                if not prompt + new:
+                    continue
+                ours, theirs = zip(*((forerun(args.speed, model, args.threads, prompt, new),
+                                      llama(peer, model, peer_threads, prompt, new)) for _ in range(args.pairs)))
                 build = os.path.basename(os.path.dirname(os.path.abspath(peer)))
-                print(f"| {os.path.basename(model)} | {build} | {name} | {figures}", flush=True)
+                print(f"| {os.path.basename(model)} | {build} | {what} {prompt + new} "
+                      f"| {spread([a / b for a, b in zip(ours, theirs)], 2)} | {spread(ours, 1)} "
+                      f"| {spread(theirs, 1)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,340 @@
+/* Drafts looked up in the text: the index against a search that tries every suffix at every place, what it costs, what
+ * the method proposes after prompts and rejections, and methods in combination. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/draft_list.h"
+#include "src/session.h"
+#include "src/suffix_index.h"
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+/* ------------------------------------------------------------------------------------------------------------ index */
+
+typedef struct indexed {
+    fr_suffix_index index;
+    fr_arena arena;
+} indexed;
+
+static void open_index(indexed *i, size_t room, size_t longest) {
+    fr_arena measure = {0};
+    fr_suffix_layout(&i->index, &measure, room, longest);
+    i->arena = (fr_arena){0};
+    require(fr_arena_open(&i->arena, measure.used, "index"));
+    fr_suffix_layout(&i->index, &i->arena, room, longest);
+    fr_suffix_reset(&i->index);
+}
+
+static uint32_t next_random(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Texts of few and of many different ids, of copies with faults, of one id, and of ids that multiply badly. */
+enum { KINDS = 6 };
+static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
+    static const uint32_t spread[KINDS] = {2, 4, 50, 3, 1, 1};
+    for (size_t i = 0; i < count; i++) {
+        text[i] = (int32_t)(next_random(&seed) % spread[kind]);
+        if (kind == 3 && i >= 37 && next_random(&seed) % 16) text[i] = text[i - 37];
+        if (kind == 5) text[i] = INT32_MIN + (int32_t)(i % 7 * (i % 11) << 20);
+    }
+}
+
+/* The longest suffix of the first `count` ids, up to `longest`, that also ends before: by trying. */
+static size_t longest_by_trying(const int32_t *text, size_t count, size_t longest) {
+    size_t best = 0;
+    for (size_t end = 1; end < count; end++) {
+        size_t length = 0;
+        while (length < end && length < longest && text[end - 1 - length] == text[count - 1 - length]) length++;
+        if (length > best) best = length;
+    }
+    return best;
+}
+
+START_TEST(the_match_is_the_longest_suffix_that_stood_before) {
+    enum { COUNT = 400 };
+    static const size_t longests[] = {1, 3, 8, 32, COUNT};
+    int32_t text[COUNT];
+    for (size_t l = 0; l < 5; l++)
+        for (uint32_t seed = 1; seed <= 3; seed++) {
+            indexed i;
+            open_index(&i, COUNT, longests[l]);
+            make_text(text, COUNT, _i, seed);
+            for (size_t count = 1; count <= COUNT; count++) {
+                fr_suffix_add(&i.index, text[count - 1]);
+                size_t match = i.index.match, end = i.index.end;
+                ck_assert_uint_eq(match, longest_by_trying(text, count, longests[l]));
+                if (match == 0) continue;
+                ck_assert(end >= match && end < count);
+                ck_assert_mem_eq(text + end - match, text + count - match, match * sizeof *text);
+            }
+            fr_arena_close(&i.arena);
+        }
+}
+END_TEST
+
+START_TEST(of_equal_matches_the_latest_seen_counts) {
+    const int32_t text[] = {5, 6, 1, 5, 6, 2, 5, 6, 3, 5, 6};
+    indexed i;
+    open_index(&i, 16, 8);
+    for (size_t count = 0; count < 11; count++) fr_suffix_add(&i.index, text[count]);
+    ck_assert_uint_eq(i.index.match, 2);
+    ck_assert_uint_eq(i.index.end, 8); /* what followed was 3 */
+    fr_arena_close(&i.arena);
+}
+END_TEST
+
+/* A step is an edge looked for, an edge made, or a link climbed. */
+START_TEST(an_id_costs_a_bounded_number_of_steps) {
+    enum { COUNT = 50000 };
+    int32_t *text = malloc(COUNT * sizeof *text);
+    indexed i;
+    open_index(&i, COUNT, 32);
+    make_text(text, COUNT, _i, 1);
+    for (size_t count = 1; count <= COUNT; count++) {
+        fr_suffix_add(&i.index, text[count - 1]);
+        ck_assert_uint_le(i.index.steps, 12 * count);
+    }
+    ck_assert_uint_le(i.index.state_count, 2 * COUNT);
+    ck_assert_uint_le(i.index.edge_count, 3 * COUNT);
+    fr_arena_close(&i.arena);
+    free(text);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- method */
+
+typedef struct opened {
+    fr_draft *draft;
+    fr_arena arena;
+} opened;
+
+static opened open_ngram(const fr_draft_method *method) {
+    opened o = {0};
+    fr_arena measure = {0};
+    ck_assert_ptr_null(method->open(NULL, &measure, 1, 256));
+    require(fr_arena_open(&o.arena, measure.used, "ngram"));
+    o.draft = method->open(NULL, &o.arena, 1, 256);
+    ck_assert_ptr_nonnull(o.draft);
+    return o;
+}
+
+static size_t propose(fr_draft *draft, const int32_t *ids, size_t length, size_t count, int32_t *drafts) {
+    size_t proposed;
+    require(
+        draft->method->propose(draft, &(fr_draft_view){.ids = ids, .length = length}, count, drafts, &proposed, NULL));
+    return proposed;
+}
+
+static void begin(fr_draft *draft, const int32_t *ids, size_t length) {
+    draft->method->begin(draft, &(fr_draft_view){.ids = ids, .length = length});
+}
+
+START_TEST(drafts_are_what_followed_and_go_around_a_circle) {
+    const int32_t text[] = {9, 1, 2, 3, 4, 7, 1, 2, 3};
+    const int32_t circle[] = {8, 1, 2, 3, 1, 2, 3};
+    int32_t drafts[15];
+    opened o = open_ngram(&fr_draft_ngram);
+    begin(o.draft, text, 8);
+    ck_assert_uint_eq(propose(o.draft, text, 8, 4, drafts), 0); /* two ids are no match */
+    ck_assert_uint_eq(propose(o.draft, text, 9, 4, drafts), 4);
+    ck_assert_mem_eq(drafts, ((int32_t[]){4, 7, 1, 2}), 4 * sizeof *drafts);
+    begin(o.draft, circle, 7);
+    ck_assert_uint_eq(propose(o.draft, circle, 7, 8, drafts), 8);
+    ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3, 1, 2, 3, 1, 2}), 8 * sizeof *drafts);
+    fr_arena_close(&o.arena);
+}
+END_TEST
+
+START_TEST(it_follows_a_new_prompt_a_cut_text_and_a_rejection) {
+    int32_t text[] = {1, 2, 3, 4, 5, 6, 1, 2, 3, 0, 0, 0}, drafts[15];
+    opened o = open_ngram(&fr_draft_ngram);
+    begin(o.draft, text, 6);
+    ck_assert_uint_eq(propose(o.draft, text, 9, 1, drafts), 1);
+    ck_assert_int_eq(drafts[0], 4);
+    text[9] = 8; /* the draft was wrong */
+    o.draft->method->commit(o.draft, &(fr_draft_view){.ids = text, .length = 10}, 1, 0);
+    ck_assert_uint_eq(propose(o.draft, text, 10, 1, drafts), 0);
+    text[3] = 1, text[4] = 2, text[5] = 3; /* cut back to three ids, and another prompt from there */
+    begin(o.draft, text, 6);
+    ck_assert_uint_eq(propose(o.draft, text, 6, 3, drafts), 3);
+    ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3}), 3 * sizeof *drafts);
+    begin(o.draft, (int32_t[]){1, 2}, 2);
+    ck_assert_uint_eq(propose(o.draft, (int32_t[]){1, 2}, 2, 3, drafts), 0);
+    fr_arena_close(&o.arena);
+}
+END_TEST
+
+START_TEST(before_another_method_only_a_long_match_counts) {
+    int32_t text[32], drafts[15];
+    for (size_t i = 0; i < 32; i++) text[i] = (int32_t)(i % 16);
+    opened o = open_ngram(&fr_draft_ngram_first);
+    begin(o.draft, text, 16);
+    for (size_t length = 17; length <= 32; length++)
+        ck_assert_uint_eq(propose(o.draft, text, length, 5, drafts), length < 24 ? 0 : 5);
+    fr_arena_close(&o.arena);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------------- sessions */
+
+enum { COUNT = 300 };
+
+typedef struct outcome {
+    int32_t ids[COUNT];
+    double drafted, accepted, calls;
+} outcome;
+
+static outcome generate(const char *words, int depth, bool with_drafter) {
+    outcome out = {0};
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    fr_session *session;
+    int32_t *prompt;
+    size_t count;
+    fr_options *options = fr_options_new();
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, depth));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_model_open("tools/demo/target", options, &model));
+    if (with_drafter) require(fr_drafter_open("tools/demo/assistant", model, options, &drafter));
+    require(fr_session_open(model, drafter, options, &session));
+    ck_assert_int_eq(fr_session_adapts(session), depth == FR_DRAFT_AUTO && strcmp(words, "none") != 0);
+    require(fr_tokenize(fr_model_tokenizer(model), "Return a new", 12, true, &prompt, &count));
+    require(fr_session_prompt(session, prompt, count));
+    fr_free(prompt);
+    for (size_t made = 0, got, accepted; made < COUNT; made += got)
+        require(fr_session_step(session, out.ids + made, COUNT - made, &got, &accepted));
+    out.drafted = fr_session_stat(session, FR_STAT_DRAFTED);
+    out.accepted = fr_session_stat(session, FR_STAT_ACCEPTED);
+    out.calls = fr_session_stat(session, FR_STAT_TARGET_CALLS);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_options_free(options);
+    return out;
+}
+
+START_TEST(a_text_that_repeats_itself_takes_fewer_calls) {
+    outcome none = generate("none", 4, false), ngram = generate("ngram", 4, false);
+    ck_assert_mem_eq(ngram.ids, none.ids, sizeof none.ids);
+    ck_assert(none.calls == COUNT - 1 && none.drafted == 0);
+    ck_assert_msg(ngram.calls < 0.7 * none.calls, "%g calls of %g", ngram.calls, none.calls);
+}
+END_TEST
+
+START_TEST(combinations_say_the_same) {
+    outcome none = generate("none", 3, true), mtp = generate("mtp", 3, true), both = generate("ngram,mtp", 3, true),
+            turned = generate("mtp,ngram", FR_DRAFT_AUTO, true);
+    ck_assert_mem_eq(mtp.ids, none.ids, sizeof none.ids);
+    ck_assert_mem_eq(both.ids, none.ids, sizeof none.ids);
+    ck_assert_mem_eq(turned.ids, none.ids, sizeof none.ids);
+    ck_assert(both.accepted > 0 && both.calls < none.calls);
+}
+END_TEST
+
+/* A method that always drafts one 77, and keeps what it is told. */
+static size_t told_proposed, told_accepted, told_begins;
+
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context);
+static fr_status always_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
+                                size_t *proposed, float *logits) {
+    (void)draft;
+    (void)view;
+    (void)count;
+    (void)logits;
+    ids[0] = 77;
+    *proposed = 1;
+    return FR_OK;
+}
+static void always_begin(fr_draft *draft, const fr_draft_view *view) {
+    (void)draft;
+    (void)view;
+    told_begins++;
+}
+static void always_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    (void)draft;
+    (void)view;
+    told_proposed = proposed;
+    told_accepted = accepted;
+}
+static const fr_draft_method always = {
+    .name = "always", .open = always_open, .propose = always_propose, .begin = always_begin, .commit = always_commit};
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+    (void)drafter;
+    (void)threads;
+    (void)context;
+    fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
+    if (draft) draft->method = &always;
+    return draft;
+}
+
+START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
+    const fr_draft_list list = {.methods = {&fr_draft_ngram_first, &always}, .count = 2};
+    int32_t text[32], drafts[15];
+    for (size_t i = 0; i < 32; i++) text[i] = (int32_t)(i % 16);
+    fr_arena arena = {0};
+    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, 1, 256));
+    require(fr_arena_open(&arena, arena.used, "list"));
+    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, 1, 256);
+    begin(draft, text, 16);
+    ck_assert_uint_eq(told_begins, 1);
+    ck_assert_uint_eq(propose(draft, text, 23, 4, drafts), 1); /* seven ids match */
+    ck_assert_int_eq(drafts[0], 77);
+    draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 24}, 1, 1);
+    ck_assert(told_proposed == 1 && told_accepted == 1);
+    ck_assert_uint_eq(propose(draft, text, 24, 4, drafts), 4); /* eight do */
+    ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
+    draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
+    ck_assert(told_proposed == 0 && told_accepted == 0);
+    fr_arena_close(&arena);
+}
+END_TEST
+
+START_TEST(words_choose_methods) {
+    fr_drafter drafter = {.method = &fr_draft_mtp};
+    fr_draft_list list;
+    require(fr_draft_list_choose("", NULL, &list));
+    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_none);
+    require(fr_draft_list_choose("", &drafter, &list));
+    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_mtp);
+    require(fr_draft_list_choose("none", &drafter, &list));
+    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_none);
+    require(fr_draft_list_choose("ngram-mod,none,ngram", NULL, &list));
+    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_ngram);
+    require(fr_draft_list_choose("ngram,draft-mtp", &drafter, &list));
+    ck_assert(list.count == 2 && list.methods[0] == &fr_draft_ngram_first && list.methods[1] == &fr_draft_mtp);
+    ck_assert_int_eq(fr_draft_list_choose("mtp", NULL, &list), FR_USAGE);
+    ck_assert_int_eq(fr_draft_list_choose("ngram,eagle", NULL, &list), FR_UNBUILT);
+    ck_assert_int_eq(fr_draft_words_check("ngrams"), FR_USAGE);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "none mtp ngram eagle eagle3"));
+    ck_assert_int_eq(fr_draft_words_check("ngram,"), FR_USAGE);
+    ck_assert_int_eq(fr_draft_words_check("eagle3"), FR_UNBUILT);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("ngram");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, the_match_is_the_longest_suffix_that_stood_before, 0, KINDS);
+    tcase_add_test(cases, of_equal_matches_the_latest_seen_counts);
+    tcase_add_loop_test(cases, an_id_costs_a_bounded_number_of_steps, 0, KINDS);
+    tcase_add_test(cases, drafts_are_what_followed_and_go_around_a_circle);
+    tcase_add_test(cases, it_follows_a_new_prompt_a_cut_text_and_a_rejection);
+    tcase_add_test(cases, before_another_method_only_a_long_match_counts);
+    tcase_add_test(cases, a_text_that_repeats_itself_takes_fewer_calls);
+    tcase_add_test(cases, combinations_say_the_same);
+    tcase_add_test(cases, in_a_combination_the_first_that_has_a_proposal_wins);
+    tcase_add_test(cases, words_choose_methods);
+    Suite *suite = suite_create("ngram");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
