@@ -196,7 +196,7 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 9 --spec-type ngram-simple,ngram-mod,none",
     "generate " MODEL DRAFTER "-p x -n 9 --preset throughput",
     "generate " MODEL "-p x -n 1 --temp 0 --temperature 0.0 --seed 42 -s 7",
-    "generate " MODEL DRAFTER "-p x -n 3 --temp 1e-30 --top-k 5 --top-p 0.9 --min-p 0.01 --accept rejection",
+    "generate " MODEL DRAFTER "-p x -n 3 --draft 2 --temp 1e-30 --top-k 5 --top-p 0.9 --min-p 0.01 --accept rejection",
     "generate " MODEL "-p x -n 2 --repeat-penalty 1.1 --repeat-last-n -1 --presence-penalty -1 --logit-bias 5+1,6-inf",
     "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",
     "generate " MODEL "-p x -n 1 -c 0 --cache-type-k f32 --cache-type-v f32 --isa scalar",

@@ -146,6 +146,13 @@ static void describe(const fr_engine *engine, const fr_arguments *args) {
             fr_session_context(engine->session));
 }
 
+static void note_chance(const fr_engine *engine, const fr_arguments *args) {
+    const char *accept = args->text[FR_ARG_ACCEPT];
+    bool rejects = accept && strcmp(accept, "rejection") == 0 && args->real[FR_ARG_TEMP] > 0;
+    if (rejects && fr_session_adapts(engine->session) && !args->given[FR_ARG_QUIET])
+        fr_note("--accept rejection with --draft-max auto: no two runs need give the same text (set --draft-max K)");
+}
+
 int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t context = choose_context(engine, args, prompt, more);
     if ((int64_t)prompt > context) {
@@ -165,6 +172,7 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
+    if (status == FR_OK) note_chance(engine, args);
     if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
     if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0) {
