@@ -5,13 +5,14 @@
 #ifndef FR_SRC_OPTIONS_H
 #define FR_SRC_OPTIONS_H
 
-#include "forerun.h"
+#include "src/log.h"
 
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     char isa[16]; /* "" for the best here */
     fr_progress_fn *progress;
     void *progress_context;
+    fr_log log;
 };
 
 /* The options, or the defaults where options is NULL. */

@@ -25,6 +25,7 @@ struct fr_session {
     bool ignore_eos, swa_full;
     fr_kv_types kv_types;
 
+    fr_log log;
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
 
