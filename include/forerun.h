@@ -8,10 +8,15 @@
  *     fr_session *session;  fr_session_open(model, drafter, options, &session);
  *     fr_session_prompt(session, ids, count);
  *     while (fr_session_step(session, new_ids, FR_STEP_MAX, &count, &accepted) == FR_OK && count) ...
+ *     fr_session_set_prompt(session, next_turn, next_count);     keeps what both turns begin with
  *
  * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads.
  * A session is one timeline: one thread at a time may call into it. Everything not in this file is not API; no struct
- * layout is public, so none can change under a caller.
+ * layout is public, so none can change under a caller. Enumerators may get other numbers with a new minor version
+ * until 1.0 is out. Ids are int32_t, counts and lengths are in tokens, sizes in bytes, times in seconds.
+ *
+ * Callbacks (progress, log, abort, logits) are called by the thread that called into the library, within that call.
+ * They must not call into the object that they were called from.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
  * number at fault. It belongs to the calling thread and stays until that thread's next failing call. A failing *_open
@@ -116,6 +121,15 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
 /* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open. */
 typedef void fr_progress_fn(void *context, uint64_t done, uint64_t total);
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
+
+/* What the library has to say, a line without its newline each, called by the thread that called into the library:
+ * what was opened, what could be faster (FR_LOG_WARN: the lines of fr_model_note), what was restored or will be run
+ * again. A model, drafter or session keeps the function that the options had when it was opened. The line is the
+ * function's until it returns; it must not call into what it was called from. Failures are no lines here: they are
+ * fr_last_error(). */
+typedef enum fr_log_level { FR_LOG_DEBUG = 0, FR_LOG_INFO = 1, FR_LOG_WARN = 2 } fr_log_level;
+typedef void fr_log_fn(void *context, fr_log_level level, const char *line);
+void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
 
 /* ------------------------------------------------------------------------------------------------------------ model */
 

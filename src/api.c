@@ -20,12 +20,39 @@ const char *fr_version(void) {
     return VERSION(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH);
 }
 
+static void log_notes(const fr_log *log, const fr_notes *notes) {
+    for (size_t i = 0; fr_notes_line(notes, i); i++) fr_log_line(log, FR_LOG_WARN, "%s", fr_notes_line(notes, i));
+}
+
+static void log_model(const fr_log *log, const fr_model *model) {
+    fr_log_line(log, FR_LOG_INFO, "%s: %s, %zu layers, %.2f GB of weights, instruction set %s, %zu threads",
+                model->files.path, fr_checkpoint_architecture(&model->files), model->layers,
+                (double)model->weights.bytes / 1e9, model->kernels->isa, model->plan.threads);
+    log_notes(log, &model->weights.notes);
+}
+
+static void log_drafter(const fr_log *log, const fr_drafter *drafter) {
+    fr_log_line(log, FR_LOG_INFO, "%s: drafter %s, %.2f GB of weights", drafter->files.path, drafter->method->name,
+                (double)drafter->weights.bytes / 1e9);
+    log_notes(log, &drafter->weights.notes);
+}
+
+static void log_session(const fr_session *s) {
+    const double *value = s->stats.value;
+    fr_log_line(&s->log, FR_LOG_INFO,
+                "session: context %zu, keys %s, values %s, MB of KV %.1f, snapshots %.1f (%zu), scratch %.1f",
+                s->context, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v),
+                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_SNAPSHOT_BYTES] / 1e6, s->snapshots.room,
+                value[FR_STAT_SCRATCH_BYTES] / 1e6);
+}
+
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model) {
     if (!path || !model) return fr_fail(FR_USAGE, "fr_model_open: a path and a place for the model are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_model_load(path, &resolved, model);
     fr_fpenv_leave(environment);
+    if (status == FR_OK) log_model(&resolved.log, *model);
     return status;
 }
 
@@ -72,6 +99,7 @@ fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_opt
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_drafter_load(path, target, &resolved, drafter);
     fr_fpenv_leave(environment);
+    if (status == FR_OK) log_drafter(&resolved.log, *drafter);
     return status;
 }
 
@@ -87,6 +115,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(model, drafter, &resolved, session);
     fr_fpenv_leave(environment);
+    if (status == FR_OK) log_session(*session);
     return status;
 }
 

@@ -175,3 +175,7 @@ void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void
     options->progress = progress;
     options->progress_context = context;
 }
+
+void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context) {
+    if (options) options->log = (fr_log){log, context};
+}

@@ -5,7 +5,7 @@
 #ifndef FR_SRC_OPTIONS_H
 #define FR_SRC_OPTIONS_H
 
-#include "forerun.h"
+#include "src/log.h"
 
 /* What is added to a token's logit. */
 typedef struct fr_logit_bias {
@@ -26,6 +26,7 @@ struct fr_options {
     char spec_type[64]; /* "" for what the drafter is */
     fr_progress_fn *progress;
     void *progress_context;
+    fr_log log;
 };
 
 /* The options, or the defaults where options is NULL. */

@@ -113,6 +113,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
     if (!s) return fr_fail_memory("session", sizeof *s);
     s->model = model;
     s->drafter = drafter;
+    s->log = options->log;
     fr_status status = open_session(s, options);
     if (status == FR_OK)
         *session = s;

@@ -28,6 +28,7 @@ struct fr_session {
     bool ignore_eos, swa_full, adapts;
     fr_kv_types kv_types;
 
+    fr_log log;
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
 

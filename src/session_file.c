@@ -297,6 +297,8 @@ static void take(fr_session *s, const fr_saved *saved) {
     kv->from = held_from(kv, from, frontier);
     fr_snapshots_rewind(&s->snapshots, kv, frontier); /* this session may look back farther than the saved one did */
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
+    fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu snapshots", saved->map->path, s->length,
+                s->snapshots.count);
 }
 
 fr_status fr_session_read(fr_session *s, const char *path) {

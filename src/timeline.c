@@ -85,6 +85,8 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
     fr_snapshots_truncate(&s->snapshots, &s->kv, length);
     fr_snapshots_rewind(&s->snapshots, &s->kv, length ? smaller(ran, length - 1) : 0);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
+    fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
+                ran - s->kv.length);
 }
 
 fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {

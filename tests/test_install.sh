@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make install into an empty folder: a C and a C++ program find the library by pkg-config and give the command's ids,
-# the manual page knows the options of every verb, and make uninstall leaves nothing behind.
+# make install into an empty folder: the programs of tests/embed find the library by pkg-config and give the command's
+# ids, the manual page knows the options of every verb, and make uninstall leaves nothing behind.
 #
 # In: BUILD, a build without sanitizers. Out: exit 0, or 1 after saying what is wrong.
 set -euo pipefail
@@ -22,45 +22,16 @@ expected+=" ./usr/share/man/man1/forerun.1"
 
 # ----------------------------------------------------------------------------------------------- a program that uses it
 
-cat >"$root/user.c" <<'END'
-#include <forerun.h>
-#include <stdio.h>
-
-int main(int argc, char **argv) {
-    if (argc < 2) return puts(fr_version()) < 0;
-    const int32_t prompt[] = {2, 9, 17, 5};
-    int32_t ids[FR_STEP_MAX];
-    size_t count = 0, accepted, left = 12;
-    fr_options *options = fr_options_new();
-    fr_options_set(options, FR_OPT_IGNORE_EOS, 1);
-    fr_model *model = NULL;
-    fr_session *session = NULL;
-    fr_status status = fr_model_open(argv[1], options, &model);
-    if (status == FR_OK) status = fr_session_open(model, NULL, options, &session);
-    if (status == FR_OK) status = fr_session_prompt(session, prompt, 4);
-    while (status == FR_OK && left > 0) {
-        status = fr_session_step(session, ids, left < FR_STEP_MAX ? left : FR_STEP_MAX, &count, &accepted);
-        if (count == 0) break;
-        for (size_t i = 0; i < count; i++) printf("%d%c", (int)ids[i], --left ? ',' : '\n');
-    }
-    if (status != FR_OK) fprintf(stderr, "%s\n", fr_last_error());
-    fr_session_close(session);
-    fr_model_close(model);
-    fr_options_free(options);
-    return status;
-}
-END
-
 export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig
 read -ra flags < <(pkg-config --static --cflags --libs forerun)
-"${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -pedantic "$root/user.c" "${flags[@]}" -o "$root/in-c"
-"${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -x c++ "$root/user.c" -x none "${flags[@]}" -o "$root/in-c++"
+"${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -pedantic tests/embed/generate.c "${flags[@]}" -o "$root/in-c"
+"${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -pedantic tests/embed/generate.cc "${flags[@]}" -o "$root/in-c++"
 
 version=$(pkg-config --modversion forerun)
 ids=$("$root/usr/bin/forerun" generate -m $model --ids 2,9,17,5 -n 12 --ignore-eos --output ids)
 for user in "$root/in-c" "$root/in-c++"; do
     [ "$("$user")" = "$version" ] || fail "$user: fr_version() is not forerun.pc's $version"
-    [ "$("$user" $model)" = "$ids" ] || fail "$user: other ids than the command's $ids"
+    [ "$("$user" $model $model/assistant)" = "$ids" ] || fail "$user: other ids than the command's $ids"
 done
 
 # ------------------------------------------------------------------------------------------------------ the manual page

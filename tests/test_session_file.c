@@ -88,7 +88,7 @@ static void save(const char *name, const manner *m, const char *kv, size_t count
     close_engine(&e);
 }
 
-/* ------------------------------------------------------------------------------------------------------ it comes back */
+/* ---------------------------------------------------------------------------------------------------- it comes back */
 
 /* Logits after the timeline, and the ids that follow. */
 typedef struct outcome {
@@ -200,7 +200,7 @@ START_TEST(the_file_is_complete_or_not_there) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------- what is refused */
+/* -------------------------------------------------------------------------------------------------- what is refused */
 
 static void check_refused(const char *name, const manner *m, const char *kv, const char *word) {
     engine e = open_engine(name, m, kv);
@@ -251,7 +251,7 @@ START_TEST(one_other_weight_is_another_model) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- hostile bytes */
+/* ---------------------------------------------------------------------------------------------------- hostile bytes */
 
 typedef struct blob {
     uint8_t *bytes;
