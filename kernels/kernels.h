@@ -66,6 +66,10 @@ typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t
  * arXiv:1606.08415. */
 typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
+/* y[i] = (gate[i] / (1 + exp(-gate[i]))) * up[i]; y may be gate or up. Elfwing, Uchibe and Doya 2017,
+ * arXiv:1702.03118. */
+typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+
 /* x[i] = tanh(x[i] / cap) * cap. */
 typedef void fr_softcap_fn(float *x, size_t n, float cap);
 
@@ -149,6 +153,7 @@ typedef struct fr_kernels {
     fr_rope_fn *rope_half;
     fr_rope_fn *rope_pair;
     fr_gelu_mul_fn *gelu_mul;
+    fr_silu_mul_fn *silu_mul;
     fr_softcap_fn *softcap;
     fr_add_fn *add;
     fr_scale_fn *scale;

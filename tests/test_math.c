@@ -78,7 +78,7 @@ START_TEST(exact_values) {
 }
 END_TEST
 
-START_TEST(gelu_and_softcap) {
+START_TEST(gelu_silu_and_softcap) {
     float x[BATCH], one[BATCH], y[BATCH];
     for (size_t i = 0; i < BATCH; i++) {
         x[i] = ((float)i - BATCH / 2) / 128;
@@ -89,6 +89,9 @@ START_TEST(gelu_and_softcap) {
         double v = x[i], inner = sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
         ck_assert_double_le(fabs((double)y[i] - 0.5 * v * (1 + tanh(inner))), 4e-7 * (1 + fabs(v)));
     }
+    kernels->silu_mul(y, x, one, BATCH);
+    for (size_t i = 0; i < BATCH; i++)
+        ck_assert_double_le(error_in_ulps(y[i], (double)x[i] / (1 + exp(-(double)x[i]))), 3);
     memcpy(y, x, sizeof y);
     kernels->softcap(y, BATCH, 30);
     for (size_t i = 0; i < BATCH; i++) ck_assert_double_le(error_in_ulps(y[i], 30 * tanh((double)x[i] / 30)), 5);
@@ -186,7 +189,7 @@ int main(void) {
     tcase_add_test(functions, exp_everywhere);
     tcase_add_test(functions, tanh_everywhere);
     tcase_add_test(functions, exact_values);
-    tcase_add_test(functions, gelu_and_softcap);
+    tcase_add_test(functions, gelu_silu_and_softcap);
     tcase_set_timeout(tables, 600);
     tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
     tcase_add_test(tables, frequencies);
