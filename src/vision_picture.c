@@ -16,8 +16,8 @@ static double at_least(double low, double x) {
     return x < low ? low : x;
 }
 
-/* The size is rounded to whole tokens; where that is too much or too little, the sides are scaled alike and rounded down
- * or up. The order of the roundings is that of the published processor, which counts in doubles. */
+/* The size is rounded to whole tokens; where that is too much or too little, the sides are scaled alike and rounded
+ * down or up. The order of the roundings is that of the published processor, which counts in doubles. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
     const fr_vision_config *c = &vision->config;
     double unit = (double)(c->patch * c->merge), frames = (double)c->frames, w = (double)width, h = (double)height;

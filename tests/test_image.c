@@ -1,4 +1,5 @@
-/* Pictures: every kind of PNG and JPEG as Pillow reads it, sizes as Pillow's bicubic makes them, and damage as an error.
+/* Pictures: every kind of PNG and JPEG as Pillow reads it, sizes as Pillow's bicubic makes them, and damage as an
+ * error.
  *
  * The cases are Pillow's own (tests/data/images/make_cases.py). */
 #include <check.h>
