@@ -6,7 +6,8 @@
 #include "formats/error.h"
 #include "src/vision_parts.h"
 
-#define LONGEST 200.0 /* times as long as wide */
+#define LONGEST      200.0 /* times as long as wide */
+#define MOST_PATCHES 65536 /* attention's work grows with their square; the published most is 30000 */
 
 static double ceiling(double x) {
     return -floor(-x);
@@ -40,12 +41,12 @@ fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, f
         rows = ceiling(h * grow / unit);
         columns = ceiling(w * grow / unit);
     }
-    double side = (double)FR_IMAGE_MAX_SIDE / unit, all = (double)FR_IMAGE_MAX_PIXELS / (unit * unit);
-    if (rows > side || columns > side || rows * columns > all)
+    double patches = rows * columns * (double)(c->merge * c->merge);
+    if (patches > MOST_PATCHES || rows * unit * columns * unit > (double)FR_IMAGE_MAX_PIXELS)
         return fr_fail(FR_INPUT,
-                       "a picture of %zu x %zu would be resized to %.0f x %.0f, more than %zu pixels or %zu a "
-                       "side",
-                       width, height, columns * unit, rows * unit, FR_IMAGE_MAX_PIXELS, FR_IMAGE_MAX_SIDE);
+                       "a picture of %zu x %zu would be %.0f patches of %zu x %zu pixels, more than %d or more than "
+                       "%zu pixels",
+                       width, height, patches, c->patch, c->patch, MOST_PATCHES, FR_IMAGE_MAX_PIXELS);
     *grid = (fr_image_grid){(size_t)rows, (size_t)columns};
     return FR_OK;
 }

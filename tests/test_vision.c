@@ -292,6 +292,17 @@ static fr_status place(const json_t *ids, const json_t *grids, int32_t (*places)
                               images, places, next);
 }
 
+START_TEST(a_configuration_that_asks_for_too_much_is_refused) {
+    bench b;
+    fr_image_grid grid;
+    open_bench(&b, &subjects[1], NULL);
+    b.vision->config.min_pixels = 1 << 30;
+    ck_assert_int_eq(fr_vision_grid(b.vision, 100, 100, &grid), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "patches of 6 x 6 pixels, more than 65536"), "%s", fr_last_error());
+    close_bench(&b);
+}
+END_TEST
+
 START_TEST(positions_are_those_of_transformers) {
     size_t i;
     json_t *entry;
@@ -379,6 +390,7 @@ int main(void) {
     tcase_add_test(tower, a_tower_that_does_not_fit_is_refused);
     tcase_add_checked_fixture(prompt, read_cases, free_cases);
     tcase_add_test(prompt, sizes_are_those_of_the_processor);
+    tcase_add_test(prompt, a_configuration_that_asks_for_too_much_is_refused);
     tcase_add_test(prompt, positions_are_those_of_transformers);
     tcase_add_test(prompt, the_reference_prompt_stands_where_the_reference_says);
     tcase_add_test(prompt, image_tokens_must_fit_the_pictures);
