@@ -1,4 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_softcap_fn in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn and fr_softcap_fn
+ * in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {
@@ -25,6 +26,12 @@ FR_INLINE __m256 gelu_mul(__m256 a, __m256 b, __m256 factor) {
     return _mm256_mul_ps(gelu, b);
 }
 
+FR_INLINE __m256 silu_mul(__m256 a, __m256 b, __m256 factor) {
+    (void)factor;
+    __m256 decay = exp8(_mm256_xor_ps(a, _mm256_set1_ps(-0.0f)));
+    return _mm256_mul_ps(_mm256_div_ps(a, _mm256_add_ps(_mm256_set1_ps(1.0f), decay)), b);
+}
+
 void fr_exp_avx2(float *y, const float *x, size_t n) {
     map(exponential, y, x, NULL, n, 0);
 }
@@ -39,4 +46,8 @@ void fr_softcap_avx2(float *x, size_t n, float cap) {
 
 void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
     map(gelu_mul, y, gate, up, n, 0);
+}
+
+void fr_silu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
+    map(silu_mul, y, gate, up, n, 0);
 }

@@ -1,4 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_softcap_fn in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn and fr_softcap_fn
+ * in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {
@@ -25,6 +26,12 @@ FR_INLINE __m512 gelu_mul(__m512 a, __m512 b, __m512 factor) {
     return _mm512_mul_ps(gelu, b);
 }
 
+FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
+    (void)factor;
+    __m512 decay = exp16(_mm512_xor_ps(a, _mm512_set1_ps(-0.0f)));
+    return _mm512_mul_ps(_mm512_div_ps(a, _mm512_add_ps(_mm512_set1_ps(1.0f), decay)), b);
+}
+
 void fr_exp_avx512(float *y, const float *x, size_t n) {
     map(exponential, y, x, NULL, n, 0);
 }
@@ -39,4 +46,8 @@ void fr_softcap_avx512(float *x, size_t n, float cap) {
 
 void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
     map(gelu_mul, y, gate, up, n, 0);
+}
+
+void fr_silu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
+    map(silu_mul, y, gate, up, n, 0);
 }

@@ -7,6 +7,7 @@
 #ifndef FR_SRC_GEMMA4_H
 #define FR_SRC_GEMMA4_H
 
+#include "src/attend.h"
 #include "src/kv.h"
 #include "src/weights.h"
 
@@ -110,15 +111,9 @@ typedef struct fr_gemma4_pass {
     float *cosine[FR_LAYER_KINDS], *sine[FR_LAYER_KINDS]; /* [rope_dim / 2] */
     size_t q_width, kv_width, ffn_width;
 
-    fr_attn_query *queries; /* [threads][FR_ATTN_BATCH] */
-    float *attn_scratch;    /* [threads][attn_scratch_size] */
-    size_t attn_scratch_size;
-
+    fr_attend_room attend;
     struct fr_moe *moe; /* NULL for a dense model */
 } fr_gemma4_pass;
-
-/* Queries handed to the attention kernel at once. */
-#define FR_ATTN_BATCH 64
 
 /* Takes the working rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product
  * outside the layers that uses the pass's work, 0 if none is wider than the stream. */

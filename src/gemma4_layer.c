@@ -56,9 +56,7 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
         pass->cosine[kind] = fr_arena_take(arena, max_rows * (net->rope_dim[kind] / 2), sizeof(float));
         pass->sine[kind] = fr_arena_take(arena, max_rows * (net->rope_dim[kind] / 2), sizeof(float));
     }
-    pass->attn_scratch_size = fr_attn_scratch(head_dim, FR_ATTN_BATCH);
-    pass->queries = fr_arena_take(arena, threads * FR_ATTN_BATCH, sizeof *pass->queries);
-    pass->attn_scratch = fr_arena_take(arena, threads * pass->attn_scratch_size, sizeof(float));
+    fr_attend_layout(&pass->attend, arena, head_dim, threads);
     fr_work_layout(&pass->work, kernels, arena, net->packed, max_rows,
                    larger(larger(c->hidden, pass->q_width), larger(ffn, input_width)), threads);
     if (c->experts) fr_moe_layout(pass, arena, max_rows, threads);
@@ -125,37 +123,20 @@ static void norm_and_rotate(const fr_team *team, const fr_gemma4_pass *pass, con
         store_kv(pass, layer, shape, item / shape->kv_heads, item % shape->kv_heads);
 }
 
-/* Attention of queries [begin, end) in the order KV head, row, head of the group: neighbours share a KV head, so a
- * block of the cache is read once for up to FR_ATTN_BATCH of them. */
 static void attend(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer,
                    const fr_gemma4_layer_config *shape) {
-    const fr_kv_layer *cache = &pass->kv->layers[layer->kv];
-    size_t n = shape->head_dim, heads = pass->net->config.heads, group = heads / cache->heads;
-    size_t per_kv_head = pass->rows * group, begin, end;
-    fr_attn_query *queries = pass->queries + team->index * FR_ATTN_BATCH;
-    fr_attn attn = {.k_type = cache->k.type,
-                    .v_type = cache->v.type,
-                    .k_stride = cache->k.bytes,
-                    .v_stride = cache->v.bytes,
-                    .slots = cache->slots,
-                    .head_dim = n,
-                    .scale = 1.0f,
-                    .queries = queries,
-                    .scratch = pass->attn_scratch + team->index * pass->attn_scratch_size};
-    int64_t span = (int64_t)pass->span[shape->kind];
-    fr_partition(pass->rows * heads, 1, team->index, team->count, &begin, &end);
-    while (begin < end) {
-        size_t kv_head = begin / per_kv_head;
-        for (attn.count = 0; attn.count < FR_ATTN_BATCH && begin < end && begin / per_kv_head == kv_head; begin++) {
-            size_t row = begin % per_kv_head / group, head = kv_head * group + begin % group;
-            int64_t last = pass->last + (int64_t)row, first = span && last >= span ? last - span + 1 : 0;
-            size_t at = row * pass->q_width + head * n;
-            queries[attn.count++] = (fr_attn_query){pass->q + at, pass->attn + at, first, last};
-        }
-        attn.k = fr_kv_slot(cache, &cache->k, kv_head, 0);
-        attn.v = fr_kv_slot(cache, &cache->v, kv_head, 0);
-        pass->kernels->attn(&attn);
-    }
+    const fr_attend_rows rows = {.kernels = pass->kernels,
+                                 .room = &pass->attend,
+                                 .cache = &pass->kv->layers[layer->kv],
+                                 .q = pass->q,
+                                 .out = pass->attn,
+                                 .rows = pass->rows,
+                                 .stride = pass->q_width,
+                                 .heads = pass->net->config.heads,
+                                 .last = pass->last,
+                                 .span = pass->span[shape->kind],
+                                 .scale = 1.0f};
+    fr_attend_run(team, &rows);
 }
 
 static void join_attention(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer) {

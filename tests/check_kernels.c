@@ -334,7 +334,7 @@ static void call_axpy(any_fn *function, float *y, const float *a, const float *b
     ((fr_axpy_fn *)function)(y, a, n, factor);
 }
 
-static void call_gelu_mul(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+static void call_gated(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     (void)factor;
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
@@ -342,6 +342,11 @@ static void call_gelu_mul(any_fn *function, float *y, const float *a, const floa
 /* A factor that is above 1 stands for no weights. */
 static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
+}
+
+static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)factor;
+    ((fr_layernorm_fn *)function)(y, a, b, b, n, 1e-6f);
 }
 
 static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned alias) {
@@ -842,8 +847,11 @@ static void bench_kv_store(const operation *op) {
 static const kind kind_matmul = {check_matmul, bench_matmul, NULL, 0};
 static const kind kind_gather = {check_gather, bench_gather, NULL, 0};
 static const kind kind_rmsnorm = {check_array, bench_array, call_rmsnorm, Y_MAY_BE_A};
+static const kind kind_layernorm = {check_array, bench_array, call_layernorm, Y_MAY_BE_A};
 static const kind kind_rope = {check_rope, bench_rope, NULL, 0};
-static const kind kind_gelu_mul = {check_array, bench_array, call_gelu_mul, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_gelu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_gelu_erf = {check_array, bench_array, call_exp, Y_MAY_BE_A};
+static const kind kind_silu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_softcap = {check_array, bench_array, call_softcap, 0};
 static const kind kind_add = {check_array, bench_array, call_add, 0};
 static const kind kind_scale = {check_array, bench_array, call_scale, 0};

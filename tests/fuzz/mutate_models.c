@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "forerun.h"
+#include "tests/fuzz/mutation.h"
 
 #define MODELS    "tests/data/models/"
 #define GGUF      "tests/data/gguf"
@@ -39,128 +39,6 @@ static const subject subjects[] = {
       "assistant/model.safetensors"}},
     {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}},
 };
-
-typedef struct blob {
-    uint8_t *bytes;
-    size_t size;
-} blob;
-
-static uint64_t state;
-
-/* xorshift64*: below `limit`. */
-static size_t draw(size_t limit) {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return limit ? (size_t)((state * 0x2545f4914f6cdd1du) >> 33) % limit : 0;
-}
-
-static void die(const char *what, const char *name) {
-    fprintf(stderr, "mutate_models: %s %s\n", what, name);
-    exit(1);
-}
-
-static blob read_blob(const char *path) {
-    FILE *file = fopen(path, "rb");
-    struct stat info;
-    if (!file || fstat(fileno(file), &info) != 0) die("can't read", path);
-    blob b = {malloc((size_t)info.st_size + 1), (size_t)info.st_size};
-    if (!b.bytes || fread(b.bytes, 1, b.size, file) != b.size) die("can't read", path);
-    fclose(file);
-    return b;
-}
-
-static void write_blob(const char *path, const blob *b) {
-    FILE *file = fopen(path, "wb");
-    if (!file || fwrite(b->bytes, 1, b->size, file) != b->size || fclose(file) != 0) die("can't write", path);
-}
-
-/* Where text and lengths are: a weight file's damage would mostly hit numbers otherwise. */
-static size_t place(const blob *b) {
-    size_t head = b->size < 16384 ? b->size : 16384;
-    return draw(draw(4) ? head : b->size);
-}
-
-static void overwrite_number(blob *b) {
-    static const char *const numbers[] = {"0",   "-1",   "1e9",   "4294967296", "9223372036854775807",
-                                          "0.5", "null", "\"x\"", "[]"};
-    size_t at = place(b);
-    while (at < b->size && (b->bytes[at] < '0' || b->bytes[at] > '9')) at++;
-    const char *number = numbers[draw(sizeof numbers / sizeof *numbers)];
-    size_t length = strlen(number);
-    if (at + length < b->size) memcpy(b->bytes + at, number, length);
-}
-
-/* A length, an offset or a count of GGUF and safetensors, at any address. */
-static void overwrite_word(blob *b) {
-    static const uint64_t words[] = {0,
-                                     1,
-                                     3,
-                                     31,
-                                     255,
-                                     UINT16_MAX,
-                                     INT32_MAX,
-                                     UINT32_MAX,
-                                     (uint64_t)1 << 32,
-                                     (uint64_t)1 << 48,
-                                     INT64_MAX,
-                                     (uint64_t)1 << 63,
-                                     UINT64_MAX - 31,
-                                     UINT64_MAX};
-    size_t at = place(b), length = draw(2) ? 8 : 4;
-    uint64_t word = draw(4) ? words[draw(sizeof words / sizeof *words)] : draw(512);
-    if (at + length < b->size) memcpy(b->bytes + at, &word, length);
-}
-
-static void move_chunk(blob *b) {
-    size_t length = draw(64), from = place(b), to = place(b);
-    if (from + length < b->size && to + length < b->size) memmove(b->bytes + to, b->bytes + from, length);
-}
-
-static void cut_chunk(blob *b) {
-    size_t length = draw(64), at = place(b);
-    if (at + length >= b->size) return;
-    memmove(b->bytes + at, b->bytes + at + length, b->size - at - length);
-    b->size -= length;
-}
-
-static void spoil_weights(blob *b) {
-    static const uint8_t not_a_number[] = {0xc0, 0x7f, 0xc0, 0x7f, 0x80, 0xff};
-    size_t at = draw(b->size);
-    if (at + sizeof not_a_number < b->size) memcpy(b->bytes + at, not_a_number, sizeof not_a_number);
-}
-
-/* One to four damages of random kinds. */
-static void mutate(blob *b) {
-    for (size_t times = 1 + draw(4); times; times--) {
-        size_t at = place(b);
-        switch (draw(9)) {
-        case 0: b->size = draw(b->size + 1); break;
-        case 1:
-            if (b->size) b->bytes[at] ^= (uint8_t)(1u << draw(8));
-            break;
-        case 2:
-            if (b->size) b->bytes[at] = (uint8_t)draw(256);
-            break;
-        case 3: overwrite_number(b); break;
-        case 4: move_chunk(b); break;
-        case 5: cut_chunk(b); break;
-        case 6: spoil_weights(b); break;
-        case 7: overwrite_word(b); break;
-        default:
-            if (b->size) b->bytes[at] = (uint8_t) "\"{}[],:\\0"[draw(9)];
-            break;
-        }
-    }
-}
-
-/* A refusal must be one line that says something. */
-static bool refused(fr_status status) {
-    const char *line = fr_last_error();
-    if (status == FR_OK) return false;
-    if (!*line || strchr(line, '\n')) die("a bad error line:", line);
-    return true;
-}
 
 static void run_session(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     static const int32_t prompt[] = {2, 9, 40, 7, 100, 61, 5, 8, 77, 30, 31};
@@ -234,7 +112,7 @@ int main(int argc, char **argv) {
     fr_options_set(options, FR_OPT_THREADS, 1);
     if (!mkdtemp(root)) die("can't make", root);
     snprintf(folder, sizeof folder, "%s/model", root);
-    state = seed * 0x9e3779b97f4a7c15u + 1;
+    seed_mutations(seed);
     for (size_t s = 0; s < sizeof subjects / sizeof *subjects; s++) {
         copy_folder(subjects[s].folder, folder);
         for (size_t f = 0; f < MAX_FILES && subjects[s].files[f]; f++)
