@@ -67,8 +67,8 @@ fr_status fr_session_score_drafts(fr_session *session, const int32_t *ids, size_
                                   fr_logits_fn *sink, void *context);
 
 /* What timeline.c shares of the cycle: the batch of the next `rows` ids that have not been run, and are about to be;
- * the view for a draft method; FR_ABORTED once the caller wants no more; what the target says about the drafts behind the
- * timeline: how many stand, and the token after them (of the rows' logits only those up to that token count). */
+ * the view for a draft method; FR_ABORTED once the caller wants no more; what the target says about the drafts behind
+ * the timeline: how many stand, and the token after them (of the rows' logits only those up to that token count). */
 fr_forward fr_session_batch(fr_session *session, size_t rows);
 fr_draft_view fr_session_view(fr_session *session);
 fr_status fr_session_check_abort(const fr_session *session);
