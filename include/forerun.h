@@ -237,6 +237,25 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * when the context is full, *count is 0. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
+/* Drafting ahead of the next step, while the caller writes out what the last one gave. fr_draft_submit starts it in a
+ * thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits for them
+ * if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is FR_USAGE.
+ * Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no drafts come.
+ * Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts and drops
+ * them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is reported
+ * by fr_draft_wait, or by the step. */
+fr_status fr_draft_submit(fr_session *session);
+
+/* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last
+ * step. */
+fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
+void fr_draft_cancel(fr_session *session);
+
+/* Drafts up to `steps` (1 to FR_STEP_MAX - 1) ids after the timeline as it is, in the calling thread; no step takes
+ * them. Each is the drafter's best. logits: NULL, or room for [steps, vocab] float32 of the drafter, -infinity for ids
+ * that it did not score. */
+fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
+
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
  * step has may differ from run to run, the ids don't. */
 bool fr_session_adapts(const fr_session *session);

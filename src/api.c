@@ -125,6 +125,7 @@ void fr_session_close(fr_session *session) {
 
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_timeline_append(session, ids, count);
     fr_fpenv_leave(environment);
@@ -133,6 +134,7 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
 
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_timeline_set(session, ids, count);
     fr_fpenv_leave(environment);
@@ -142,6 +144,7 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 fr_status fr_session_truncate(fr_session *session, size_t length) {
     if (length > session->length)
         return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
+    fr_ahead_cancel(session);
     fr_timeline_truncate(session, length);
     return FR_OK;
 }
@@ -153,6 +156,7 @@ fr_status fr_session_save(const fr_session *session, const char *path) {
 
 fr_status fr_session_restore(fr_session *session, const char *path) {
     if (!path) return fr_fail(FR_USAGE, "fr_session_restore: a path is needed");
+    fr_ahead_cancel(session);
     return fr_session_read(session, path);
 }
 
@@ -166,6 +170,28 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_round(session, ids, limit, count, accepted);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_draft_submit(fr_session *session) {
+    return fr_ahead_submit(session);
+}
+
+fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count) {
+    if (!ids || !count) return fr_fail(FR_USAGE, "fr_draft_wait: room for %d ids is needed", FR_STEP_MAX - 1);
+    return fr_ahead_wait(session, ids, count);
+}
+
+void fr_draft_cancel(fr_session *session) {
+    fr_ahead_cancel(session);
+}
+
+fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits) {
+    if (!ids || !count || steps == 0 || steps >= FR_STEP_MAX)
+        return fr_fail(FR_USAGE, "fr_draft_now: steps must be 1 to %d, with room for as many ids", FR_STEP_MAX - 1);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_ahead_now(session, steps, ids, count, logits);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -193,6 +219,7 @@ size_t fr_session_context(const fr_session *session) {
 }
 
 void fr_session_reset(fr_session *session) {
+    fr_ahead_cancel(session);
     fr_session_clear(session);
 }
 
@@ -200,6 +227,7 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
                             void *context) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
+    fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_score(session, ids, count, first_row, sink, context);
     fr_fpenv_leave(environment);
@@ -214,6 +242,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
     if (!session->drafter || session->draft->method == &fr_draft_none)
         return fr_fail(FR_USAGE, "draft logits need a drafter");
+    fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);
@@ -253,6 +282,7 @@ bool fr_lab_isa_here(const char *word) {
 fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
                                 void *context) {
     fr_draft *draft;
+    fr_ahead_cancel(session);
     FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
     session->draft = draft;
     return FR_OK;

@@ -124,6 +124,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
 
 void fr_session_destroy(fr_session *s) {
     if (!s) return;
+    fr_errand_close(s->ahead.errand);
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     fr_pool_close(s->pool);
     fr_arena_close(&s->arena);
@@ -205,19 +206,32 @@ bool fr_session_adaptive(const fr_session *s) {
     return s->adapts && s->draft->method != &fr_draft_none;
 }
 
-/* At most `limit` drafts, behind the timeline. */
-static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
-    *round = (fr_depth_round){.asked = fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit};
+size_t fr_session_depth(fr_session *s, size_t limit) {
+    return fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit;
+}
+
+fr_status fr_session_draft(fr_session *s, const fr_draft_view *view, fr_depth_round *round) {
+    round->drafted = 0;
     if (round->asked == 0) return FR_OK;
-    double start = fr_clock(), clock = start;
-    fr_draft_view view = fr_session_view(s);
-    int32_t *drafts = s->ids + s->length;
     fr_sampler_forget(&s->sampler);
-    fr_status status = s->draft->method->propose(s->draft, &view, round->asked, drafts, &round->drafted, NULL);
+    return s->draft->method->propose(s->draft, view, round->asked, s->ids + view->length, &round->drafted, NULL);
+}
+
+static fr_status draft_now(fr_session *s, size_t limit, fr_depth_round *round) {
+    fr_draft_view view = fr_session_view(s);
+    *round = (fr_depth_round){.asked = fr_session_depth(s, limit)};
+    return fr_session_draft(s, &view, round);
+}
+
+/* At most `limit` drafts, behind the timeline: those that were submitted, or new ones. */
+static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
+    double start = fr_clock(), clock = start;
+    bool ahead = s->ahead.state != FR_AHEAD_NONE;
+    FR_TRY(ahead ? fr_ahead_take(s, limit, round) : draft_now(s, limit, round));
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
     round->draft_seconds = clock - start;
-    fr_trace_draft(&s->trace, s->draft->method->name, s->length, drafts, round->drafted);
-    return status;
+    fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, round->drafted);
+    return FR_OK;
 }
 
 /* Drafts stand behind the timeline already; one forward of K + 1 rows says how far they are right. */
@@ -256,6 +270,7 @@ fr_status fr_session_round(fr_session *s, int32_t *ids, size_t limit, size_t *co
     limit = smaller(limit, smaller(FR_STEP_MAX, s->context - s->length));
     if (s->ended || limit == 0) return FR_OK;
     if (!ran) {
+        fr_ahead_cancel(s); /* which had nothing to draft from */
         s->fresh = false;
         s->ids[s->length] = s->next;
         *count = commit(s, 1);

@@ -12,6 +12,7 @@
 #ifndef FR_SRC_SESSION_H
 #define FR_SRC_SESSION_H
 
+#include "src/ahead.h"
 #include "src/depth.h"
 #include "src/draft_list.h"
 #include "src/logprobs.h"
@@ -37,6 +38,7 @@ struct fr_session {
     void *pass;
     fr_draft_list methods;
     fr_draft *draft;
+    fr_ahead ahead;
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     size_t length;
@@ -73,5 +75,10 @@ fr_forward fr_session_batch(fr_session *session, size_t rows);
 fr_draft_view fr_session_view(fr_session *session);
 fr_status fr_session_check_abort(const fr_session *session);
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
+
+/* What ahead.c shares of it: how many drafts a round that has room for `limit` asks for; as many ids as the round asks
+ * for, proposed behind the timeline. */
+size_t fr_session_depth(fr_session *session, size_t limit);
+fr_status fr_session_draft(fr_session *session, const fr_draft_view *view, fr_depth_round *round);
 
 #endif
