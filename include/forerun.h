@@ -239,11 +239,11 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
 
 /* Drafting ahead of the next step, while the caller writes out what the last one gave. fr_draft_submit starts it in a
  * thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits for them
- * if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is FR_USAGE.
- * Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no drafts come.
- * Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts and drops
- * them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is reported
- * by fr_draft_wait, or by the step. */
+ * if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
+ * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
+ * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
+ * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is
+ * reported by fr_draft_wait, or by the step. */
 fr_status fr_draft_submit(fr_session *session);
 
 /* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last
