@@ -101,6 +101,7 @@ typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
     FR_FACT_HIDDEN,        /* width of a hidden row */
     FR_FACT_LAYERS,
+    FR_FACT_MTP_LAYERS,    /* that draft for it, in its own checkpoint: fr_drafter_open with path NULL */
     FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
     FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
     FR_FACT_COUNT
@@ -118,7 +119,8 @@ const char *fr_model_isa(const fr_model *model);
  * lines belong to the model. */
 const char *fr_model_note(const fr_model *model, size_t index);
 
-/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. */
+/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. path NULL: the MTP
+ * layer in the target's own checkpoint. */
 typedef struct fr_drafter fr_drafter;
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);

@@ -37,6 +37,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_VOCAB: return (int64_t)model->vocab;
     case FR_FACT_HIDDEN: return (int64_t)model->hidden;
     case FR_FACT_LAYERS: return (int64_t)model->layers;
+    case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)model->weights.bytes;
     case FR_FACT_COUNT: break;
@@ -66,7 +67,7 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
 }
 
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
-    if (!path || !target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a path and a target are needed");
+    if (!target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a target and a place for it are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_drafter_load(path, target, &resolved, drafter);

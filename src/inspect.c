@@ -16,22 +16,6 @@ static double megabytes(uint64_t bytes) {
     return (double)bytes / 1e6;
 }
 
-static void print_layers(const fr_gemma4_config *c, FILE *out) {
-    size_t kinds[FR_LAYER_KINDS] = {0}, owners = 0;
-    for (size_t i = 0; i < c->layers; i++) {
-        kinds[c->layer[i].kind]++;
-        owners += c->layer[i].owns_kv;
-    }
-    fprintf(out, "layers         %zu: %zu sliding (window %zu), %zu full; %zu own their KV cache, %zu borrow one\n",
-            c->layers, kinds[FR_SLIDING], c->window, kinds[FR_FULL], owners, c->layers - owners);
-    fprintf(out, "width          hidden %zu, feed-forward %zu to %zu, %zu attention heads\n", c->hidden,
-            c->layer[0].ffn, c->layer[c->layers - 1].ffn, c->heads);
-    if (c->ple) fprintf(out, "per-layer      embeddings of width %zu\n", c->ple);
-    if (c->experts)
-        fprintf(out, "experts        %zu of width %zu, %zu chosen a token\n", c->experts, c->expert_ffn, c->expert_top);
-    fprintf(out, "vocabulary     %zu ids\n", c->vocab);
-}
-
 static bool of_a_tower(const fr_tensor *tensor) {
     return strstr(tensor->name, "vision") || strstr(tensor->name, "audio");
 }
@@ -82,9 +66,8 @@ static void print_files(const fr_checkpoint *files, const fr_weights *weights, F
 }
 
 static void print_model(const fr_model *model, const fr_options *options, bool tensors, FILE *out) {
-    const fr_gemma4 *net = model->net;
     print_files(&model->files, &model->weights, out);
-    print_layers(&net->config, out);
+    model->family->describe(model, out);
     size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, fr_model_kv_types(model, options));
     fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
             model->context_limit, (double)bytes / 1e3);
@@ -103,7 +86,7 @@ static void print_model(const fr_model *model, const fr_options *options, bool t
 static void print_drafter(const fr_checkpoint *files, const fr_weights *weights, const fr_assistant *a,
                           const char *target, bool tensors, FILE *out) {
     print_files(files, weights, out);
-    print_layers(&a->net.config, out);
+    fr_gemma4_describe(&a->net.config, out);
     if (a->clusters)
         fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
                 a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);

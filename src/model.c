@@ -8,7 +8,7 @@
 #include "formats/tokenizer_gguf.h"
 #include "src/tokenizer.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4};
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
 
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     if (files->gguf) return files->gguf->architecture;
@@ -33,8 +33,8 @@ static fr_status find_family(const fr_checkpoint *files, const fr_family **famil
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
     return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration; in GGUF "
-                   "gemma4)",
+                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
+                   "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
                    files->path, architecture);
 }
 

@@ -40,8 +40,10 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, rows);
     size_t after_kv = s->arena.used;
     s->pass = model->family->layout(model, &s->arena, rows, threads);
-    s->draft = method->open(s->drafter, &s->arena, threads);
+    const fr_draft_room room = {threads, s->context, rows, s->kv_types};
+    s->draft = method->open(s->drafter, &s->arena, &room);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
+    s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
     fr_stats_layout(&s->stats, &s->arena, s->context);
@@ -70,6 +72,12 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_DRAFT_KV_BYTES] = s->draft->method->kv_bytes ? (double)s->draft->method->kv_bytes(s->draft) : 0.0;
 }
 
+/* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
+static void place_from(fr_session *s, size_t first, size_t place) {
+    for (size_t i = first; i < s->context + FR_STEP_MAX; i++, place++)
+        for (int axis = 0; axis < FR_AXES; axis++) s->places[i].at[axis] = (int32_t)place;
+}
+
 static fr_status open_session(fr_session *s, const fr_options *options) {
     const fr_model *model = s->model;
     int64_t context = options->value[FR_OPT_CONTEXT];
@@ -84,8 +92,11 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
     note_memory(s);
+    place_from(s, 0, 0);
     return fr_pool_open(&model->plan, &s->pool);
 }
+
+static const fr_given nothing_given = {0};
 
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session) {
@@ -94,6 +105,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
     if (!s) return fr_fail_memory("session", sizeof *s);
     s->model = model;
     s->drafter = drafter;
+    s->given = &nothing_given;
     fr_status status = open_session(s, options);
     if (status == FR_OK)
         *session = s;
@@ -121,6 +133,8 @@ void fr_session_clear(fr_session *s) {
 
 static fr_draft_view view_of(const fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
+                           .places = s->places,
+                           .given = s->given,
                            .length = s->length,
                            .kv = (fr_kv *)&s->kv,
                            .hidden = s->hidden + s->hidden_row * s->model->hidden,
@@ -133,6 +147,8 @@ static fr_forward next_batch(fr_session *s, size_t rows) {
                         .pass = s->pass,
                         .kv = &s->kv,
                         .ids = s->ids + s->kv.length,
+                        .places = s->places + s->kv.length,
+                        .given = s->given,
                         .rows = rows,
                         .position = (int64_t)s->kv.length,
                         .hidden = s->hidden,
@@ -159,19 +175,28 @@ static fr_status extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
+/* Tells the draft method of the target's new rows, while they are there. */
+static void follow(fr_session *s) {
+    if (!s->draft->follows) return;
+    fr_draft_view view = view_of(s);
+    s->draft->method->follow(s->draft, &view);
+}
+
 fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
     double start = fr_clock();
     FR_TRY(extend(s, ids, count));
     s->ended = false;
+    follow(s);
     while (s->kv.length < s->length) {
         size_t rows = smaller(s->chunk, s->length - s->kv.length);
         fr_forward f = next_batch(s, rows);
         f.head_first = rows - 1;
         f.head_rows = s->kv.length + rows == s->length;
-        f.keep = rows - f.head_rows;
+        f.keep = s->draft->follows ? 0 : rows - f.head_rows;
         fr_forward_run(s->pool, &f);
         fr_kv_commit(&s->kv, s->kv.length + rows);
         s->hidden_row = rows - 1;
+        follow(s);
     }
     if (s->best[0] < 0) return not_finite(s, s->length - 1);
     s->next = (int32_t)s->best[0];
@@ -201,7 +226,10 @@ static size_t commit(fr_session *s, size_t count) {
 
 static fr_status propose(fr_session *s, size_t limit, size_t *drafted) {
     *drafted = 0;
-    if (limit == 0) return FR_OK;
+    if (limit == 0) {
+        follow(s);
+        return FR_OK;
+    }
     double start = fr_clock();
     fr_draft_view view = view_of(s);
     fr_status status = s->draft->method->propose(s->draft, &view, limit, s->ids + s->length, drafted, NULL);

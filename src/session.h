@@ -26,6 +26,8 @@ struct fr_session {
     void *pass;
     fr_draft *draft;
     int32_t *ids;   /* [context] the timeline */
+    fr_place *places; /* [context + FR_STEP_MAX] */
+    const fr_given *given; /* while a prompt runs */
     size_t length;
     float *hidden;  /* [rows of the largest batch, hidden] */
     size_t hidden_row;

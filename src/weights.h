@@ -61,6 +61,10 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
                         size_t outs, size_t cols, size_t step, fr_matrix *matrices);
 
+/* The tensor PREFIX + NAME of shape [parts * outs, cols] as matrices [outs, cols]; parts is 1 or 2. */
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+                        size_t cols, fr_matrix *matrices);
+
 /* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 

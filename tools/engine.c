@@ -102,9 +102,27 @@ static int count_threads(void) {
 static void describe(const fr_engine *engine, const fr_arguments *args) {
     fr_note("model %s, %.2f GB of weights", args->text[FR_ARG_MODEL],
             (double)fr_model_fact(engine->model, FR_FACT_WEIGHT_BYTES) / 1e9);
-    if (engine->drafter) fr_note("drafter %s", args->text[FR_ARG_DRAFTER]);
+    if (engine->drafter)
+        fr_note("drafter %s", args->given[FR_ARG_DRAFTER] ? args->text[FR_ARG_DRAFTER] : "in the same checkpoint");
     fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), engine->threads,
             fr_session_context(engine->session));
+}
+
+/* The drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding. */
+static int open_drafter(fr_engine *engine, const fr_arguments *args) {
+    bool asked = args->given[FR_ARG_SPEC_TYPE] || args->given[FR_ARG_DRAFT_STEPS];
+    if (!args->drafting) return 0;
+    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(engine->model, FR_FACT_MTP_LAYERS) == 0) {
+        if (!asked) return 0;
+        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer",
+                              args->given[FR_ARG_DRAFT_STEPS] ? "--draft-steps" : "--spec-type mtp");
+    }
+    fr_status status =
+        fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
+    fr_progress_end(&engine->progress);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
+        fr_note("%s", fr_drafter_note(engine->drafter, i));
+    return fr_exit_status(status);
 }
 
 int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
@@ -115,13 +133,9 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
                             (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
     }
     fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
-    if (status == FR_OK && args->drafting) {
-        status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
-        fr_progress_end(&engine->progress);
-        for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
-            fr_note("%s", fr_drafter_note(engine->drafter, i));
-    }
     if (status == FR_OK) {
+        int code = open_drafter(engine, args);
+        if (code) return code;
         int before = count_threads();
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */

@@ -35,9 +35,6 @@ static int run_and_close(const fr_engine *engine, const fr_arguments *args, cons
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("logits needs -o FILE");
     if (!args->given[FR_ARG_DRAFT_STEPS]) return 0;
-    if (!args->given[FR_ARG_DRAFTER]) {
-        return fr_wrong_usage("--draft-steps needs a drafter: -md DRAFTER, the folder of the model's assistant");
-    }
     if (!args->drafting) return fr_wrong_usage("--draft-steps and --spec-type none exclude each other");
     if (args->given[FR_ARG_ROWS]) return fr_wrong_usage("--rows is for the model's logits, not with --draft-steps");
     if (args->given[FR_ARG_IDS] && args->id_count < 2) {

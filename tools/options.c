@@ -109,7 +109,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                      .help = "of the random numbers (default 0); greedy draws none"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
                           .words = "none mtp draft-mtp", .unbuilt = "ngram eagle eagle3 draft-eagle3",
-                          .help = "none or mtp (default: mtp with -md); of a comma list the first that proposes"},
+                          .help = "none or mtp (default: mtp, with -md or an MTP layer in MODEL); of a list the first"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
                           .verbs = G | C | L | V, .low = 1, .high = 15, .unbuilt = "auto",
                           .help = "drafts a step, 1 to 15 (default 3)"},
@@ -377,14 +377,6 @@ static int check_prompt(const fr_arguments *args) {
     return 0;
 }
 
-static int check_drafting(fr_arguments *args) {
-    const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Every word that is built is none, or mtp under one of its names. */
-    args->drafting = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
-    if (!args->drafting || args->given[FR_ARG_DRAFTER]) return 0;
-    return fr_wrong_usage("--spec-type %s needs a drafter: -md DRAFTER, the folder of the model's assistant", words);
-}
-
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit != S) {
@@ -395,8 +387,10 @@ static int check_rules(fr_arguments *args) {
     if (args->given[FR_ARG_TEMP] && strtod(args->text[FR_ARG_TEMP], NULL) > 0) {
         return fr_wrong_usage("--temp above 0 is not built yet");
     }
-    int code = check_prompt(args);
-    return code ? code : check_drafting(args);
+    const char *words = args->text[FR_ARG_SPEC_TYPE];
+    /* Every word that is built is none, or mtp under one of its names. */
+    args->drafting = !words || strstr(words, "mtp");
+    return check_prompt(args);
 }
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {

@@ -113,7 +113,7 @@ struct fr_arguments {
     size_t tensor_type_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool drafting; /* what --spec-type and -md come to */
+    bool drafting; /* unless --spec-type says otherwise */
 };
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
