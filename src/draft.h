@@ -76,8 +76,8 @@ struct fr_draft_method {
     /* What became of the last proposal; the view is the one after acceptance. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* Bytes of KV cache that the state holds of its own. */
-    size_t (*kv_bytes)(const fr_draft *draft);
+    /* The KV cache that the state holds of its own. */
+    const fr_kv *(*kv)(const fr_draft *draft);
 
     /* Frees what open did not take from the arena. */
     void (*close)(fr_draft *draft);

@@ -157,9 +157,8 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     return &place->base;
 }
 
-static size_t chained_kv_bytes(const fr_draft *draft) {
-    const fr_kv_layer *layer = &((const chained *)draft)->kv.layers[0];
-    return layer->heads * layer->slots * (layer->k.bytes + layer->v.bytes);
+static const fr_kv *chained_kv(const fr_draft *draft) {
+    return &((const chained *)draft)->kv;
 }
 
 static fr_status chained_load(fr_drafter *drafter) {
@@ -187,5 +186,5 @@ const fr_draft_method fr_draft_chained = {
     .open = chained_open,
     .propose = chained_propose,
     .follow = chained_follow,
-    .kv_bytes = chained_kv_bytes,
+    .kv = chained_kv,
 };

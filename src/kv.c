@@ -66,6 +66,13 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
     return bytes;
 }
 
+size_t fr_kv_bytes(const fr_kv *kv) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < kv->count; i++)
+        bytes += kv->layers[i].heads * kv->layers[i].slots * (kv->layers[i].k.bytes + kv->layers[i].v.bytes);
+    return bytes;
+}
+
 void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
 }

@@ -69,7 +69,7 @@ static void note_memory(fr_session *s) {
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)s->model->weights.bytes;
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
-    value[FR_STAT_DRAFT_KV_BYTES] = s->draft->method->kv_bytes ? (double)s->draft->method->kv_bytes(s->draft) : 0.0;
+    value[FR_STAT_DRAFT_KV_BYTES] = s->draft->method->kv ? (double)fr_kv_bytes(s->draft->method->kv(s->draft)) : 0.0;
 }
 
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */

@@ -1,4 +1,4 @@
-/* Reference fixtures for suites: tests/data/models/NAME, as transformers computed them (tools/references).
+/* Reference fixtures for suites: tests/data/models/NAME (or beside them), as transformers computed them (tools/references).
  *
  * In: a fixture's name. Out: its reference.json, its reference tensors, its model and drafter opened. */
 #ifndef FR_TESTS_REFERENCE_H
@@ -23,6 +23,9 @@ typedef struct fr_reference {
 /* Opens everything with these options; ends the test when something is missing. */
 void fr_reference_open(fr_reference *reference, const char *name, const fr_options *options);
 void fr_reference_close(fr_reference *reference);
+
+/* Whether a prompt has an image, so that its ids are not all of it. */
+bool fr_reference_sees(const fr_reference *reference, size_t prompt);
 
 /* A float32 tensor by a printf name. */
 const float *fr_reference_floats(const fr_reference *reference, size_t *count, const char *format, ...)
