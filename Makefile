@@ -58,7 +58,7 @@ else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc -lnuma
-LIBS := -ljansson -lpcre2-8 -lutf8proc $(LIBS_$(TOPOLOGY)) -lm
+LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 

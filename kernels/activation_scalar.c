@@ -1,5 +1,5 @@
 /* exp, tanh and what is made of them: the definition. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
- * fr_silu_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_gelu_erf_fn, fr_silu_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 void FR_SCALAR(exp)(float *y, const float *x, size_t n) {
@@ -21,6 +21,26 @@ static inline float gelu(float x) {
 
 void FR_SCALAR(gelu_mul)(float *y, const float *gate, const float *up, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] = gelu(gate[i]) * up[i];
+}
+
+/* The normal distribution's part below -w. */
+static inline float tail(float w) {
+    float t = 1.0f / fmaf(FR_TAIL_STEP, w, 1.0f), sum = FR_TAIL_T7;
+    sum = fmaf(sum, t, FR_TAIL_T6);
+    sum = fmaf(sum, t, FR_TAIL_T5);
+    sum = fmaf(sum, t, FR_TAIL_T4);
+    sum = fmaf(sum, t, FR_TAIL_T3);
+    sum = fmaf(sum, t, FR_TAIL_T2);
+    sum = fmaf(sum, t, FR_TAIL_T1);
+    sum = fmaf(sum, t, FR_TAIL_T0);
+    return scalar_exp(-0.5f * (w * w)) * t * sum;
+}
+
+void FR_SCALAR(gelu_erf)(float *y, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float w = fabsf(x[i]);
+        y[i] = fmaf(-w, tail(w), x[i] < 0.0f ? 0.0f : x[i]);
+    }
 }
 
 void FR_SCALAR(silu_mul)(float *y, const float *gate, const float *up, size_t n) {

@@ -55,6 +55,11 @@ typedef void fr_matmul_block_fn(float *y, size_t y_stride, const fr_qblock *x, s
  * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
 typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
 
+/* y[i] = fma(c[i] * r, weight[i], bias[i]), c[i] = x[i] - mean, mean = s / n, s = the x[i] in 16 partial sums by
+ * i mod 16, ascending from 0, and the tree of dot; r = 1 / sqrt(dot(c, c) / n + eps). y may be x. Ba, Kiros and
+ * Hinton 2016, arXiv:1607.06450. */
+typedef void fr_layernorm_fn(float *y, const float *x, const float *weight, const float *bias, size_t n, float eps);
+
 /* Rotates one head in place; cosine and sine have n / 2 values; n is even. Su et al. 2021, arXiv:2104.09864.
  * half form (pairs i and i + n/2):  a = x[i], b = x[i + n/2];   x[i] = fma(-b, sine[i], a * cosine[i]),
  *                                   x[i + n/2] = fma(a, sine[i], b * cosine[i]).
@@ -65,6 +70,10 @@ typedef void fr_rope_fn(float *x, const float *cosine, const float *sine, size_t
  * gelu_tanh(x) = (0.5 * x) * (1 + tanh(sqrt(2/pi) * fma(0.044715 * (x * x), x, x))). Hendrycks and Gimpel 2016,
  * arXiv:1606.08415. */
 typedef void fr_gelu_mul_fn(float *y, const float *gate, const float *up, size_t n);
+
+/* y[i] = x[i] times the normal distribution's part below x[i]: fma(-w, tail, x[i] or 0 if that is less), w = |x[i]|,
+ * tail = exp(-0.5 * (w * w)) * t * P(t), t = 1 / fma(STEP, w, 1); quant/NUMERICS.md has the polynomial. y may be x. */
+typedef void fr_gelu_erf_fn(float *y, const float *x, size_t n);
 
 /* y[i] = (gate[i] / (1 + exp(-gate[i]))) * up[i]; y may be gate or up. Elfwing, Uchibe and Doya 2017,
  * arXiv:1702.03118. */
@@ -150,9 +159,11 @@ typedef struct fr_kernels {
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* of block types */
     fr_rmsnorm_fn *rmsnorm;
+    fr_layernorm_fn *layernorm;
     fr_rope_fn *rope_half;
     fr_rope_fn *rope_pair;
     fr_gelu_mul_fn *gelu_mul;
+    fr_gelu_erf_fn *gelu_erf;
     fr_silu_mul_fn *silu_mul;
     fr_softcap_fn *softcap;
     fr_add_fn *add;

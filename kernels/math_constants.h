@@ -1,5 +1,5 @@
-/* The constants of exp, tanh and gelu: one set for every instruction set. quant/NUMERICS.md has the formulas around
- * them and says where the polynomial comes from. */
+/* The constants of exp, tanh, gelu and the normal distribution: one set for every instruction set. quant/NUMERICS.md
+ * has the formulas around them and says where the polynomials come from. */
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 
@@ -27,6 +27,18 @@
 #define FR_EXPM1_C5 0x1.1113acp-7f
 #define FR_EXPM1_C6 0x1.6d4c1p-10f
 #define FR_EXPM1_C7 0x1.9c5054p-13f
+
+/* The normal distribution's part below -w, w >= 0: exp(-w^2 / 2) t (T0 + T1 t + ... + T7 t^7), t = 1 / (1 + STEP w),
+ * relative error 2^-22.5. */
+#define FR_TAIL_STEP 0x1.333334p-2f
+#define FR_TAIL_T0 0x1.ea0342p-4f
+#define FR_TAIL_T1 0x1.ee6fdap-4f
+#define FR_TAIL_T2 0x1.9a521ep-4f
+#define FR_TAIL_T3 0x1.05833ap-3f
+#define FR_TAIL_T4 -0x1.aa42f2p-5f
+#define FR_TAIL_T5 0x1.a2ee94p-3f
+#define FR_TAIL_T6 -0x1.3fcff4p-3f
+#define FR_TAIL_T7 0x1.2230ecp-5f
 
 #define FR_GELU_CUBIC 0.044715f
 #define FR_GELU_SCALE 0x1.988454p-1f /* sqrt(2 / pi) */

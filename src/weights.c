@@ -169,6 +169,22 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
     return FR_OK;
 }
 
+fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                              uint32_t dims, fr_matrix *matrix) {
+    fr_bound *bound;
+    size_t cols = 1;
+    FR_TRY(bind(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
+    FR_TRY(check_float(weights, bound->tensor));
+    for (uint32_t i = 1; i < dims; i++) cols *= shape[i];
+    bound->rows = shape[0];
+    *matrix = (fr_matrix){.data = bound->tensor->data,
+                          .type = bound->tensor->type,
+                          .outs = shape[0],
+                          .cols = cols,
+                          .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
+    return FR_OK;
+}
+
 /* Vectors are decoded while the model is opened, so their bytes are needed before fr_weights_place. */
 static fr_status fill(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end) {
     const fr_map *map = &weights->files->files[tensor->file];

@@ -65,6 +65,11 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
                         size_t cols, fr_matrix *matrices);
 
+/* The weights of a convolution whose steps are as long as its kernel, a float tensor PREFIX + NAME of `dims`
+ * dimensions, as the matrix [shape[0], all the others] that it is. */
+fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                              uint32_t dims, fr_matrix *matrix);
+
 /* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 

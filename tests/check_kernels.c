@@ -344,6 +344,11 @@ static void call_rmsnorm(any_fn *function, float *y, const float *a, const float
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
+static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
+    (void)factor;
+    ((fr_layernorm_fn *)function)(y, a, b, b, n, 1e-6f);
+}
+
 static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned alias) {
     bool at_end = below(4) > 0;
     float *first = place_floats(0, n, at_end), *a = place_floats(1, n, at_end), *b = place_floats(2, n, at_end);
@@ -842,8 +847,10 @@ static void bench_kv_store(const operation *op) {
 static const kind kind_matmul = {check_matmul, bench_matmul, NULL, 0};
 static const kind kind_gather = {check_gather, bench_gather, NULL, 0};
 static const kind kind_rmsnorm = {check_array, bench_array, call_rmsnorm, Y_MAY_BE_A};
+static const kind kind_layernorm = {check_array, bench_array, call_layernorm, Y_MAY_BE_A};
 static const kind kind_rope = {check_rope, bench_rope, NULL, 0};
 static const kind kind_gelu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_gelu_erf = {check_array, bench_array, call_exp, Y_MAY_BE_A};
 static const kind kind_silu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_softcap = {check_array, bench_array, call_softcap, 0};
 static const kind kind_add = {check_array, bench_array, call_add, 0};

@@ -89,12 +89,35 @@ START_TEST(gelu_silu_and_softcap) {
         double v = x[i], inner = sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
         ck_assert_double_le(fabs((double)y[i] - 0.5 * v * (1 + tanh(inner))), 4e-7 * (1 + fabs(v)));
     }
+    kernels->gelu_erf(y, x, BATCH);
+    for (size_t i = 0; i < BATCH; i++) {
+        double v = x[i], expected = 0.5 * v * erfc(-v * sqrt(0.5));
+        ck_assert_double_le(fabs((double)y[i] - expected), 6e-7 * (1 + v * v) * fabs(expected) + 1e-37);
+    }
     kernels->silu_mul(y, x, one, BATCH);
     for (size_t i = 0; i < BATCH; i++)
         ck_assert_double_le(error_in_ulps(y[i], (double)x[i] / (1 + exp(-(double)x[i]))), 3);
     memcpy(y, x, sizeof y);
     kernels->softcap(y, BATCH, 30);
     for (size_t i = 0; i < BATCH; i++) ck_assert_double_le(error_in_ulps(y[i], 30 * tanh((double)x[i] / 30)), 5);
+}
+END_TEST
+
+START_TEST(layer_norm) {
+    float x[BATCH], weight[BATCH], bias[BATCH], y[BATCH];
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < BATCH; i++) {
+        x[i] = 5 + (float)(i * 7919 % 1000) / 100;
+        weight[i] = (float)(i % 5) - 2;
+        bias[i] = (float)(i % 3);
+        sum += x[i];
+    }
+    for (size_t i = 0; i < BATCH; i++) squares += (x[i] - sum / BATCH) * (x[i] - sum / BATCH);
+    kernels->layernorm(y, x, weight, bias, BATCH, 1e-5f);
+    for (size_t i = 0; i < BATCH; i++) {
+        double expected = (x[i] - sum / BATCH) / sqrt(squares / BATCH + 1e-5) * weight[i] + bias[i];
+        ck_assert_double_le(fabs((double)y[i] - expected), 2e-6);
+    }
 }
 END_TEST
 
@@ -190,6 +213,7 @@ int main(void) {
     tcase_add_test(functions, tanh_everywhere);
     tcase_add_test(functions, exact_values);
     tcase_add_test(functions, gelu_silu_and_softcap);
+    tcase_add_test(functions, layer_norm);
     tcase_set_timeout(tables, 600);
     tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
     tcase_add_test(tables, frequencies);

@@ -1,0 +1,24 @@
+/* A picture on disk as rows of RGB bytes.
+ *
+ * In: a PNG or JPEG file, told apart by its first bytes. Out: 8-bit RGB, what Pillow's Image.open(path).convert("RGB")
+ * gives: transparency is dropped, not blended; grey is repeated; a palette looked up; of 16-bit colours the high byte
+ * stays, while 16-bit grey is clamped to 255; CMYK is turned into RGB without a profile; an orientation in EXIF is not
+ * applied. Damage is an error, never a partial picture. */
+#ifndef FR_FORMATS_IMAGE_H
+#define FR_FORMATS_IMAGE_H
+
+#include "forerun.h"
+
+/* A file of a few bytes can claim any size: these are checked before a pixel's memory is taken. */
+#define FR_IMAGE_MAX_SIDE   ((size_t)1 << 16)
+#define FR_IMAGE_MAX_PIXELS ((size_t)1 << 27)
+
+typedef struct fr_image {
+    uint8_t *rgb; /* [height, width, 3], malloc'd */
+    size_t width, height;
+} fr_image;
+
+fr_status fr_image_open(fr_image *image, const char *path);
+void fr_image_close(fr_image *image);
+
+#endif

@@ -1,0 +1,136 @@
+/* JPEG by libjpeg-turbo: grey, colour and CMYK as Pillow makes RGB of them.
+ *
+ * In: a mapped file. Out: RGB bytes. Four components are taken for Adobe's inverted CMYK, as nearly all are. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jpeglib.h>
+
+#include "formats/error.h"
+#include "formats/image_parts.h"
+
+/* Each scan of a progressive file walks over the whole picture, and may be a few bytes long. */
+#define MAX_SCANS 100
+
+/* What libjpeg's callbacks see. It lives outside the function that they jump back to. */
+typedef struct reader {
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_source_mgr source;
+    jmp_buf back;
+    fr_image *image;
+    const fr_map *file;
+    uint8_t *cmyk; /* a row, where there are four components */
+    fr_status status;
+} reader;
+
+static void fail(j_common_ptr jpeg) {
+    reader *r = jpeg->client_data;
+    char message[JMSG_LENGTH_MAX];
+    jpeg->err->format_message(jpeg, message);
+    r->status = fr_fail(FR_INPUT, "%s: damaged JPEG: %s", r->file->path, message);
+    longjmp(r->back, 1);
+}
+
+static void fail_with(reader *r, const char *message) {
+    r->status = fr_fail(FR_INPUT, "%s: damaged JPEG: %s", r->file->path, message);
+    longjmp(r->back, 1);
+}
+
+static void ignore(j_common_ptr jpeg) {
+    (void)jpeg;
+}
+
+static void ignore_level(j_common_ptr jpeg, int level) {
+    (void)jpeg;
+    (void)level;
+}
+
+static void start_source(j_decompress_ptr jpeg) {
+    (void)jpeg;
+}
+
+static boolean end_of_file(j_decompress_ptr jpeg) {
+    fail_with(jpeg->client_data, "the file ends too early");
+    return FALSE;
+}
+
+static void skip(j_decompress_ptr jpeg, long count) {
+    if (count <= 0) return;
+    if ((size_t)count > jpeg->src->bytes_in_buffer) end_of_file(jpeg);
+    jpeg->src->next_input_byte += count;
+    jpeg->src->bytes_in_buffer -= (size_t)count;
+}
+
+static void count_scans(j_common_ptr jpeg) {
+    reader *r = jpeg->client_data;
+    if (r->jpeg.input_scan_number > MAX_SCANS) fail_with(r, "more than 100 scans");
+}
+
+static void connect(reader *r) {
+    r->source = (struct jpeg_source_mgr){.next_input_byte = r->file->bytes,
+                                         .bytes_in_buffer = r->file->size,
+                                         .init_source = start_source,
+                                         .fill_input_buffer = end_of_file,
+                                         .skip_input_data = skip,
+                                         .resync_to_restart = jpeg_resync_to_restart,
+                                         .term_source = start_source};
+    r->progress.progress_monitor = count_scans;
+    r->jpeg.src = &r->source;
+    r->jpeg.progress = &r->progress;
+}
+
+/* x * y / 255 to the nearest. */
+static unsigned product(unsigned x, unsigned y) {
+    unsigned t = x * y + 128;
+    return (t + (t >> 8)) >> 8;
+}
+
+/* The row holds 255 - c, 255 - m, 255 - y, 255 - k; of each colour, what the black leaves is left. */
+static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
+    for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
+        for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));
+}
+
+static void choose_colours(reader *r) {
+    int components = r->jpeg.num_components;
+    if (components != 1 && components != 3 && components != 4) fail_with(r, "neither 1, 3 nor 4 components");
+    r->jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
+}
+
+/* libjpeg comes back to the setjmp with any failure. */
+static fr_status read_picture(reader *r) {
+    if (setjmp(r->back)) return r->status;
+    jpeg_create_decompress(&r->jpeg);
+    connect(r);
+    jpeg_read_header(&r->jpeg, TRUE);
+    choose_colours(r);
+    r->status = fr_image_take(r->image, r->jpeg.image_width, r->jpeg.image_height, r->file->path);
+    if (r->status != FR_OK) return r->status;
+    size_t width = r->image->width;
+    if (r->jpeg.out_color_space == JCS_CMYK && !(r->cmyk = malloc(width * 4)))
+        return fr_fail_memory("a row of a picture", width * 4);
+    jpeg_start_decompress(&r->jpeg);
+    while (r->jpeg.output_scanline < r->jpeg.output_height) {
+        uint8_t *rgb = r->image->rgb + r->jpeg.output_scanline * width * 3, *row = r->cmyk ? r->cmyk : rgb;
+        jpeg_read_scanlines(&r->jpeg, &row, 1);
+        if (r->cmyk) rgb_of_cmyk(rgb, r->cmyk, width);
+    }
+    jpeg_finish_decompress(&r->jpeg);
+    return FR_OK;
+}
+
+fr_status fr_jpeg_decode(fr_image *image, const fr_map *file) {
+    reader r = {.image = image, .file = file};
+    r.jpeg.err = jpeg_std_error(&r.errors);
+    r.errors.error_exit = fail;
+    r.errors.output_message = ignore;
+    r.errors.emit_message = ignore_level;
+    r.jpeg.client_data = &r;
+    fr_status status = read_picture(&r);
+    jpeg_destroy_decompress(&r.jpeg);
+    free(r.cmyk);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* PNG by libpng, every colour type as Pillow makes RGB of it.
+ *
+ * In: a mapped file. Out: RGB bytes. */
+#include <png.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "formats/image_parts.h"
+
+#define MAX_CHUNK ((size_t)8 << 20) /* bytes of an unpacked profile or text, which nobody reads */
+
+/* What libpng's callbacks see. It lives outside the function that libpng jumps back to. */
+typedef struct reader {
+    fr_image *image;
+    const fr_map *file;
+    size_t at;
+    fr_status status;
+    png_structp png;
+    png_infop info;
+} reader;
+
+static void fail(png_structp png, png_const_charp message) {
+    reader *r = png_get_error_ptr(png);
+    if (r->status == FR_OK) r->status = fr_fail(FR_INPUT, "%s: damaged PNG: %s", r->file->path, message);
+    longjmp(png_jmpbuf(png), 1);
+}
+
+static void ignore(png_structp png, png_const_charp message) {
+    (void)png;
+    (void)message;
+}
+
+static void read_bytes(png_structp png, png_bytep to, size_t count) {
+    reader *r = png_get_io_ptr(png);
+    if (count > r->file->size - r->at) png_error(png, "the file ends too early");
+    memcpy(to, r->file->bytes + r->at, count);
+    r->at += count;
+}
+
+/* Asks libpng for RGB; 16-bit grey stays as it is, because Pillow clamps it where libpng would take its high byte. */
+static bool ask_for_rgb(const reader *r) {
+    int type = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
+    if (type == PNG_COLOR_TYPE_GRAY && depth == 16) return false;
+    if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(r->png);
+    if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(r->png);
+    if (!(type & PNG_COLOR_MASK_COLOR)) png_set_gray_to_rgb(r->png);
+    png_set_strip_16(r->png);
+    png_set_strip_alpha(r->png);
+    return true;
+}
+
+/* A row of 16-bit grey, high byte first, becomes RGB in place: from its end, where there is room. */
+static void spread_grey(uint8_t *row, size_t width) {
+    for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
+}
+
+/* libpng comes back to the setjmp with any failure. */
+static fr_status read_picture(reader *r) {
+    if (setjmp(png_jmpbuf(r->png))) return r->status;
+    png_set_read_fn(r->png, r, read_bytes);
+    png_set_user_limits(r->png, FR_IMAGE_MAX_SIDE, FR_IMAGE_MAX_SIDE);
+    png_set_chunk_malloc_max(r->png, MAX_CHUNK);
+    png_read_info(r->png, r->info);
+    r->status = fr_image_take(r->image, png_get_image_width(r->png, r->info), png_get_image_height(r->png, r->info),
+                              r->file->path);
+    if (r->status != FR_OK) return r->status;
+    bool rgb = ask_for_rgb(r);
+    size_t width = r->image->width, height = r->image->height;
+    int passes = png_set_interlace_handling(r->png);
+    png_read_update_info(r->png, r->info);
+    if (png_get_rowbytes(r->png, r->info) != width * (rgb ? 3 : 2)) png_error(r->png, "a row of unexpected size");
+    for (; passes; passes--)
+        for (size_t y = 0; y < height; y++) png_read_row(r->png, r->image->rgb + y * width * 3, NULL);
+    png_read_end(r->png, NULL);
+    for (size_t y = 0; !rgb && y < height; y++) spread_grey(r->image->rgb + y * width * 3, width);
+    return FR_OK;
+}
+
+fr_status fr_png_decode(fr_image *image, const fr_map *file) {
+    reader r = {.image = image, .file = file};
+    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, fail, ignore);
+    if (r.png) r.info = png_create_info_struct(r.png);
+    fr_status status = r.info ? read_picture(&r) : fr_fail_memory("a PNG reader", sizeof r);
+    png_destroy_read_struct(&r.png, &r.info, NULL);
+    return status;
+}

@@ -1,0 +1,219 @@
+/* Pictures: every kind of PNG and JPEG as Pillow reads it, sizes as Pillow's bicubic makes them, and damage as an
+ * error.
+ *
+ * The cases are Pillow's own (tests/data/images/make_cases.py). */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/json.h"
+#include "src/image_resize.h"
+
+#define IMAGES "tests/data/images/"
+
+static json_t *cases;
+
+static void read_cases(void) {
+    ck_assert_int_eq(fr_json_read(IMAGES "cases.json", 1 << 24, &cases), FR_OK);
+}
+
+static void free_cases(void) {
+    json_decref(cases);
+}
+
+static size_t number(const json_t *object, const char *key, size_t index) {
+    const json_t *value = json_object_get(object, key);
+    if (json_is_array(value)) value = json_array_get(value, index);
+    return (size_t)json_integer_value(value);
+}
+
+static const char *text(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+static void check_bytes(const char *hex, const uint8_t *bytes, size_t count, const char *what) {
+    ck_assert_msg(strlen(hex) == 2 * count, "%s: %zu bytes", what, count);
+    for (size_t i = 0; i < count; i++) {
+        char expected[3];
+        snprintf(expected, sizeof expected, "%02x", bytes[i]);
+        ck_assert_msg(memcmp(hex + 2 * i, expected, 2) == 0, "%s: byte %zu is %s, Pillow has %.2s", what, i, expected,
+                      hex + 2 * i);
+    }
+}
+
+START_TEST(files_are_read_as_pillow_reads_them) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(cases, "files"), i, entry) {
+        char path[256];
+        fr_image image;
+        snprintf(path, sizeof path, IMAGES "%s", text(entry, "file"));
+        ck_assert_msg(fr_image_open(&image, path) == FR_OK, "%s", fr_last_error());
+        ck_assert_uint_eq(image.width, number(entry, "width", 0));
+        ck_assert_uint_eq(image.height, number(entry, "height", 0));
+        check_bytes(text(entry, "rgb"), image.rgb, image.width * image.height * 3, path);
+        fr_image_close(&image);
+    }
+    ck_assert_uint_gt(i, 45);
+}
+END_TEST
+
+/* What make_cases.py resizes. */
+static fr_image noise(size_t width, size_t height) {
+    fr_image image = {malloc(width * height * 3), width, height};
+    uint32_t state = 12345;
+    ck_assert_ptr_nonnull(image.rgb);
+    for (size_t i = 0; i < width * height * 3; i++) {
+        state = (state * 1103515245u + 12345u) % ((uint32_t)1 << 31);
+        uint32_t value = state >> 16 & 0x1ff;
+        image.rgb[i] = (uint8_t)(value < 256 ? value : 255 * (value & 1));
+    }
+    return image;
+}
+
+static uint64_t fnv(const uint8_t *bytes, size_t count) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < count; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+START_TEST(resized_bytes_are_those_of_pillow) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(cases, "resizes"), i, entry) {
+        char what[64];
+        fr_image image = noise(number(entry, "from", 0), number(entry, "from", 1)), resized;
+        size_t width = number(entry, "to", 0), height = number(entry, "to", 1), count = width * height * 3;
+        size_t few = count < 24 ? count : 24;
+        snprintf(what, sizeof what, "%zu x %zu to %zu x %zu", image.width, image.height, width, height);
+        ck_assert_int_eq(fr_image_resize(&image, width, height, &resized), FR_OK);
+        ck_assert_uint_eq(resized.width, width);
+        ck_assert_uint_eq(resized.height, height);
+        check_bytes(text(entry, "head"), resized.rgb, few, what);
+        check_bytes(text(entry, "tail"), resized.rgb + count - few, few, what);
+        ck_assert_msg(fnv(resized.rgb, count) == strtoull(text(entry, "fnv"), NULL, 16), "%s: other bytes", what);
+        fr_image_close(&image);
+        fr_image_close(&resized);
+    }
+    ck_assert_uint_gt(i, 10);
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------------------- damage */
+
+typedef struct blob {
+    uint8_t bytes[4096];
+    size_t size;
+} blob;
+
+static blob read_blob(const char *name) {
+    char path[256];
+    blob b;
+    snprintf(path, sizeof path, IMAGES "%s", name);
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    b.size = fread(b.bytes, 1, sizeof b.bytes, file);
+    ck_assert_uint_lt(b.size, sizeof b.bytes);
+    fclose(file);
+    return b;
+}
+
+/* The line that a file of these bytes is refused with, without the path before it. */
+static const char *refusal(const uint8_t *bytes, size_t size) {
+    char path[] = "/tmp/test_image_XXXXXX";
+    int fd = mkstemp(path);
+    fr_image image;
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, size), (ssize_t)size);
+    close(fd);
+    fr_status status = fr_image_open(&image, path);
+    unlink(path);
+    if (status == FR_OK) {
+        fr_image_close(&image);
+        return "none";
+    }
+    ck_assert_int_eq(status, FR_INPUT);
+    ck_assert_ptr_null(image.rgb);
+    ck_assert_msg(strncmp(fr_last_error(), path, strlen(path)) == 0, "%s names no file", fr_last_error());
+    return fr_last_error() + strlen(path);
+}
+
+START_TEST(what_ends_too_early_is_refused) {
+    static const char *const names[] = {"png-2-8.png", "png-3-8-i.png", "jpeg-420.jpg", "jpeg-progressive.jpg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        blob b = read_blob(names[i]);
+        for (size_t size = 0; size < b.size; size++)
+            ck_assert_msg(strcmp(refusal(b.bytes, size), "none") != 0, "%s opened when cut at %zu", names[i], size);
+    }
+}
+END_TEST
+
+START_TEST(other_formats_are_refused) {
+    static const char bmp[] = "BM....", nothing[] = "";
+    ck_assert_str_eq(refusal((const uint8_t *)bmp, 6), ": neither a PNG nor a JPEG file");
+    ck_assert_str_eq(refusal((const uint8_t *)nothing, 0), ": neither a PNG nor a JPEG file");
+}
+END_TEST
+
+static void put_big_endian(uint8_t *to, uint32_t value, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
+}
+
+/* The checksum of the PNG chunk at `at`, put right. */
+static void seal(blob *b, size_t at, size_t length) {
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = at + 4; i < at + 8 + length; i++) {
+        crc ^= b->bytes[i];
+        for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+    }
+    put_big_endian(b->bytes + at + 8 + length, ~crc, 4);
+}
+
+START_TEST(a_small_file_that_claims_a_large_picture_is_refused) {
+    enum { IHDR = 8 };
+    blob b = read_blob("png-2-8.png");
+    put_big_endian(b.bytes + IHDR + 8, 60000, 4);
+    put_big_endian(b.bytes + IHDR + 12, 60000, 4);
+    seal(&b, IHDR, 13);
+    ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 60000 x 60000, expected sides of 1 to 65536 and at most "
+                                               "134217728 pixels");
+    put_big_endian(b.bytes + IHDR + 8, 1 << 30, 4);
+    seal(&b, IHDR, 13);
+    ck_assert_msg(strstr(refusal(b.bytes, b.size), "damaged PNG"), "%s", fr_last_error());
+    b = read_blob("jpeg-420.jpg");
+    uint8_t *frame = b.bytes;
+    while (frame[0] != 0xff || frame[1] != 0xc0) frame++;
+    put_big_endian(frame + 5, 65000, 2);
+    put_big_endian(frame + 7, 65000, 2);
+    ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 65000 x 65000, expected sides of 1 to 65536 and at most "
+                                               "134217728 pixels");
+}
+END_TEST
+
+START_TEST(a_wrong_checksum_is_refused) {
+    blob b = read_blob("png-2-8.png");
+    b.bytes[b.size - 20] ^= 1;
+    ck_assert_msg(strstr(refusal(b.bytes, b.size), "damaged PNG"), "%s", fr_last_error());
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("image");
+    TCase *pillow = tcase_create("as Pillow"), *damage = tcase_create("damage");
+    tcase_add_checked_fixture(pillow, read_cases, free_cases);
+    tcase_add_test(pillow, files_are_read_as_pillow_reads_them);
+    tcase_add_test(pillow, resized_bytes_are_those_of_pillow);
+    tcase_add_test(damage, what_ends_too_early_is_refused);
+    tcase_add_test(damage, other_formats_are_refused);
+    tcase_add_test(damage, a_small_file_that_claims_a_large_picture_is_refused);
+    tcase_add_test(damage, a_wrong_checksum_is_refused);
+    suite_add_tcase(suite, pillow);
+    suite_add_tcase(suite, damage);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

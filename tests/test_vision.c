@@ -1,0 +1,392 @@
+/* The vision tower against transformers: from a picture's bytes to embeddings, step by step; one answer for any number
+ * of threads and any instruction set; the positions of prompts with pictures.
+ *
+ * Two towers: that of the GLM-OCR reference, and one of odd widths whose pictures shrink, grow and stay
+ * (tests/data/vision/make_cases.py). */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/safetensors.h"
+#include "src/image_resize.h"
+#include "src/vision_parts.h"
+
+#define MOST_LAYERS 8
+
+/* A picture of a fixture; its reference tensors are named PREFIX.NAME. */
+typedef struct subject {
+    const char *folder, *picture, *prefix;
+} subject;
+
+static const subject subjects[] = {
+    {"tests/data/glm-ocr", "image/digits.png", "image"},
+    {"tests/data/vision/tower", "shrunk.png", "shrunk"},
+    {"tests/data/vision/tower", "grown.png", "grown"},
+    {"tests/data/vision/tower", "stays.png", "stays"},
+};
+
+/* ------------------------------------------------------------------------------------------------------- opening */
+
+typedef struct bench {
+    const subject *subject;
+    fr_map map;
+    fr_tensors reference;
+    fr_checkpoint files;
+    fr_weights weights;
+    fr_vision *vision;
+    fr_image image;
+} bench;
+
+static size_t text_width(const json_t *config) {
+    return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
+}
+
+static fr_pool *open_pool(size_t threads) {
+    fr_plan plan = {.threads = threads, .nodes = 1, .oversubscribed = true};
+    fr_pool *pool;
+    for (size_t i = 0; i < threads; i++) plan.cpu[i] = -1;
+    ck_assert_int_eq(fr_pool_open(&plan, &pool), FR_OK);
+    return pool;
+}
+
+static void open_bench(bench *b, const subject *who, const char *isa) {
+    char path[256];
+    const fr_kernels *kernels;
+    fr_tensors unread = {0};
+    *b = (bench){.subject = who};
+    snprintf(path, sizeof path, "%s/reference.safetensors", who->folder);
+    ck_assert_msg(fr_map_open(&b->map, path, true) == FR_OK, "%s", fr_last_error());
+    ck_assert_int_eq(fr_safetensors_read(&b->map, 0, &b->reference, &unread), FR_OK);
+    fr_tensors_free(&unread);
+    ck_assert_int_eq(fr_kernels_select(isa, &kernels), FR_OK);
+    ck_assert_msg(fr_checkpoint_open(&b->files, who->folder, true) == FR_OK, "%s", fr_last_error());
+    ck_assert_int_eq(fr_weights_open(&b->weights, &b->files), FR_OK);
+    ck_assert(fr_vision_exists(&b->weights));
+    ck_assert_msg(fr_vision_open(&b->weights, kernels, text_width(b->files.config), &b->vision) == FR_OK, "%s",
+                  fr_last_error());
+    fr_pool *pool = open_pool(1);
+    ck_assert_int_eq(fr_weights_place(&b->weights, pool, NULL, NULL), FR_OK);
+    fr_pool_close(pool);
+    snprintf(path, sizeof path, "%s/%s", who->folder, who->picture);
+    ck_assert_msg(fr_image_open(&b->image, path) == FR_OK, "%s", fr_last_error());
+}
+
+static void close_bench(bench *b) {
+    fr_image_close(&b->image);
+    fr_vision_close(b->vision);
+    fr_weights_close(&b->weights);
+    fr_checkpoint_close(&b->files);
+    fr_tensors_free(&b->reference);
+    fr_map_close(&b->map);
+}
+
+/* NULL where this reference has none. */
+static const fr_tensor *expected(const bench *b, const char *name) {
+    char full[128];
+    snprintf(full, sizeof full, "%s.%s", b->subject->prefix, name);
+    return fr_tensors_find(&b->reference, full);
+}
+
+/* ---------------------------------------------------------------------------------------------------- comparison */
+
+static void check_floats(const float *got, const fr_tensor *reference, size_t from, size_t count, double tolerance,
+                         const char *what) {
+    const float *values = reference->data;
+    ck_assert_int_eq(reference->type, FR_F32);
+    ck_assert_uint_le((from + count) * sizeof(float), reference->bytes);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(fabs((double)got[i] - values[from + i]) <= tolerance, "%s: value %zu is %g, transformers has %g",
+                      what, i, (double)got[i], (double)values[from + i]);
+}
+
+static void check_pixels(const fr_image *image, const fr_tensor *reference, const char *what) {
+    ck_assert_uint_eq(reference->shape[0], image->height);
+    ck_assert_uint_eq(reference->shape[1], image->width);
+    ck_assert_msg(memcmp(reference->data, image->rgb, reference->bytes) == 0, "%s: other bytes", what);
+}
+
+static fr_image resize(const bench *b, fr_image_grid *grid) {
+    fr_image resized;
+    const fr_vision_config *c = &b->vision->config;
+    size_t unit = c->patch * c->merge;
+    ck_assert_int_eq(fr_vision_grid(b->vision, b->image.width, b->image.height, grid), FR_OK);
+    ck_assert_int_eq(fr_image_resize(&b->image, grid->columns * unit, grid->rows * unit, &resized), FR_OK);
+    return resized;
+}
+
+START_TEST(pixel_values_are_those_of_the_processor) {
+    bench b;
+    fr_image_grid grid;
+    float values[4096];
+    open_bench(&b, &subjects[_i], NULL);
+    const fr_vision_config *c = &b.vision->config;
+    if (expected(&b, "pixels_rgb")) check_pixels(&b.image, expected(&b, "pixels_rgb"), "picture");
+    fr_image resized = resize(&b, &grid);
+    const int64_t *thw = expected(&b, "grid_thw")->data;
+    ck_assert_int_eq(thw[1], (int64_t)(grid.rows * c->merge));
+    ck_assert_int_eq(thw[2], (int64_t)(grid.columns * c->merge));
+    check_pixels(&resized, expected(&b, "resized_rgb"), "resized");
+    const fr_tensor *reference = expected(&b, "pixel_values");
+    for (size_t patch = 0; patch < reference->shape[0]; patch++) {
+        size_t row, column, count = reference->shape[1];
+        ck_assert_uint_eq(count, 3 * c->frames * c->patch * c->patch);
+        fr_vision_place(c, grid, patch, &row, &column);
+        fr_vision_patch(c, &resized, row, column, values);
+        check_floats(values, reference, patch * count, count, 1e-6, "pixel values");
+    }
+    fr_image_close(&resized);
+    close_bench(&b);
+}
+END_TEST
+
+/* A pass whose stream is kept after the patches and after every block. */
+typedef struct watched {
+    fr_vision_pass pass;
+    float *streams[MOST_LAYERS + 1];
+} watched;
+
+static void run_watched(void *context, const fr_team *team) {
+    watched *w = context;
+    size_t bytes = w->pass.patches * w->pass.vision->config.hidden * sizeof(float);
+    fr_vision_embed(team, &w->pass);
+    memcpy(w->streams[0], w->pass.x, bytes);
+    for (size_t i = 0; i < w->pass.vision->config.layers; i++) {
+        fr_vision_block(team, &w->pass, i);
+        memcpy(w->streams[i + 1], w->pass.x, bytes);
+    }
+    fr_vision_merge(team, &w->pass);
+}
+
+START_TEST(every_layer_is_that_of_transformers) {
+    bench b;
+    watched w;
+    fr_arena arena = {0};
+    open_bench(&b, &subjects[_i], NULL);
+    const fr_vision_config *c = &b.vision->config;
+    w.pass = (fr_vision_pass){.vision = b.vision};
+    fr_image resized = resize(&b, &w.pass.grid);
+    size_t tokens = w.pass.grid.rows * w.pass.grid.columns, values;
+    w.pass.image = &resized;
+    w.pass.patches = tokens * c->merge * c->merge;
+    w.pass.rows = calloc(tokens * c->out, sizeof(float));
+    values = w.pass.patches * c->hidden;
+    for (size_t i = 0; i <= c->layers; i++) w.streams[i] = calloc(values, sizeof(float));
+    fr_vision_pass_layout(&w.pass, &arena, 1);
+    ck_assert_int_eq(fr_arena_open(&arena, arena.used, "pass"), FR_OK);
+    fr_vision_pass_layout(&w.pass, &arena, 1);
+    fr_pool *pool = open_pool(1);
+    fr_pool_run(pool, run_watched, &w);
+    const fr_tensor *layers = expected(&b, "vision_layers");
+    for (size_t i = 0; layers && i <= c->layers; i++)
+        check_floats(w.streams[i], layers, i * values, values, 1e-4, "a layer");
+    check_floats(w.pass.merged, expected(&b, "vision_before_merger"), 0, tokens * c->out, 1e-4, "before the merger");
+    check_floats(w.pass.rows, expected(&b, "vision_embeddings"), 0, tokens * c->out, 1e-4, "embeddings");
+    for (size_t i = 0; i <= c->layers; i++) free(w.streams[i]);
+    free(w.pass.rows);
+    fr_pool_close(pool);
+    fr_arena_close(&arena);
+    fr_image_close(&resized);
+    close_bench(&b);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- one answer */
+
+static fr_vision_rows embeddings(const bench *b, size_t threads) {
+    fr_vision_rows rows;
+    fr_pool *pool = open_pool(threads);
+    ck_assert_msg(fr_vision_run(b->vision, pool, threads, &b->image, &rows) == FR_OK, "%s", fr_last_error());
+    fr_pool_close(pool);
+    return rows;
+}
+
+static void check_same(const fr_vision_rows *rows, const fr_vision_rows *first, const char *what) {
+    ck_assert_uint_eq(rows->count, first->count);
+    ck_assert_uint_eq(rows->hidden, first->hidden);
+    ck_assert_msg(memcmp(rows->rows, first->rows, rows->count * rows->hidden * sizeof(float)) == 0, "%s: other bits",
+                  what);
+}
+
+START_TEST(any_number_of_threads_gives_the_same_bits) {
+    bench b;
+    open_bench(&b, &subjects[_i], NULL);
+    fr_vision_rows first = embeddings(&b, 1);
+    const fr_tensor *reference = expected(&b, "vision_embeddings");
+    ck_assert_uint_eq(first.count * first.hidden * sizeof(float), reference->bytes);
+    check_floats(first.rows, reference, 0, first.count * first.hidden, 1e-4, "embeddings");
+    for (size_t threads = 2; threads <= 5; threads += threads - 1) {
+        fr_vision_rows rows = embeddings(&b, threads);
+        check_same(&rows, &first, "threads");
+        fr_vision_rows_close(&rows);
+    }
+    fr_vision_rows_close(&first);
+    close_bench(&b);
+}
+END_TEST
+
+START_TEST(any_instruction_set_gives_the_same_bits) {
+    static const char *const words[] = {"avx2", "avxvnni", "avx512", "avx512vnni", "neon", "dotprod", "i8mm"};
+    bench scalar, b;
+    const fr_kernels *kernels;
+    open_bench(&scalar, &subjects[_i], "scalar");
+    fr_vision_rows first = embeddings(&scalar, 1);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (fr_kernels_select(words[i], &kernels) != FR_OK) continue;
+        open_bench(&b, &subjects[_i], words[i]);
+        fr_vision_rows rows = embeddings(&b, 2);
+        check_same(&rows, &first, words[i]);
+        fr_vision_rows_close(&rows);
+        close_bench(&b);
+    }
+    fr_vision_rows_close(&first);
+    close_bench(&scalar);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------- sizes and positions */
+
+static json_t *cases;
+
+static void read_cases(void) {
+    ck_assert_int_eq(fr_json_read("tests/data/vision/cases.json", 1 << 24, &cases), FR_OK);
+}
+
+static void free_cases(void) {
+    json_decref(cases);
+}
+
+static size_t at(const json_t *array, size_t index) {
+    return (size_t)json_integer_value(json_array_get(array, index));
+}
+
+START_TEST(sizes_are_those_of_the_processor) {
+    bench b;
+    size_t i, refused = 0;
+    json_t *entry;
+    open_bench(&b, &subjects[0], NULL);
+    json_array_foreach(json_object_get(cases, "grids"), i, entry) {
+        fr_image_grid grid = {0, 0};
+        fr_status status = fr_vision_grid(b.vision, at(entry, 0), at(entry, 1), &grid);
+        ck_assert_msg(grid.columns == at(entry, 2) && grid.rows == at(entry, 3),
+                      "%zu x %zu becomes %zu x %zu, the processor says %zu x %zu", at(entry, 0), at(entry, 1),
+                      grid.columns, grid.rows, at(entry, 2), at(entry, 3));
+        ck_assert((status == FR_OK) == (grid.rows > 0));
+        refused += status == FR_INPUT;
+    }
+    ck_assert_uint_gt(refused, 0);
+    close_bench(&b);
+}
+END_TEST
+
+static fr_status place(const json_t *ids, const json_t *grids, int32_t (*places)[FR_MROPE_AXES], int64_t *next) {
+    int32_t list[64];
+    fr_image_grid pictures[4];
+    size_t count = json_array_size(ids), images = json_array_size(grids);
+    ck_assert_uint_le(count, 64);
+    for (size_t i = 0; i < count; i++) list[i] = (int32_t)at(ids, i);
+    for (size_t i = 0; i < images; i++)
+        pictures[i] = (fr_image_grid){at(json_array_get(grids, i), 0), at(json_array_get(grids, i), 1)};
+    return fr_mrope_positions(list, count, (int32_t)json_integer_value(json_object_get(cases, "image_id")), pictures,
+                              images, places, next);
+}
+
+START_TEST(positions_are_those_of_transformers) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(cases, "positions"), i, entry) {
+        int32_t places[64][FR_MROPE_AXES];
+        int64_t next;
+        const json_t *expected_places = json_object_get(entry, "places");
+        ck_assert_int_eq(place(json_object_get(entry, "ids"), json_object_get(entry, "grids"), places, &next), FR_OK);
+        for (size_t t = 0; t < json_array_size(expected_places); t++)
+            for (size_t a = 0; a < FR_MROPE_AXES; a++)
+                ck_assert_int_eq(places[t][a], (int32_t)at(json_array_get(expected_places, t), a));
+        ck_assert_int_eq(next, json_integer_value(json_object_get(entry, "next")));
+    }
+    ck_assert_uint_gt(i, 3);
+}
+END_TEST
+
+START_TEST(the_reference_prompt_stands_where_the_reference_says) {
+    bench b;
+    open_bench(&b, &subjects[0], NULL);
+    const fr_tensor *kinds = expected(&b, "mm_token_type_ids"), *ids = expected(&b, "position_ids");
+    size_t count = kinds->shape[0];
+    int32_t list[64], places[64][FR_MROPE_AXES];
+    int64_t next;
+    fr_image_grid grid;
+    ck_assert_int_eq(fr_vision_grid(b.vision, b.image.width, b.image.height, &grid), FR_OK);
+    for (size_t i = 0; i < count; i++) list[i] = (int32_t)((const int64_t *)kinds->data)[i];
+    ck_assert_int_eq(fr_mrope_positions(list, count, 1, &grid, 1, places, &next), FR_OK);
+    for (size_t a = 0; a < FR_MROPE_AXES; a++)
+        for (size_t i = 0; i < count; i++) ck_assert_int_eq(places[i][a], ((const int64_t *)ids->data)[a * count + i]);
+    ck_assert_int_eq(next, (int64_t)count - 15); /* rope_delta of reference.json */
+    close_bench(&b);
+}
+END_TEST
+
+START_TEST(image_tokens_must_fit_the_pictures) {
+    static const struct {
+        int32_t ids[6];
+        size_t images;
+        const char *line;
+    } wrong[] = {
+        {{1, 9, 9, 9, 9, 2}, 0, "the prompt has image tokens for more than the 0 images given"},
+        {{1, 9, 9, 9, 2, 2}, 1, "image 0 needs 2 x 2 = 4 image tokens, the prompt has 3 at token 1"},
+        {{1, 1, 2, 2, 2, 2}, 1, "1 images given, the prompt has image tokens for 0"},
+    };
+    const fr_image_grid grid = {2, 2};
+    int32_t places[6][FR_MROPE_AXES];
+    int64_t next;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_int_eq(fr_mrope_positions(wrong[i].ids, 6, 9, &grid, wrong[i].images, places, &next), FR_INPUT);
+        ck_assert_str_eq(fr_last_error(), wrong[i].line);
+    }
+}
+END_TEST
+
+START_TEST(a_tower_that_does_not_fit_is_refused) {
+    bench b;
+    fr_vision *vision;
+    open_bench(&b, &subjects[1], NULL);
+    ck_assert_int_eq(fr_vision_open(&b.weights, b.vision->kernels, 41, &vision), FR_INPUT);
+    ck_assert_ptr_null(vision);
+    ck_assert_str_eq(fr_last_error(),
+                     "tests/data/vision/tower: the vision tower gives rows of 40, the text model reads "
+                     "rows of 41");
+    json_t *tower = json_object_get(b.files.config, "vision_config");
+    json_object_set_new(tower, "num_heads", json_integer(4));
+    ck_assert_int_eq(fr_vision_open(&b.weights, b.vision->kernels, 40, &vision), FR_INPUT);
+    json_object_set_new(tower, "num_heads", json_integer(3));
+    json_object_set_new(tower, "patch_size", json_integer(7));
+    ck_assert_int_eq(fr_vision_open(&b.weights, b.vision->kernels, 40, &vision), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(),
+                     "preprocessor_config.json: patch_size is 6, the vision tower in config.json has 7");
+    close_bench(&b);
+}
+END_TEST
+
+int main(void) {
+    const int all = sizeof subjects / sizeof *subjects;
+    Suite *suite = suite_create("vision");
+    TCase *tower = tcase_create("tower"), *prompt = tcase_create("prompt");
+    tcase_add_loop_test(tower, pixel_values_are_those_of_the_processor, 0, all);
+    tcase_add_loop_test(tower, every_layer_is_that_of_transformers, 0, all);
+    tcase_add_loop_test(tower, any_number_of_threads_gives_the_same_bits, 0, all);
+    tcase_add_loop_test(tower, any_instruction_set_gives_the_same_bits, 0, all);
+    tcase_add_test(tower, a_tower_that_does_not_fit_is_refused);
+    tcase_add_checked_fixture(prompt, read_cases, free_cases);
+    tcase_add_test(prompt, sizes_are_those_of_the_processor);
+    tcase_add_test(prompt, positions_are_those_of_transformers);
+    tcase_add_test(prompt, the_reference_prompt_stands_where_the_reference_says);
+    tcase_add_test(prompt, image_tokens_must_fit_the_pictures);
+    suite_add_tcase(suite, tower);
+    suite_add_tcase(suite, prompt);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
