@@ -18,7 +18,7 @@ typedef struct tokenizer_kind {
     const char *model, *pre;    /* tokenizer.ggml.model; tokenizer.ggml.pre, or none in the file */
     const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
     const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
-    bool begins; /* a bos stands before every text, whatever the file says */
+    bool begins;          /* a bos stands before every text, whatever the file says */
     void (*rules)(fr_tokenizer_source *source);
 } tokenizer_kind;
 

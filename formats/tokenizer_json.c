@@ -71,11 +71,16 @@ static const struct {
     int stages;
     fr_rule_kind kind;
 } rule_kinds[] = {
-    {"NFC", NORMALIZER, FR_RULE_NFC},         {"NFD", NORMALIZER, FR_RULE_NFD},
-    {"NFKC", NORMALIZER, FR_RULE_NFKC},       {"NFKD", NORMALIZER, FR_RULE_NFKD},
-    {"Prepend", NORMALIZER, FR_RULE_PREPEND}, {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
-    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},  {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
-    {"Fuse", DECODER, FR_RULE_FUSE},          {"Strip", DECODER, FR_RULE_STRIP},
+    {"NFC", NORMALIZER, FR_RULE_NFC},
+    {"NFD", NORMALIZER, FR_RULE_NFD},
+    {"NFKC", NORMALIZER, FR_RULE_NFKC},
+    {"NFKD", NORMALIZER, FR_RULE_NFKD},
+    {"Prepend", NORMALIZER, FR_RULE_PREPEND},
+    {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
+    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},
+    {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
+    {"Fuse", DECODER, FR_RULE_FUSE},
+    {"Strip", DECODER, FR_RULE_STRIP},
     {"ByteLevel", DECODER, FR_RULE_BYTE_LEVEL},
 };
 

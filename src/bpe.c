@@ -248,8 +248,7 @@ static fr_status reserve(fr_bpe_work *work, size_t length) {
 static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
     if (!bpe->byte_level) return fr_vocabulary_find_in_model(bpe->vocabulary, text, length);
     size_t written = 0;
-    for (size_t i = 0; i < length; i++)
-        written += fr_byte_level_write((unsigned char)text[i], work->written + written);
+    for (size_t i = 0; i < length; i++) written += fr_byte_level_write((unsigned char)text[i], work->written + written);
     return fr_vocabulary_find_in_model(bpe->vocabulary, work->written, written);
 }
 

@@ -1,8 +1,9 @@
 /* Byte-pair encoding of one piece of text.
  *
  * In: bytes. Out: ids. Each character starts as its own token, or as the tokens <0xNN> of its bytes, or as the unknown
- * token, or, in byte-level vocabularies, each byte as a token; then the neighbouring pair with the lowest rank is merged, the leftmost of equals, until no pair has a merge.
- * O(n log n): a linked list of symbols and a heap of candidate merges. Sennrich et al. 2016, arXiv:1508.07909. */
+ * token, or, in byte-level vocabularies, each byte as a token; then the neighbouring pair with the lowest rank is
+ * merged, the leftmost of equals, until no pair has a merge. O(n log n): a linked list of symbols and a heap of
+ * candidate merges. Sennrich et al. 2016, arXiv:1508.07909. */
 #ifndef FR_SRC_BPE_H
 #define FR_SRC_BPE_H
 

@@ -22,9 +22,9 @@ typedef struct fr_glm_config {
 
 typedef struct fr_glm_layer {
     const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
-    fr_matrix q, k, v, o;      /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
-    fr_matrix gate_up[2];      /* [ffn, hidden] each */
-    fr_matrix down;            /* [hidden, ffn] */
+    fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
+    fr_matrix gate_up[2]; /* [ffn, hidden] each */
+    fr_matrix down;       /* [hidden, ffn] */
 } fr_glm_layer;
 
 typedef struct fr_glm {

@@ -7,6 +7,7 @@
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/tokenizer.h"
+#include "src/vision.h"
 
 static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
 
@@ -93,6 +94,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_checkpoint_open(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(find_family(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
+    model->image_token = -1;
     FR_TRY(model->family->open(model));
     FR_TRY(read_eos(model));
     return open_tokenizer(model);
@@ -121,6 +123,7 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 
 void fr_model_unload(fr_model *model) {
     if (!model) return;
+    fr_vision_close(model->vision);
     if (model->family) model->family->close(model);
     fr_tokenizer_close(model->tokenizer);
     fr_weights_close(&model->weights);

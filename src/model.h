@@ -28,6 +28,8 @@ struct fr_model {
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
     const fr_kv_shape *kv_shapes;
     size_t kv_count;
+    struct fr_vision *vision; /* NULL: it can't see */
+    int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */
     int32_t eos[FR_MAX_EOS];
     size_t eos_count;
 };

@@ -7,6 +7,7 @@
 
 #include "formats/error.h"
 #include "src/glm.h"
+#include "src/vision.h"
 
 static fr_status glm_open(fr_model *model) {
     fr_glm_config config;
@@ -22,7 +23,9 @@ static fr_status glm_open(fr_model *model) {
     model->context_limit = net->config.context_limit;
     model->kv_shapes = net->kv_shapes;
     model->kv_count = net->config.layers;
-    return FR_OK;
+    model->image_token = net->config.image_token;
+    if (!fr_vision_exists(&model->weights)) return FR_OK;
+    return fr_vision_open(&model->weights, model->kernels, model->hidden, &model->vision);
 }
 
 static void glm_close(fr_model *model) {
@@ -50,7 +53,13 @@ static void glm_forward(const fr_team *team, fr_forward *f) {
     pass.rows = f->rows;
     pass.slot = (size_t)f->position;
     fr_rows_part(team, pass.rows, &begin, &end);
-    for (size_t r = begin; r < end; r++) glm_embed(f->model, f->ids[r], pass.x + r * c->hidden);
+    for (size_t r = begin; r < end; r++) {
+        const float *given = fr_given_row(f->given, pass.slot + r, c->hidden);
+        if (given)
+            memcpy(pass.x + r * c->hidden, given, c->hidden * sizeof *given);
+        else
+            glm_embed(f->model, f->ids[r], pass.x + r * c->hidden);
+    }
     fr_glm_rotations(team, &pass, f->places);
     for (size_t l = 0; l < c->layers; l++) fr_glm_layer_run(team, &pass, &pass.net->layers[l], &f->kv->layers[l]);
     for (size_t r = begin; r < end; r++)

@@ -7,6 +7,9 @@
 #include "formats/error.h"
 #include "src/accept.h"
 
+/* A prompt of text: every embedding is that of its id. */
+static const fr_given nothing_given = {0};
+
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
@@ -96,8 +99,6 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     return fr_pool_open(&model->plan, &s->pool);
 }
 
-static const fr_given nothing_given = {0};
-
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session) {
     *session = NULL;
@@ -117,6 +118,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
 void fr_session_destroy(fr_session *s) {
     if (!s) return;
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
+    fr_shown_free(&s->shown);
     fr_pool_close(s->pool);
     fr_arena_close(&s->arena);
     free(s);
@@ -126,6 +128,7 @@ void fr_session_clear(fr_session *s) {
     fr_kv_reset(&s->kv);
     s->length = 0;
     s->fresh = s->ended = false;
+    place_from(s, 0, 0);
     fr_stats_reset(&s->stats);
 }
 
@@ -161,6 +164,39 @@ static fr_status not_finite(const fr_session *s, size_t position) {
                    position);
 }
 
+fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size_t count) {
+    double start = fr_clock();
+    FR_TRY(fr_shown_run(&s->shown, s->model, s->pool, pictures, count));
+    s->stats.value[FR_STAT_VISION_SECONDS] += fr_clock() - start;
+    return FR_OK;
+}
+
+static bool has_image_token(const fr_session *s, const int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == s->model->image_token) return true;
+    return false;
+}
+
+/* Where the ids that follow the timeline stand, if any of them is not text. */
+static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
+    if (s->shown.count == 0 && !has_image_token(s, ids, count)) return FR_OK;
+    int64_t base = s->places[s->length].at[0], next = base;
+    fr_status status =
+        fr_shown_place(&s->shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
+    if (status == FR_OK)
+        place_from(s, s->length + count, (size_t)next);
+    else
+        place_from(s, s->length, (size_t)base);
+    if (status == FR_OK) s->given = s->shown.given;
+    return status;
+}
+
+/* The pictures are part of the timeline now. */
+static void forget_pictures(fr_session *s) {
+    s->given = &nothing_given;
+    fr_shown_free(&s->shown);
+}
+
 /* Copies ids to the end of the timeline. */
 static fr_status extend(fr_session *s, const int32_t *ids, size_t count) {
     if (count > s->context - s->length)
@@ -170,6 +206,7 @@ static fr_status extend(fr_session *s, const int32_t *ids, size_t count) {
         if (ids[i] < 0 || (size_t)ids[i] >= s->model->vocab)
             return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
                            s->model->vocab);
+    FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
     s->length += count;
     return FR_OK;
@@ -198,6 +235,7 @@ fr_status fr_session_append(fr_session *s, const int32_t *ids, size_t count) {
         s->hidden_row = rows - 1;
         follow(s);
     }
+    forget_pictures(s);
     if (s->best[0] < 0) return not_finite(s, s->length - 1);
     s->next = (int32_t)s->best[0];
     s->fresh = true;
@@ -305,6 +343,7 @@ fr_status fr_session_score(fr_session *s, const int32_t *ids, size_t count, size
         FR_TRY(hand_out(s, &f, f.keep, sink, context));
         fr_kv_commit(&s->kv, s->kv.length + f.rows);
     }
+    forget_pictures(s);
     return FR_OK;
 }
 

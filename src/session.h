@@ -11,6 +11,7 @@
 #define FR_SRC_SESSION_H
 
 #include "src/draft.h"
+#include "src/picture.h"
 #include "src/stats.h"
 
 struct fr_session {
@@ -27,7 +28,8 @@ struct fr_session {
     fr_draft *draft;
     int32_t *ids;   /* [context] the timeline */
     fr_place *places; /* [context + FR_STEP_MAX] */
-    const fr_given *given; /* while a prompt runs */
+    fr_shown shown;        /* pictures for the next prompt */
+    const fr_given *given; /* their rows, while it runs */
     size_t length;
     float *hidden;  /* [rows of the largest batch, hidden] */
     size_t hidden_row;
@@ -42,6 +44,7 @@ struct fr_session {
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session);
 void fr_session_destroy(fr_session *session);
+fr_status fr_session_look(fr_session *session, const fr_picture *const *pictures, size_t count);
 fr_status fr_session_append(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_session_round(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 void fr_session_clear(fr_session *session);

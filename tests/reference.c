@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/safetensors.h"
 
-static const char *const names[] = {"gemma4-e",        "gemma4-dense",     "gemma4-moe",     "gemma4-e-odd",
-                                    "gemma4-e-layers", "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr",       NULL};
+static const char *const names[] = {"gemma4-e",       "gemma4-dense",    "gemma4-moe",
+                                    "gemma4-e-odd",   "gemma4-e-layers", "gemma4-dense-odd",
+                                    "gemma4-moe-odd", "../glm-ocr",      NULL};
 
 const char *fr_reference_name(size_t index) {
     return names[index];
@@ -62,4 +64,12 @@ int32_t *fr_json_ids_of(const json_t *array, size_t *count) {
     int32_t *ids = malloc((*count + 1) * sizeof *ids);
     for (size_t i = 0; i < *count; i++) ids[i] = (int32_t)json_integer_value(json_array_get(array, i));
     return ids;
+}
+
+fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab) {
+    fr_rows *all = rows;
+    ck_assert_uint_le(all->count + count * vocab, all->room);
+    memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
+    all->count += count * vocab;
+    return FR_OK;
 }

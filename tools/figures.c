@@ -40,9 +40,12 @@ static void put_counts(json_t *object, const fr_figures *figures, const fr_named
 
 static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
-        {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
-        {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
-        {"scratch", FR_STAT_SCRATCH_BYTES},              {"peak", FR_STAT_PEAK_BYTES},
+        {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES},
+        {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
+        {"target_kv", FR_STAT_TARGET_KV_BYTES},
+        {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
+        {"scratch", FR_STAT_SCRATCH_BYTES},
+        {"peak", FR_STAT_PEAK_BYTES},
     };
     json_t *memory = json_object();
     put_counts(memory, figures, bytes, sizeof(bytes) / sizeof(*bytes));
@@ -59,9 +62,12 @@ static json_t *accepted_lengths_json(const fr_session *session) {
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
-        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"generated_tokens", FR_STAT_GENERATED_TOKENS},
-        {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
-        {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
+        {"prompt_tokens", FR_STAT_PROMPT_TOKENS},
+        {"generated_tokens", FR_STAT_GENERATED_TOKENS},
+        {"target_calls", FR_STAT_TARGET_CALLS},
+        {"draft_calls", FR_STAT_DRAFT_CALLS},
+        {"drafted", FR_STAT_DRAFTED},
+        {"accepted", FR_STAT_ACCEPTED},
         {"rejected", FR_STAT_REJECTED},
     };
     json_t *stats = json_object();
@@ -69,6 +75,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
     fr_json_put(stats, "tokens_per_target_call", json_real(tokens_per_call(figures)));
     fr_json_put(stats, "accepted_lengths", accepted_lengths_json(session));
+    fr_json_put(stats, "vision_seconds", json_real(figures->of[FR_STAT_VISION_SECONDS]));
     fr_json_put(stats, "prefill_seconds", json_real(figures->of[FR_STAT_PREFILL_SECONDS]));
     fr_json_put(stats, "decode_seconds", json_real(figures->of[FR_STAT_DECODE_SECONDS]));
     fr_json_put(stats, "draft_seconds", json_real(figures->of[FR_STAT_DRAFT_SECONDS]));
@@ -84,11 +91,14 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
     double after_first = of[FR_STAT_GENERATED_TOKENS] - 1;
+    if (of[FR_STAT_VISION_SECONDS] > 0)
+        fprintf(out, "vision                        %9.3f s\n", of[FR_STAT_VISION_SECONDS]);
     fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
             ratio(of[FR_STAT_PROMPT_TOKENS], prefill));
     fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
             ratio(after_first, decode));
-    fprintf(out, "target      %8.0f calls   %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS], tokens_per_call(f));
+    fprintf(out, "target      %8.0f calls    %9.3f s  %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS],
+            decode - of[FR_STAT_DRAFT_SECONDS], tokens_per_call(f));
     if (of[FR_STAT_DRAFT_CALLS] > 0) {
         fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
                 of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],

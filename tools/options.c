@@ -148,7 +148,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .kind = UNBUILT, .verbs = G | C},
-    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | L,
+                      .help = "PNG or JPEG, for a model that sees; stands before the text of the prompt"},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
