@@ -81,7 +81,6 @@ static void glm_describe(const fr_model *model, FILE *out) {
     fprintf(out, "width          hidden %zu, feed-forward %zu, %zu attention heads, %zu of keys and values, of %zu\n",
             c->hidden, c->ffn, c->heads, c->kv_heads, c->head_dim);
     fprintf(out, "vocabulary     %zu ids\n", c->vocab);
-    if (c->mtp_layers) fprintf(out, "drafter        an MTP layer in the checkpoint, applied again and again\n");
 }
 
 static const char *const architectures[] = {"GlmOcrForConditionalGeneration", "glm4", NULL};
