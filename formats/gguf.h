@@ -88,6 +88,10 @@ const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
 
+/* The same for counts and widths; low >= 0. */
+fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
+                       size_t *value);
+
 /* n of them: an array of n, or one number for all. */
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values);

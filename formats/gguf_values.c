@@ -91,6 +91,14 @@ fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t
     return integer_in(gguf, found, 0, low, high, value);
 }
 
+fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
+                       size_t *value) {
+    int64_t number;
+    FR_TRY(fr_gguf_int(gguf, key, low, high, fallback, &number));
+    *value = (size_t)number;
+    return FR_OK;
+}
+
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values) {
     const fr_gguf_value *found = fr_gguf_find(gguf, key);

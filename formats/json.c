@@ -100,6 +100,14 @@ fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_
     return FR_OK;
 }
 
+fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
+                       const char *where, size_t *value) {
+    int64_t number;
+    FR_TRY(fr_json_int(object, key, low, high, fallback, where, &number));
+    *value = (size_t)number;
+    return FR_OK;
+}
+
 fr_status fr_json_real(const json_t *object, const char *key, double low, double high, double fallback,
                        const char *where, double *value) {
     *value = fallback;

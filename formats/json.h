@@ -19,6 +19,10 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                       const char *where, int64_t *value);
 
+/* The same for counts and widths; low >= 0. */
+fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
+                       const char *where, size_t *value);
+
 /* A finite real in [low, high]; missing or null gives the fallback; NAN as the fallback makes it an error. */
 fr_status fr_json_real(const json_t *object, const char *key, double low, double high, double fallback,
                        const char *where, double *value);

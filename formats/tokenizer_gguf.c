@@ -18,6 +18,7 @@ typedef struct tokenizer_kind {
     const char *model, *pre;    /* tokenizer.ggml.model; tokenizer.ggml.pre, or none in the file */
     const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
     const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
+    bool begins;          /* a bos stands before every text, whatever the file says */
     void (*rules)(fr_tokenizer_source *source);
 } tokenizer_kind;
 
@@ -45,13 +46,28 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
+/* GLM-4's pieces; inside them, bytes. */
+static void glm4_rules(fr_tokenizer_source *source) {
+    static const char pieces[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+                                 " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    source->byte_level = source->ignore_merges = source->loose_merges = true;
+    source->unknown = (fr_text){0};
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .pattern = text_of(pieces), .regex = true, .behavior = FR_SPLIT_ISOLATED}},
+        .count = 1,
+    };
+    source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
+}
+
 static const tokenizer_kind kinds[] = {
     {.model = "gemma4",
      .pre = "gemma4",
      .ends = {"<turn|>", "<|tool_response>"},
      .shown = {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>",
                "<|\"|>"},
+     .begins = true,
      .rules = gemma4_rules},
+    {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = glm4_rules},
 };
 
 static bool equals(fr_text text, const char *word) {
@@ -162,20 +178,19 @@ static fr_status read_id(const fr_gguf *gguf, const char *key, size_t count, int
 }
 
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
-static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf) {
+static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const tokenizer_kind *kind) {
     int32_t begin, end, unknown;
-    bool add_end, add_space;
+    bool add_begin, add_end, add_space;
     FR_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", source->vocabulary_count, &begin));
     FR_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", source->vocabulary_count, &end));
     FR_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", source->vocabulary_count, &unknown));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", false, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &add_space));
     if (add_space) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
-    if (begin >= 0) {
-        source->begin = source->vocabulary[begin].text;
-        source->prefix[source->prefix_count++] = begin;
-    }
+    if (begin >= 0) source->begin = source->vocabulary[begin].text;
+    if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
     return FR_OK;
 }
@@ -193,7 +208,7 @@ static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
     FR_TRY(read_tokens(source, gguf));
     FR_TRY(read_added(source, gguf, kind));
     FR_TRY(read_merges(source, gguf));
-    FR_TRY(read_ids(source, gguf));
+    FR_TRY(read_ids(source, gguf, kind));
     kind->rules(source);
     return FR_OK;
 }

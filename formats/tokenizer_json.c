@@ -71,11 +71,17 @@ static const struct {
     int stages;
     fr_rule_kind kind;
 } rule_kinds[] = {
-    {"NFC", NORMALIZER, FR_RULE_NFC},         {"NFD", NORMALIZER, FR_RULE_NFD},
-    {"NFKC", NORMALIZER, FR_RULE_NFKC},       {"NFKD", NORMALIZER, FR_RULE_NFKD},
-    {"Prepend", NORMALIZER, FR_RULE_PREPEND}, {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
-    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},  {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
-    {"Fuse", DECODER, FR_RULE_FUSE},          {"Strip", DECODER, FR_RULE_STRIP},
+    {"NFC", NORMALIZER, FR_RULE_NFC},
+    {"NFD", NORMALIZER, FR_RULE_NFD},
+    {"NFKC", NORMALIZER, FR_RULE_NFKC},
+    {"NFKD", NORMALIZER, FR_RULE_NFKD},
+    {"Prepend", NORMALIZER, FR_RULE_PREPEND},
+    {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
+    {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},
+    {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
+    {"Fuse", DECODER, FR_RULE_FUSE},
+    {"Strip", DECODER, FR_RULE_STRIP},
+    {"ByteLevel", DECODER, FR_RULE_BYTE_LEVEL},
 };
 
 /* {"String": text} or {"Regex": text}. */
@@ -138,23 +144,40 @@ static fr_status add_rule(const json_t *json, fr_text type, const rule_stage *st
     return fr_fail(FR_INPUT, "%s: %s \"%s\" is not built yet", where, stage->key, type.bytes);
 }
 
+/* The pre-tokenizer that makes bytes of the pieces: the last one, and nothing more. */
+static fr_status read_byte_level(fr_tokenizer_source *json, const json_t *rule) {
+    bool prefix, splits;
+    FR_TRY(fr_json_bool(rule, "add_prefix_space", true, json->path, &prefix));
+    FR_TRY(fr_json_bool(rule, "use_regex", true, json->path, &splits));
+    if (prefix || splits)
+        return fr_fail(FR_INPUT, "%s: pre_tokenizer \"ByteLevel\" with %s is not built yet", json->path,
+                       prefix ? "add_prefix_space" : "use_regex");
+    json->byte_level = true;
+    return FR_OK;
+}
+
 /* One rule, or a sequence of them (its depth is the JSON's, which is limited). */
-static fr_status read_rule(const json_t *json, const rule_stage *stage, const char *where, fr_text_rules *rules) {
+static fr_status read_rule(fr_tokenizer_source *source, const json_t *json, const rule_stage *stage,
+                           fr_text_rules *rules) {
+    const char *where = source->path;
     if (!json_is_object(json)) return fr_fail(FR_INPUT, "%s: a \"%s\" is not an object", where, stage->key);
     fr_text type;
     FR_TRY(read_required_text(json, "type", where, &type));
+    if (stage == &pre_tokenizer && source->byte_level)
+        return fr_fail(FR_INPUT, "%s: a pre_tokenizer behind \"ByteLevel\" is not built yet", where);
+    if (stage == &pre_tokenizer && equals(type, "ByteLevel")) return read_byte_level(source, json);
     if (!equals(type, "Sequence")) return add_rule(json, type, stage, where, rules);
     json_t *sequence, *item;
     FR_TRY(read_array(json, stage->sequence, where, &sequence));
     if (!sequence) return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, stage->sequence);
     size_t i;
-    json_array_foreach(sequence, i, item) FR_TRY(read_rule(item, stage, where, rules));
+    json_array_foreach(sequence, i, item) FR_TRY(read_rule(source, item, stage, rules));
     return FR_OK;
 }
 
-static fr_status read_stage(const fr_tokenizer_source *json, const rule_stage *stage, fr_text_rules *rules) {
+static fr_status read_stage(fr_tokenizer_source *json, const rule_stage *stage, fr_text_rules *rules) {
     const json_t *rule = json_object_get(json->root, stage->key);
-    return !rule || json_is_null(rule) ? FR_OK : read_rule(rule, stage, json->path, rules);
+    return !rule || json_is_null(rule) ? FR_OK : read_rule(json, rule, stage, rules);
 }
 
 /* --------------------------------------------------------------------------------------------------- post-processor */
@@ -199,17 +222,29 @@ static fr_status read_template(fr_tokenizer_source *json, const json_t *single, 
     return text_seen ? FR_OK : fr_fail(FR_INPUT, "%s: \"single\" leaves the text out", where);
 }
 
-static fr_status read_post_processor(fr_tokenizer_source *json) {
-    json_t *processor, *single, *specials;
+/* ByteLevel changes where tokens begin in the text, not their ids. */
+static fr_status read_processor(fr_tokenizer_source *json, const json_t *processor) {
+    json_t *single, *specials, *sequence, *item;
     fr_text type;
-    FR_TRY(fr_json_object(json->root, "post_processor", json->path, &processor));
-    if (!processor) return FR_OK;
+    size_t i;
     FR_TRY(read_required_text(processor, "type", json->path, &type));
+    if (equals(type, "ByteLevel")) return FR_OK;
+    if (equals(type, "Sequence")) {
+        FR_TRY(read_array(processor, "processors", json->path, &sequence));
+        json_array_foreach(sequence, i, item) FR_TRY(read_processor(json, item));
+        return FR_OK;
+    }
     if (!equals(type, "TemplateProcessing"))
         return fr_fail(FR_INPUT, "%s: post_processor \"%s\" is not built yet", json->path, type.bytes);
     FR_TRY(read_array(processor, "single", json->path, &single));
     FR_TRY(fr_json_object(processor, "special_tokens", json->path, &specials));
     return read_template(json, single, specials);
+}
+
+static fr_status read_post_processor(fr_tokenizer_source *json) {
+    json_t *processor;
+    FR_TRY(fr_json_object(json->root, "post_processor", json->path, &processor));
+    return processor ? read_processor(json, processor) : FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------- model, added tokens */

@@ -25,6 +25,7 @@ typedef enum fr_rule_kind {
     FR_RULE_REPLACE, /* each match of the pattern becomes content */
     FR_RULE_SPLIT,
     FR_RULE_BYTE_FALLBACK, /* <0xNN> becomes the byte NN */
+    FR_RULE_BYTE_LEVEL,    /* characters become the bytes that they stand for (src/byte_level.h) */
     FR_RULE_FUSE,
     FR_RULE_STRIP /* up to `start` times content, one character, from the beginning */
 } fr_rule_kind;
@@ -80,6 +81,7 @@ typedef struct fr_tokenizer_source {
     fr_text unknown; /* bytes NULL: there is no unk_token */
     fr_text begin;   /* bos_token, for chat templates; bytes NULL: none */
     bool fuse_unknown, byte_fallback, ignore_merges;
+    bool byte_level;   /* pieces are bytes, and tokens are written with a character for each */
     bool loose_merges; /* merges of what is not in the vocabulary are passed over, as llama.cpp does */
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */

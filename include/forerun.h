@@ -146,6 +146,8 @@ typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
     FR_FACT_HIDDEN,        /* width of a hidden row */
     FR_FACT_LAYERS,
+    FR_FACT_MTP_LAYERS,    /* that draft for it, in its own checkpoint: fr_drafter_open with path NULL */
+    FR_FACT_IMAGE_TOKEN,   /* the id that stands for a row of a picture; -1: the model sees none */
     FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
     FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
     FR_FACT_COUNT
@@ -163,7 +165,8 @@ const char *fr_model_isa(const fr_model *model);
  * lines belong to the model. */
 const char *fr_model_note(const fr_model *model, size_t index);
 
-/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. */
+/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. path NULL: the MTP
+ * layer in the target's own checkpoint. */
 typedef struct fr_drafter fr_drafter;
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
 void fr_drafter_close(fr_drafter *drafter);
@@ -204,13 +207,24 @@ fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, si
 fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
 
 /* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
- * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default false),
- * tools. The text includes the template's own <bos>: tokenize it with add_special false. *text: fr_free. */
+ * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default: the
+ * template's own), tools, pictures (default false: whether a message's parts {"type": "image"} are shown, as an image
+ * token each). The text includes the template's own <bos>: tokenize it with add_special false. *text: fr_free. */
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          char **text, size_t *length);
 
 /* Frees what a function above allocated for its caller. */
 void fr_free(void *memory);
+
+/* --------------------------------------------------------------------------------------------------------- pictures */
+
+/* A PNG or JPEG picture, read for a model that sees, which must outlive it; immutable, shareable. */
+typedef struct fr_picture fr_picture;
+fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
+void fr_picture_close(fr_picture *picture);
+
+/* How many image tokens (FR_FACT_IMAGE_TOKEN), one after the other, stand for it in a prompt. */
+size_t fr_picture_tokens(const fr_picture *picture);
 
 /* ---------------------------------------------------------------------------------------------------------- session */
 
@@ -224,6 +238,11 @@ typedef struct fr_session fr_session;
 fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                           fr_session **session);
 void fr_session_close(fr_session *session);
+
+/* The pictures that the image tokens of the next prompt, or of the next call for logits, stand for, in their order:
+ * runs the vision tower over them. The pictures may be closed afterwards. A prompt whose image tokens are not as many
+ * as its pictures need is FR_INPUT. */
+fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
 /* Appends ids to the timeline and runs them. count >= 1; ids outside the vocabulary or beyond the context are FR_INPUT
  * and change nothing. May be called again between steps: a token that the last step gave is part of the timeline, do
@@ -330,6 +349,7 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_SECONDS,  /* of these: proposing */
     FR_STAT_VERIFY_SECONDS, /* the target's forwards, head included */
     FR_STAT_ACCEPT_SECONDS, /* comparing, committing, telling the drafter */
+    FR_STAT_VISION_SECONDS, /* pictures through the vision tower */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,

@@ -65,6 +65,8 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_VOCAB: return (int64_t)model->vocab;
     case FR_FACT_HIDDEN: return (int64_t)model->hidden;
     case FR_FACT_LAYERS: return (int64_t)model->layers;
+    case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
+    case FR_FACT_IMAGE_TOKEN: return model->image_token;
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)model->weights.bytes;
     case FR_FACT_COUNT: break;
@@ -94,7 +96,7 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
 }
 
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
-    if (!path || !target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a path and a target are needed");
+    if (!target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a target and a place for it are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_drafter_load(path, target, &resolved, drafter);
@@ -121,6 +123,32 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 
 void fr_session_close(fr_session *session) {
     fr_session_destroy(session);
+}
+
+fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
+    if (!path || !model || !picture) return fr_fail(FR_USAGE, "fr_picture_open: a path and a model are needed");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_picture_load(path, model, picture);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+void fr_picture_close(fr_picture *picture) {
+    fr_picture_unload(picture);
+}
+
+size_t fr_picture_tokens(const fr_picture *picture) {
+    return picture->grid.rows * picture->grid.columns;
+}
+
+fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!pictures[i] || pictures[i]->model != session->model)
+            return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_look(session, pictures, count);
+    fr_fpenv_leave(environment);
+    return status;
 }
 
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {

@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "formats/error.h"
+#include "src/byte_level.h"
 
 typedef struct fr_bpe_merge {
     uint64_t pair; /* left id << 32 | right id; NO_PAIR: an empty slot */
@@ -95,8 +96,10 @@ static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_source *source) {
 static void find_byte_ids(fr_bpe *bpe, bool byte_fallback) {
     for (unsigned byte = 0; byte < 256; byte++) {
         char name[8];
-        int length = snprintf(name, sizeof name, "<0x%02X>", byte);
-        bpe->byte_ids[byte] = byte_fallback ? fr_vocabulary_find_in_model(bpe->vocabulary, name, (size_t)length) : -1;
+        size_t length = bpe->byte_level ? fr_byte_level_write((unsigned char)byte, name)
+                                        : (size_t)snprintf(name, sizeof name, "<0x%02X>", byte);
+        bool named = bpe->byte_level || byte_fallback;
+        bpe->byte_ids[byte] = named ? fr_vocabulary_find_in_model(bpe->vocabulary, name, length) : -1;
     }
 }
 
@@ -104,6 +107,7 @@ fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tok
     *bpe = (fr_bpe){.vocabulary = vocabulary, .unknown = -1};
     bpe->fuse_unknown = source->fuse_unknown;
     bpe->ignore_merges = source->ignore_merges;
+    bpe->byte_level = source->byte_level;
     find_byte_ids(bpe, source->byte_fallback);
     if (source->unknown.bytes) {
         bpe->unknown = fr_vocabulary_find_in_model(vocabulary, source->unknown.bytes, source->unknown.length);
@@ -141,7 +145,8 @@ static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr
     work->symbol_count = 0;
     for (size_t at = 0, step; at < length; at += step) {
         utf8proc_int32_t codepoint;
-        utf8proc_ssize_t valid = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
+        utf8proc_ssize_t valid =
+            bpe->byte_level ? 0 : utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
         step = valid > 0 ? (size_t)valid : 1;
         int32_t id = valid > 0 ? fr_vocabulary_find_in_model(bpe->vocabulary, text + at, step) : -1;
         if (id >= 0) {
@@ -232,17 +237,26 @@ static fr_status reserve(fr_bpe_work *work, size_t length) {
     fr_bpe_work_free(work);
     work->symbols = malloc(length * sizeof *work->symbols);
     work->heap = malloc(2 * length * sizeof *work->heap);
-    if (!work->symbols || !work->heap)
+    work->written = malloc(2 * length);
+    if (!work->symbols || !work->heap || !work->written)
         return fr_fail_memory("the text's symbols", length * (sizeof *work->symbols + 2 * sizeof *work->heap));
     work->capacity = length;
     return FR_OK;
 }
 
+/* The token that is the whole piece, -1 where there is none. */
+static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
+    if (!bpe->byte_level) return fr_vocabulary_find_in_model(bpe->vocabulary, text, length);
+    size_t written = 0;
+    for (size_t i = 0; i < length; i++) written += fr_byte_level_write((unsigned char)text[i], work->written + written);
+    return fr_vocabulary_find_in_model(bpe->vocabulary, work->written, written);
+}
+
 fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work, fr_id_list *ids) {
     if (length == 0) return FR_OK;
-    int32_t whole = bpe->ignore_merges ? fr_vocabulary_find_in_model(bpe->vocabulary, text, length) : -1;
-    if (whole >= 0) return fr_ids_append(ids, &whole, 1);
     FR_TRY(reserve(work, length));
+    int32_t whole = bpe->ignore_merges ? find_whole(bpe, text, length, work) : -1;
+    if (whole >= 0) return fr_ids_append(ids, &whole, 1);
     start_symbols(bpe, text, length, work);
     merge_all(bpe, work);
     if (work->symbol_count == 0) return FR_OK;
@@ -253,5 +267,6 @@ fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, fr_b
 void fr_bpe_work_free(fr_bpe_work *work) {
     free(work->symbols);
     free(work->heap);
+    free(work->written);
     *work = (fr_bpe_work){0};
 }

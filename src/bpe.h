@@ -1,8 +1,9 @@
 /* Byte-pair encoding of one piece of text.
  *
  * In: bytes. Out: ids. Each character starts as its own token, or as the tokens <0xNN> of its bytes, or as the unknown
- * token; then the neighbouring pair with the lowest rank is merged, the leftmost of equals, until no pair has a merge.
- * O(n log n): a linked list of symbols and a heap of candidate merges. Sennrich et al. 2016, arXiv:1508.07909. */
+ * token, or, in byte-level vocabularies, each byte as a token; then the neighbouring pair with the lowest rank is
+ * merged, the leftmost of equals, until no pair has a merge. O(n log n): a linked list of symbols and a heap of
+ * candidate merges. Sennrich et al. 2016, arXiv:1508.07909. */
 #ifndef FR_SRC_BPE_H
 #define FR_SRC_BPE_H
 
@@ -16,6 +17,7 @@ typedef struct fr_bpe {
     int32_t unknown;       /* -1: what has no token is dropped */
     bool fuse_unknown;     /* a run of unknown characters is one token */
     bool ignore_merges;    /* a piece that is a token stays whole */
+    bool byte_level;       /* each byte starts as the token of the character that stands for it */
 } fr_bpe;
 
 /* Ids as they come. */
@@ -30,6 +32,7 @@ fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count);
 typedef struct fr_bpe_work {
     struct fr_bpe_symbol *symbols;
     uint64_t *heap;
+    char *written; /* a piece in characters that stand for its bytes */
     size_t symbol_count, heap_count, capacity;
 } fr_bpe_work;
 

@@ -9,12 +9,13 @@
 
 typedef fr_status chat_renderer(const json_t *messages, const fr_chat_options *options, fr_text_buffer *out);
 
-/* A family is recognised by the tokens that open and close a turn. */
+/* A family is recognised by two of its tokens: those that open and close a turn, say. */
 static const struct {
     const char *open, *close, *begin;
     chat_renderer *render;
 } families[] = {
     {"<|turn>", "<turn|>", "<bos>", fr_chat_gemma4},
+    {"<|user|>", "[gMASK]", "", fr_chat_glm},
 };
 
 static fr_status check_messages(const json_t *messages) {
@@ -31,6 +32,8 @@ static fr_status read_options(const json_t *json, fr_chat_options *options) {
     if (json && !json_is_object(json)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
     FR_TRY(fr_json_bool(json, "add_generation_prompt", true, "chat options", &options->add_generation_prompt));
     FR_TRY(fr_json_bool(json, "enable_thinking", false, "chat options", &options->enable_thinking));
+    FR_TRY(fr_json_bool(json, "pictures", false, "chat options", &options->pictures));
+    options->thinking_given = json_object_get(json, "enable_thinking") != NULL;
     const json_t *tools = json_object_get(json, "tools");
     if (!tools || json_is_null(tools)) return FR_OK;
     if (!json_is_array(tools)) return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");

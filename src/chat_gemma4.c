@@ -14,36 +14,13 @@
 
 #include "formats/error.h"
 #include "src/chat.h"
+#include "src/jinja.h"
 #include "src/python_text.h"
 
 #define QUOTE     "<|\"|>"
 #define MAX_CALLS 1024 /* in a message: each response is looked for among them */
 
-/* ---------------------------------------------------------------------------------------------- values, as in Jinja */
-
-static const json_t *member(const json_t *object, const char *key) {
-    return json_object_get(object, key);
-}
-
-static bool is_true(const json_t *value) {
-    if (!value) return false;
-    switch (json_typeof(value)) {
-    case JSON_OBJECT: return json_object_size(value) > 0;
-    case JSON_ARRAY: return json_array_size(value) > 0;
-    case JSON_STRING: return json_string_length(value) > 0;
-    case JSON_INTEGER: return json_integer_value(value) != 0;
-    case JSON_REAL: return json_real_value(value) != 0;
-    default: return json_is_true(value);
-    }
-}
-
-static bool is_text(const json_t *value, const char *text) {
-    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
-}
-
-static void put(fr_text_buffer *out, const char *text) {
-    fr_text_append_string(out, text);
-}
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 /* Before each part of a list but the first. */
 static void put_comma(bool *needed, fr_text_buffer *out) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/byte_level.h"
 #include "src/tokenizer_parts.h"
 
 typedef struct fr_printed_token {
@@ -38,10 +39,11 @@ static int fallback_byte(fr_text text) {
     return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
-/* What a decoder is made of: replacements, then one ByteFallback, Fuse, and Strip, each of which may be missing. */
+/* What a decoder is made of: replacements, then one ByteFallback, ByteLevel, Fuse, and Strip, each of which may be
+ * missing. */
 typedef struct token_decoder {
     fr_ready_rules replacements;
-    bool byte_fallback;
+    bool byte_fallback, byte_level;
 } token_decoder;
 
 static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_source *source, token_decoder *decoder) {
@@ -56,6 +58,7 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
         last = rule->kind;
         if (rule->kind == FR_RULE_REPLACE) replacements.items[replacements.count++] = *rule;
         if (rule->kind == FR_RULE_BYTE_FALLBACK) decoder->byte_fallback = true;
+        if (rule->kind == FR_RULE_BYTE_LEVEL) decoder->byte_level = true;
         if (rule->kind != FR_RULE_STRIP) continue;
         printed->strip = strdup(rule->content.bytes);
         printed->strip_limit = rule->content.length > 0 ? (size_t)rule->start : 0;
@@ -75,9 +78,14 @@ static fr_status print_tokens(fr_printed_tokens *printed, const fr_vocabulary *v
         int byte = decoder->byte_fallback ? fallback_byte(text) : -1;
         char raw = (char)byte;
         if (byte >= 0) text = (fr_text){&raw, 1};
-        printed->tokens[id] = (fr_printed_token){(uint32_t)all->length, (uint32_t)text.length};
+        size_t offset = all->length, length;
         fr_text_append(all, text.bytes, text.length);
         FR_TRY(fr_text_check(all, "the decoder"));
+        if (decoder->byte_level && fr_byte_level_read(text, all->bytes + offset, &length)) {
+            all->length = offset + length;
+            text.length = length;
+        }
+        printed->tokens[id] = (fr_printed_token){(uint32_t)offset, (uint32_t)text.length};
         if (text.length > printed->longest) printed->longest = text.length;
     }
     return FR_OK;

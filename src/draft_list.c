@@ -76,6 +76,10 @@ typedef struct chain {
     size_t spoke; /* whose proposal the last one was */
 } chain;
 
+static void follow(fr_draft *link, const fr_draft_view *view) {
+    if (link->follows) link->method->follow(link, view);
+}
+
 static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
                                float *logits) {
     chain *c = (chain *)draft;
@@ -85,7 +89,13 @@ static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_
         FR_TRY(link->method->propose(link, view, count, ids, proposed, logits));
         if (*proposed) break;
     }
+    for (size_t i = c->spoke + 1; i < c->count; i++) follow(c->links[i], view);
     return FR_OK;
+}
+
+static void chain_follow(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++) follow(c->links[i], view);
 }
 
 static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
@@ -104,12 +114,12 @@ static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
     }
 }
 
-static size_t chain_kv_bytes(const fr_draft *draft) {
+/* Of the one that has any: at most one method of a session reads the drafter's weights. */
+static const fr_kv *chain_kv(const fr_draft *draft) {
     const chain *c = (const chain *)draft;
-    size_t bytes = 0;
     for (size_t i = 0; i < c->count; i++)
-        if (c->links[i]->method->kv_bytes) bytes += c->links[i]->method->kv_bytes(c->links[i]);
-    return bytes;
+        if (c->links[i]->method->kv) return c->links[i]->method->kv(c->links[i]);
+    return NULL;
 }
 
 static void chain_close(fr_draft *draft) {
@@ -123,16 +133,20 @@ static const fr_draft_method draft_chain = {
     .propose = chain_propose,
     .begin = chain_begin,
     .commit = chain_commit,
-    .kv_bytes = chain_kv_bytes,
+    .follow = chain_follow,
+    .kv = chain_kv,
     .close = chain_close,
 };
 
-fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena, size_t threads,
-                             size_t context) {
-    if (list->count == 1) return list->methods[0]->open(drafter, arena, threads, context);
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_room *room) {
+    if (list->count == 1) return list->methods[0]->open(drafter, arena, room);
     chain state = {.base.method = &draft_chain, .count = list->count};
     chain *place = fr_arena_take(arena, 1, sizeof *place);
-    for (size_t i = 0; i < list->count; i++) state.links[i] = list->methods[i]->open(drafter, arena, threads, context);
+    for (size_t i = 0; i < list->count; i++) {
+        state.links[i] = list->methods[i]->open(drafter, arena, room);
+        state.base.follows |= state.links[i] && state.links[i]->follows;
+    }
     if (!place) return NULL;
     *place = state;
     return &place->base;

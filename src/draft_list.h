@@ -21,7 +21,7 @@ fr_status fr_draft_words_check(const char *words);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 /* Opens what was chosen, as fr_draft_method.open does. */
-fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena, size_t threads,
-                             size_t context);
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_room *room);
 
 #endif

@@ -27,14 +27,14 @@ typedef struct mtp {
     int32_t *ids;           /* [top * cluster_size] candidates, ascending within a cluster's order */
 } mtp;
 
-static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
-    (void)context;
+static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     const fr_assistant *a = drafter->net;
     size_t candidates = a->clusters ? a->top * a->cluster_size : a->net.config.vocab;
     mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
     fr_gemma4_pass pass, *pass_place = fr_arena_take(arena, 1, sizeof *pass_place);
-    fr_gemma4_pass_layout(&pass, &a->net, drafter->target->kernels, arena, 1, 2 * drafter->target->hidden, threads);
+    fr_gemma4_pass_layout(&pass, &a->net, drafter->target->kernels, arena, 1, 2 * drafter->target->hidden,
+                          room->threads);
     pass.span[FR_SLIDING] = a->net.config.window + 1;
     state.input = fr_arena_take(arena, 2 * drafter->target->hidden, sizeof(float));
     state.scores = fr_arena_take(arena, candidates, sizeof(float));

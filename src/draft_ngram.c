@@ -33,16 +33,14 @@ static fr_draft *ngram_new(const fr_draft_method *method, fr_arena *arena, size_
     return &place->base;
 }
 
-static fr_draft *ngram_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+static fr_draft *ngram_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     (void)drafter;
-    (void)threads;
-    return ngram_new(&fr_draft_ngram, arena, context, SHORTEST);
+    return ngram_new(&fr_draft_ngram, arena, room->context, SHORTEST);
 }
 
-static fr_draft *ngram_open_first(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+static fr_draft *ngram_open_first(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     (void)drafter;
-    (void)threads;
-    return ngram_new(&fr_draft_ngram_first, arena, context, SHORTEST_FIRST);
+    return ngram_new(&fr_draft_ngram_first, arena, room->context, SHORTEST_FIRST);
 }
 
 static void add_new(ngram *n, const fr_draft_view *view) {

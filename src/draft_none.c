@@ -1,12 +1,11 @@
 /* none: no drafts. Every round is then one row and one id: plain decoding. */
 #include "src/draft.h"
 
-static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     (void)drafter;
-    (void)threads;
-    (void)context;
+    (void)room;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
-    if (draft) draft->method = &fr_draft_none;
+    if (draft) *draft = (fr_draft){.method = &fr_draft_none};
     return draft;
 }
 

@@ -32,7 +32,7 @@ fr_status fr_draft_script(const int32_t *ids, size_t count, size_t vocab, fr_lab
         return fr_fail_memory("script", count * sizeof *script);
     }
     memcpy(script, ids, count * sizeof *script);
-    *s = (scripted){.base.method = &fr_draft_scripted,
+    *s = (scripted){.base = {.method = &fr_draft_scripted, .follows = inner && inner->follows},
                     .script = script,
                     .count = count,
                     .vocab = (int32_t)vocab,
@@ -56,6 +56,11 @@ static fr_status scripted_propose(fr_draft *draft, const fr_draft_view *view, si
     return FR_OK;
 }
 
+static void scripted_follow(fr_draft *draft, const fr_draft_view *view) {
+    scripted *s = (scripted *)draft;
+    s->inner->method->follow(s->inner, view);
+}
+
 static void scripted_close(fr_draft *draft) {
     scripted *s = (scripted *)draft;
     if (s->inner && s->inner->method->close) s->inner->method->close(s->inner);
@@ -63,4 +68,5 @@ static void scripted_close(fr_draft *draft) {
     free(s);
 }
 
-const fr_draft_method fr_draft_scripted = {.name = "scripted", .propose = scripted_propose, .close = scripted_close};
+const fr_draft_method fr_draft_scripted = {
+    .name = "scripted", .propose = scripted_propose, .follow = scripted_follow, .close = scripted_close};

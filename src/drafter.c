@@ -18,7 +18,18 @@ bool fr_is_drafter(const fr_checkpoint *files) {
     return find_method(files) != NULL;
 }
 
+/* The MTP layer that the target's own files have. */
+static fr_status bind_own(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    if (target->mtp_layers == 0)
+        return fr_fail(FR_INPUT, "%s has no MTP layer: give a drafter with -md", target->files.path);
+    FR_TRY(fr_weights_open(&drafter->weights, &target->files));
+    drafter->method = &fr_draft_chained;
+    return drafter->method->load(drafter);
+}
+
 static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
+    if (!path) return bind_own(drafter);
     FR_TRY(fr_checkpoint_open(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
     drafter->method = find_method(&drafter->files);
     if (!drafter->method)

@@ -11,6 +11,8 @@
 #include "src/kv.h"
 #include "src/weights.h"
 
+#include <stdio.h>
+
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
 
 typedef struct fr_gemma4_rope {
@@ -80,6 +82,9 @@ fr_status fr_gemma4_config_from_gguf(fr_gemma4_config *config, fr_weights *weigh
  * error lines. */
 fr_status fr_gemma4_config_share(fr_gemma4_config *config, size_t shared, bool assistant, const char *where);
 void fr_gemma4_config_free(fr_gemma4_config *config);
+
+/* Layers and widths in words, a line each. */
+void fr_gemma4_describe(const fr_gemma4_config *config, FILE *out);
 
 /* Binds all tensors, derives rotary and KV tables. The config is taken over. */
 fr_status fr_gemma4_open(fr_gemma4 *net, fr_gemma4_config *config, fr_weights *weights);

@@ -12,14 +12,6 @@
 
 #define SLIDING_PATTERN 6 /* without layer_types every sixth layer is full */
 
-static fr_status read_size(const json_t *text, const char *key, int64_t low, int64_t high, int64_t fallback,
-                           const char *where, size_t *value) {
-    int64_t number;
-    FR_TRY(fr_json_int(text, key, low, high, fallback, where, &number));
-    *value = (size_t)number;
-    return FR_OK;
-}
-
 static fr_status read_kind(const char *name, const char *where, fr_layer_kind *kind) {
     if (name && strcmp(name, "sliding_attention") == 0)
         *kind = FR_SLIDING;
@@ -57,8 +49,8 @@ static fr_status override_layer(const json_t *entry, fr_gemma4_layer_config *lay
             return fr_fail(FR_INPUT, "%s: per_layer_config has %s, expected head_dim or num_key_value_heads", where,
                            key);
     }
-    FR_TRY(read_size(entry, "head_dim", 2, 4096, (int64_t)layer->head_dim, where, &layer->head_dim));
-    return read_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
+    FR_TRY(fr_json_size(entry, "head_dim", 2, 4096, (int64_t)layer->head_dim, where, &layer->head_dim));
+    return fr_json_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
 }
 
 /* per_layer_config: {"5": {...}} by layer number, or by layer type. */
@@ -86,10 +78,10 @@ static fr_status read_per_layer(const json_t *table, fr_gemma4_config *config, c
  * num_global_key_value_heads (which counts only with attention_k_eq_v). */
 static fr_status read_head_shapes(const json_t *text, fr_gemma4_config *config, const char *where) {
     size_t head_dim, kv_heads, global_dim, global_kv;
-    FR_TRY(read_size(text, "head_dim", 2, 4096, 256, where, &head_dim));
-    FR_TRY(read_size(text, "num_key_value_heads", 1, 4096, 4, where, &kv_heads));
-    FR_TRY(read_size(text, "global_head_dim", 2, 4096, 512, where, &global_dim));
-    FR_TRY(read_size(text, "num_global_key_value_heads", 1, 4096, (int64_t)kv_heads, where, &global_kv));
+    FR_TRY(fr_json_size(text, "head_dim", 2, 4096, 256, where, &head_dim));
+    FR_TRY(fr_json_size(text, "num_key_value_heads", 1, 4096, 4, where, &kv_heads));
+    FR_TRY(fr_json_size(text, "global_head_dim", 2, 4096, 512, where, &global_dim));
+    FR_TRY(fr_json_size(text, "num_global_key_value_heads", 1, 4096, (int64_t)kv_heads, where, &global_kv));
     json_t *table;
     FR_TRY(fr_json_object(text, "per_layer_config", where, &table));
     for (size_t i = 0; i < config->layers; i++) {
@@ -131,17 +123,18 @@ static fr_status read_experts(const json_t *text, fr_gemma4_config *config, cons
     bool enabled;
     FR_TRY(fr_json_bool(text, "enable_moe_block", false, where, &enabled));
     if (!enabled) return FR_OK;
-    FR_TRY(read_size(text, "num_experts", 1, 4096, FR_JSON_REQUIRED, where, &config->experts));
-    FR_TRY(read_size(text, "top_k_experts", 1, (int64_t)config->experts, FR_JSON_REQUIRED, where, &config->expert_top));
-    return read_size(text, "moe_intermediate_size", 1, 1 << 20, FR_JSON_REQUIRED, where, &config->expert_ffn);
+    FR_TRY(fr_json_size(text, "num_experts", 1, 4096, FR_JSON_REQUIRED, where, &config->experts));
+    FR_TRY(
+        fr_json_size(text, "top_k_experts", 1, (int64_t)config->experts, FR_JSON_REQUIRED, where, &config->expert_top));
+    return fr_json_size(text, "moe_intermediate_size", 1, 1 << 20, FR_JSON_REQUIRED, where, &config->expert_ffn);
 }
 
 /* KV sharing and feed-forward widths: the last num_kv_shared_layers borrow, and may be twice as wide. */
 static fr_status read_sharing(const json_t *text, fr_gemma4_config *config, bool assistant, const char *where) {
     size_t shared, ffn;
     bool wide;
-    FR_TRY(read_size(text, "num_kv_shared_layers", 0, (int64_t)config->layers, 0, where, &shared));
-    FR_TRY(read_size(text, "intermediate_size", 1, 1 << 22, 9216, where, &ffn));
+    FR_TRY(fr_json_size(text, "num_kv_shared_layers", 0, (int64_t)config->layers, 0, where, &shared));
+    FR_TRY(fr_json_size(text, "intermediate_size", 1, 1 << 22, 9216, where, &ffn));
     FR_TRY(fr_json_bool(text, "use_double_wide_mlp", false, where, &wide));
     FR_TRY(fr_gemma4_config_share(config, shared, assistant, where));
     for (size_t i = 0; i < config->layers; i++) {
@@ -169,13 +162,13 @@ static fr_status refuse_unknown(const json_t *text, const char *where) {
 static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool assistant, const char *where) {
     double eps, softcap;
     FR_TRY(refuse_unknown(text, where));
-    FR_TRY(read_size(text, "vocab_size", 1, 1 << 24, 262144, where, &config->vocab));
-    FR_TRY(read_size(text, "hidden_size", 1, 1 << 17, 2304, where, &config->hidden));
-    FR_TRY(read_size(text, "num_hidden_layers", 1, 1024, 30, where, &config->layers));
-    FR_TRY(read_size(text, "num_attention_heads", 1, 4096, 8, where, &config->heads));
-    FR_TRY(read_size(text, "sliding_window", 1, 1 << 24, 512, where, &config->window));
-    FR_TRY(read_size(text, "max_position_embeddings", 1, 1 << 24, 131072, where, &config->context_limit));
-    FR_TRY(read_size(text, "hidden_size_per_layer_input", 0, 1 << 16, 256, where, &config->ple));
+    FR_TRY(fr_json_size(text, "vocab_size", 1, 1 << 24, 262144, where, &config->vocab));
+    FR_TRY(fr_json_size(text, "hidden_size", 1, 1 << 17, 2304, where, &config->hidden));
+    FR_TRY(fr_json_size(text, "num_hidden_layers", 1, 1024, 30, where, &config->layers));
+    FR_TRY(fr_json_size(text, "num_attention_heads", 1, 4096, 8, where, &config->heads));
+    FR_TRY(fr_json_size(text, "sliding_window", 1, 1 << 24, 512, where, &config->window));
+    FR_TRY(fr_json_size(text, "max_position_embeddings", 1, 1 << 24, 131072, where, &config->context_limit));
+    FR_TRY(fr_json_size(text, "hidden_size_per_layer_input", 0, 1 << 16, 256, where, &config->ple));
     FR_TRY(fr_json_real(text, "rms_norm_eps", 0.0, 1.0, 1e-6, where, &eps));
     FR_TRY(fr_json_real(text, "final_logit_softcapping", 1e-3, 1e6, 0.0, where, &softcap));
     FR_TRY(fr_json_bool(text, "attention_k_eq_v", false, where, &config->k_eq_v));
@@ -190,7 +183,7 @@ static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool ass
     FR_TRY(read_sharing(text, config, assistant, where));
     if (config->ple == 0) return FR_OK;
     size_t ple_vocab;
-    FR_TRY(read_size(text, "vocab_size_per_layer_input", 1, 1 << 24, 262144, where, &ple_vocab));
+    FR_TRY(fr_json_size(text, "vocab_size_per_layer_input", 1, 1 << 24, 262144, where, &ple_vocab));
     if (ple_vocab != config->vocab)
         return fr_fail(FR_INPUT, "%s: vocab_size_per_layer_input %zu differs from vocab_size %zu", where, ple_vocab,
                        config->vocab);
@@ -232,6 +225,22 @@ fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, b
     fr_status status = from_json(config, weights->files->config, assistant);
     if (status != FR_OK) fr_gemma4_config_free(config);
     return status;
+}
+
+void fr_gemma4_describe(const fr_gemma4_config *c, FILE *out) {
+    size_t kinds[FR_LAYER_KINDS] = {0}, owners = 0;
+    for (size_t i = 0; i < c->layers; i++) {
+        kinds[c->layer[i].kind]++;
+        owners += c->layer[i].owns_kv;
+    }
+    fprintf(out, "layers         %zu: %zu sliding (window %zu), %zu full; %zu own their KV cache, %zu borrow one\n",
+            c->layers, kinds[FR_SLIDING], c->window, kinds[FR_FULL], owners, c->layers - owners);
+    fprintf(out, "width          hidden %zu, feed-forward %zu to %zu, %zu attention heads\n", c->hidden,
+            c->layer[0].ffn, c->layer[c->layers - 1].ffn, c->heads);
+    if (c->ple) fprintf(out, "per-layer      embeddings of width %zu\n", c->ple);
+    if (c->experts)
+        fprintf(out, "experts        %zu of width %zu, %zu chosen a token\n", c->experts, c->expert_ffn, c->expert_top);
+    fprintf(out, "vocabulary     %zu ids\n", c->vocab);
 }
 
 void fr_gemma4_config_free(fr_gemma4_config *config) {

@@ -15,14 +15,6 @@
 /* What the converter writes for an angle that stands still; its table's other entries are 1. */
 #define STANDING 1e29f
 
-static fr_status read_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
-                           size_t *value) {
-    int64_t number;
-    FR_TRY(fr_gguf_int(gguf, key, low, high, fallback, &number));
-    *value = (size_t)number;
-    return FR_OK;
-}
-
 /* One number for all layers where the file may have an array of them. */
 static fr_status read_heads(const fr_gguf *gguf, fr_gemma4_config *config, int64_t *numbers) {
     FR_TRY(fr_gguf_ints(gguf, ".attention.head_count", 1, 4096, FR_GGUF_REQUIRED, config->layers, numbers));
@@ -47,10 +39,10 @@ static fr_status read_head_dims(const fr_gguf *gguf, size_t dims[FR_LAYER_KINDS]
     for (size_t i = 0; i < FR_LAYER_KINDS; i++) {
         fr_layer_kind kind = order[i];
         size_t value, rotary;
-        FR_TRY(read_size(gguf, keys[kind].key, 2, 4096, fallback, &dims[kind]));
+        FR_TRY(fr_gguf_size(gguf, keys[kind].key, 2, 4096, fallback, &dims[kind]));
         fallback = (int64_t)dims[kind];
-        FR_TRY(read_size(gguf, keys[kind].value, 2, 4096, fallback, &value));
-        FR_TRY(read_size(gguf, keys[kind].rotary, 2, 4096, fallback, &rotary));
+        FR_TRY(fr_gguf_size(gguf, keys[kind].value, 2, 4096, fallback, &value));
+        FR_TRY(fr_gguf_size(gguf, keys[kind].rotary, 2, 4096, fallback, &rotary));
         if (value != dims[kind] || rotary != dims[kind])
             return fr_fail(FR_INPUT,
                            "%s: keys of %zu, values of %zu and rotary positions of %zu are not built: all "
@@ -111,10 +103,11 @@ static fr_status read_ropes(fr_gemma4_config *config, fr_weights *weights) {
 }
 
 static fr_status read_experts(const fr_gguf *gguf, fr_gemma4_config *config) {
-    FR_TRY(read_size(gguf, ".expert_count", 0, 4096, 0, &config->experts));
+    FR_TRY(fr_gguf_size(gguf, ".expert_count", 0, 4096, 0, &config->experts));
     if (config->experts == 0) return FR_OK;
-    FR_TRY(read_size(gguf, ".expert_used_count", 1, (int64_t)config->experts, FR_GGUF_REQUIRED, &config->expert_top));
-    return read_size(gguf, ".expert_feed_forward_length", 1, 1 << 20, FR_GGUF_REQUIRED, &config->expert_ffn);
+    FR_TRY(
+        fr_gguf_size(gguf, ".expert_used_count", 1, (int64_t)config->experts, FR_GGUF_REQUIRED, &config->expert_top));
+    return fr_gguf_size(gguf, ".expert_feed_forward_length", 1, 1 << 20, FR_GGUF_REQUIRED, &config->expert_ffn);
 }
 
 /* The vocabulary is as long as the embedding; a key and the list of tokens, if they are there, must agree. */
@@ -148,10 +141,10 @@ static bool lacks_values(const fr_gemma4_config *config, const fr_weights *weigh
 
 static fr_status read_widths(const fr_gguf *gguf, fr_gemma4_config *config) {
     double eps, softcap;
-    FR_TRY(read_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &config->hidden));
-    FR_TRY(read_size(gguf, ".attention.sliding_window", 1, 1 << 24, FR_GGUF_REQUIRED, &config->window));
-    FR_TRY(read_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &config->context_limit));
-    FR_TRY(read_size(gguf, ".embedding_length_per_layer_input", 0, 1 << 16, 0, &config->ple));
+    FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &config->hidden));
+    FR_TRY(fr_gguf_size(gguf, ".attention.sliding_window", 1, 1 << 24, FR_GGUF_REQUIRED, &config->window));
+    FR_TRY(fr_gguf_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &config->context_limit));
+    FR_TRY(fr_gguf_size(gguf, ".embedding_length_per_layer_input", 0, 1 << 16, 0, &config->ple));
     FR_TRY(fr_gguf_real(gguf, ".attention.layer_norm_rms_epsilon", 0.0, 1.0, NAN, &eps));
     FR_TRY(fr_gguf_real(gguf, ".final_logit_softcapping", 0.0, 1e6, 0.0, &softcap));
     config->eps = (float)eps;
@@ -168,7 +161,7 @@ static fr_status read_all(fr_gemma4_config *config, fr_weights *weights, bool as
     FR_TRY(read_layers(gguf, config, numbers));
     FR_TRY(read_experts(gguf, config));
     FR_TRY(read_ropes(config, weights));
-    FR_TRY(read_size(gguf, ".attention.shared_kv_layers", 0, (int64_t)config->layers, 0, &shared));
+    FR_TRY(fr_gguf_size(gguf, ".attention.shared_kv_layers", 0, (int64_t)config->layers, 0, &shared));
     FR_TRY(fr_gemma4_config_share(config, shared, assistant, gguf->path));
     config->k_eq_v = lacks_values(config, weights);
     return FR_OK;
@@ -176,7 +169,7 @@ static fr_status read_all(fr_gemma4_config *config, fr_weights *weights, bool as
 
 fr_status fr_gemma4_config_from_gguf(fr_gemma4_config *config, fr_weights *weights, bool assistant) {
     *config = (fr_gemma4_config){0};
-    FR_TRY(read_size(weights->files->gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &config->layers));
+    FR_TRY(fr_gguf_size(weights->files->gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &config->layers));
     int64_t *numbers = calloc(config->layers, sizeof *numbers);
     config->layer = calloc(config->layers, sizeof *config->layer);
     fr_status status = numbers && config->layer ? read_all(config, weights, assistant, numbers)

@@ -8,26 +8,8 @@
 
 #include "formats/error.h"
 #include "kernels/rope_table.h"
+#include "src/binder.h"
 #include "src/gemma4.h"
-
-/* Each call names a tensor as published and as GGUF has it. */
-typedef struct binder {
-    fr_weights *weights;
-    char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
-} binder;
-
-static const char *spelled(const binder *b, const char *published, const char *gguf) {
-    return b->weights->files->gguf ? gguf : published;
-}
-
-static fr_status matrix(const binder *b, const char *published, const char *gguf, size_t outs, size_t cols,
-                        fr_matrix *field) {
-    return fr_bind_matrix(b->weights, b->prefix, spelled(b, published, gguf), outs, cols, FR_STREAMED, field);
-}
-
-static fr_status vector(const binder *b, const char *published, const char *gguf, size_t n, const float **field) {
-    return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
-}
 
 static fr_status bind_attention(const binder *b, const fr_gemma4_config *c, const fr_gemma4_layer_config *shape,
                                 fr_gemma4_layer *layer) {
@@ -175,13 +157,6 @@ static fr_status make_ropes(fr_gemma4 *net, const char *path) {
                             net->rope_dim[kind], rope->partial, rope->factor, net->inverse[kind]);
     }
     return FR_OK;
-}
-
-/* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
-static const char *name_prefix(const fr_weights *weights) {
-    static const char nested[] = "model.language_model.";
-    if (weights->files->gguf) return "";
-    return fr_weights_has(weights, nested, "embed_tokens.weight") ? nested : "model.";
 }
 
 static fr_status open_all(fr_gemma4 *net, fr_weights *weights) {

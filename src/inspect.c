@@ -16,29 +16,13 @@ static double megabytes(uint64_t bytes) {
     return (double)bytes / 1e6;
 }
 
-static void print_layers(const fr_gemma4_config *c, FILE *out) {
-    size_t kinds[FR_LAYER_KINDS] = {0}, owners = 0;
-    for (size_t i = 0; i < c->layers; i++) {
-        kinds[c->layer[i].kind]++;
-        owners += c->layer[i].owns_kv;
-    }
-    fprintf(out, "layers         %zu: %zu sliding (window %zu), %zu full; %zu own their KV cache, %zu borrow one\n",
-            c->layers, kinds[FR_SLIDING], c->window, kinds[FR_FULL], owners, c->layers - owners);
-    fprintf(out, "width          hidden %zu, feed-forward %zu to %zu, %zu attention heads\n", c->hidden,
-            c->layer[0].ffn, c->layer[c->layers - 1].ffn, c->heads);
-    if (c->ple) fprintf(out, "per-layer      embeddings of width %zu\n", c->ple);
-    if (c->experts)
-        fprintf(out, "experts        %zu of width %zu, %zu chosen a token\n", c->experts, c->expert_ffn, c->expert_top);
-    fprintf(out, "vocabulary     %zu ids\n", c->vocab);
-}
-
 static bool of_a_tower(const fr_tensor *tensor) {
     return strstr(tensor->name, "vision") || strstr(tensor->name, "audio");
 }
 
 /* Tensors that nothing reads, those of unread types among them: vision and audio towers, and everything else. */
-static void print_unused(const fr_checkpoint *files, const fr_weights *weights, FILE *out) {
-    size_t towers = 0, unused = files->tensors.count - weights->count + files->unread.count;
+static void print_unused(const fr_checkpoint *files, size_t used, FILE *out) {
+    size_t towers = 0, unused = files->tensors.count - used + files->unread.count;
     for (size_t i = 0; i < files->tensors.count; i++) towers += of_a_tower(&files->tensors.items[i]);
     for (size_t i = 0; i < files->unread.count; i++) towers += of_a_tower(&files->unread.items[i]);
     if (towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", towers);
@@ -81,10 +65,15 @@ static void print_files(const fr_checkpoint *files, const fr_weights *weights, F
     for (size_t i = 0; i < weights->notes.count; i++) fprintf(out, "note           %s\n", weights->notes.lines[i]);
 }
 
-static void print_model(const fr_model *model, const fr_options *options, bool tensors, FILE *out) {
-    const fr_gemma4 *net = model->net;
+/* own: the MTP layer in its checkpoint, or NULL. */
+static void print_model(const fr_model *model, const fr_drafter *own, const fr_options *options, bool tensors,
+                        FILE *out) {
     print_files(&model->files, &model->weights, out);
-    print_layers(&net->config, out);
+    model->family->describe(model, out);
+    if (own)
+        fprintf(out, "drafter        an MTP layer in the checkpoint, applied again and again: %.1f MB\n",
+                megabytes(own->weights.bytes));
+    if (model->vision) fprintf(out, "vision         pictures, where id %d stands in the prompt\n", model->image_token);
     size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, fr_model_kv_types(model, options));
     fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
             model->context_limit, (double)bytes / 1e3);
@@ -96,14 +85,14 @@ static void print_model(const fr_model *model, const fr_options *options, bool t
         fprintf(out, "\ntokenizer      none: ids only\n");
     fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
             model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
-    print_unused(&model->files, &model->weights, out);
+    print_unused(&model->files, model->weights.count + (own ? own->weights.count : 0), out);
     if (tensors) print_tensors(&model->files, out);
 }
 
 static void print_drafter(const fr_checkpoint *files, const fr_weights *weights, const fr_assistant *a,
                           const char *target, bool tensors, FILE *out) {
     print_files(files, weights, out);
-    print_layers(&a->net.config, out);
+    fr_gemma4_describe(&a->net.config, out);
     if (a->clusters)
         fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
                 a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);
@@ -113,7 +102,7 @@ static void print_drafter(const fr_checkpoint *files, const fr_weights *weights,
         fprintf(out, "fits           %s\n", target);
     else
         fprintf(out, "fits           not checked: give its target with -m and the drafter with -md\n");
-    print_unused(files, weights, out);
+    print_unused(files, weights->count, out);
     if (tensors) print_tensors(files, out);
 }
 
@@ -134,11 +123,12 @@ static fr_status inspect_pair(const char *path, const char *target, const fr_opt
     fr_model *model;
     fr_drafter *drafter = NULL;
     FR_TRY(fr_model_bind(target ? target : path, options, &model));
-    fr_status status = target ? fr_drafter_bind(path, model, options, &drafter) : FR_OK;
-    if (status == FR_OK && drafter)
+    bool drafts = target || model->mtp_layers > 0;
+    fr_status status = drafts ? fr_drafter_bind(target ? path : NULL, model, options, &drafter) : FR_OK;
+    if (status == FR_OK && target)
         print_drafter(&drafter->files, &drafter->weights, drafter->net, target, tensors, out);
     else if (status == FR_OK)
-        print_model(model, options, tensors, out);
+        print_model(model, drafter, options, tensors, out);
     fr_drafter_unload(drafter);
     fr_model_unload(model);
     return status;

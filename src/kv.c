@@ -72,6 +72,13 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
     return bytes;
 }
 
+size_t fr_kv_bytes(const fr_kv *kv) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < kv->count; i++)
+        bytes += kv->layers[i].heads * kv->layers[i].slots * (kv->layers[i].k.bytes + kv->layers[i].v.bytes);
+    return bytes;
+}
+
 void fr_kv_claim(fr_kv *kv, size_t rows) {
     size_t end = kv->length + rows;
     if (kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > kv->from) kv->from = end - kv->ring_slots;

@@ -71,6 +71,9 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
 /* Bytes per position that a cache of these shapes grows by while no ring is full. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
+/* Bytes of keys and values that a cache has room for. */
+size_t fr_kv_bytes(const fr_kv *kv);
+
 /* Where one head's key (or value) of a position lies. */
 static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     return rows->data + (head * layer->slots + position % layer->slots) * rows->bytes;

@@ -7,8 +7,9 @@
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/tokenizer.h"
+#include "src/vision.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4};
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
 
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     if (files->gguf) return files->gguf->architecture;
@@ -33,8 +34,8 @@ static fr_status find_family(const fr_checkpoint *files, const fr_family **famil
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
     return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration; in GGUF "
-                   "gemma4)",
+                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
+                   "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
                    files->path, architecture);
 }
 
@@ -93,6 +94,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_checkpoint_open(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(find_family(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
+    model->image_token = -1;
     FR_TRY(model->family->open(model));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
@@ -122,6 +124,7 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 
 void fr_model_unload(fr_model *model) {
     if (!model) return;
+    fr_vision_close(model->vision);
     if (model->family) model->family->close(model);
     fr_tokenizer_close(model->tokenizer);
     fr_weights_close(&model->weights);

@@ -9,7 +9,10 @@
 #include "src/options.h"
 #include "src/weights.h"
 
+#include <stdio.h>
+
 typedef struct fr_family fr_family;
+typedef struct fr_chained_family fr_chained_family;
 
 #define FR_MAX_EOS 64
 
@@ -22,11 +25,34 @@ struct fr_model {
     fr_plan plan;
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
     size_t vocab, hidden, layers, context_limit;
+    size_t mtp_layers; /* that draft for it, in its own checkpoint */
     const fr_kv_shape *kv_shapes;
     size_t kv_count;
+    struct fr_vision *vision; /* NULL: it can't see */
+    int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */
     int32_t eos[FR_MAX_EOS];
     size_t eos_count;
 };
+
+/* Where a token stands for rotary positions, along time, height and width: of text all the same. */
+#define FR_AXES 3
+typedef struct fr_place {
+    int32_t at[FR_AXES];
+} fr_place;
+
+/* Positions of a timeline whose embeddings are not looked up but given: what an image's tokens say. */
+typedef struct fr_given {
+    size_t first, count;
+    const float *rows; /* [count, hidden] */
+} fr_given;
+
+/* The row given for a position, NULL where there is none. spans end with one of no rows. */
+static inline const float *fr_given_row(const fr_given *spans, size_t position, size_t hidden) {
+    for (; spans->count; spans++)
+        if (position >= spans->first && position - spans->first < spans->count)
+            return spans->rows + (position - spans->first) * hidden;
+    return NULL;
+}
 
 /* One batch through the target: rows of tokens at consecutive positions in; hidden rows, and for some rows logits, out.
  * Prefill, decode and verify are this with many, one and K + 1 rows. */
@@ -35,6 +61,8 @@ typedef struct fr_forward {
     void *pass; /* the family's working rows */
     fr_kv *kv;  /* written at slot = position; not committed here */
     const int32_t *ids;
+    const fr_place *places; /* [rows] */
+    const fr_given *given;  /* embeddings that are not those of the ids */
     size_t rows;
     int64_t position;      /* of the first row */
     size_t keep;           /* rows before it are run for their K/V alone */
@@ -62,9 +90,15 @@ struct fr_family {
 
     /* The scaled input embedding of a token, [hidden]: what drafters read. */
     void (*embed)(const fr_model *model, int32_t id, float *row);
+
+    /* Its layers and widths in words, a line each. */
+    void (*describe)(const fr_model *model, FILE *out);
+
+    /* For models with an MTP layer in the checkpoint (draft_chained.h); NULL: the family has none. */
+    const fr_chained_family *chained;
 };
 
-extern const fr_family fr_family_gemma4;
+extern const fr_family fr_family_gemma4, fr_family_glm;
 
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
 

@@ -125,6 +125,10 @@ static void gemma4_head(const fr_team *team, fr_forward *f) {
         k->softcap(f->logits + r * vocab + begin, end - begin, net->config.softcap);
 }
 
+static void gemma4_describe(const fr_model *model, FILE *out) {
+    fr_gemma4_describe(&((const fr_gemma4 *)model->net)->config, out);
+}
+
 static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL};
 
 const fr_family fr_family_gemma4 = {
@@ -135,4 +139,5 @@ const fr_family fr_family_gemma4 = {
     .forward = gemma4_forward,
     .head = gemma4_head,
     .embed = gemma4_embed,
+    .describe = gemma4_describe,
 };

@@ -33,6 +33,12 @@ static fr_kv_shape *kv_shapes(const fr_session *s) {
     return shapes;
 }
 
+/* "": none. */
+static const char *drafter_path(const fr_session *s) {
+    if (!s->drafter) return "";
+    return s->drafter->files.path ? s->drafter->files.path : s->model->files.path;
+}
+
 /* Everything the session works in; called twice, with a measuring arena and a real one. */
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
@@ -42,14 +48,16 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     fr_snapshots_layout(&s->snapshots, &s->arena, &s->kv, s->checkpoints, s->context);
     size_t after_snapshots = s->arena.used;
     s->pass = model->family->layout(model, &s->arena, rows, threads);
-    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, threads, s->context);
+    const fr_draft_room room = {threads, s->context, rows, s->kv_types};
+    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &room);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
+    s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
-    fr_trace_layout(&s->trace, &s->arena, model->files.path, s->drafter ? s->drafter->files.path : "", rows);
+    fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
     s->stats.value[FR_STAT_SNAPSHOT_BYTES] = (double)(after_snapshots - after_kv);
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_snapshots);
@@ -70,10 +78,16 @@ static fr_status take_memory(fr_session *s) {
 }
 
 static void note_memory(fr_session *s) {
+    const fr_kv *own = s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)s->model->weights.bytes;
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
-    value[FR_STAT_DRAFT_KV_BYTES] = s->draft->method->kv_bytes ? (double)s->draft->method->kv_bytes(s->draft) : 0.0;
+    value[FR_STAT_DRAFT_KV_BYTES] = own ? (double)fr_kv_bytes(own) : 0.0;
+}
+
+void fr_session_place(fr_session *s, size_t first, size_t place) {
+    for (size_t i = first; i < s->context + FR_STEP_MAX; i++, place++)
+        for (int axis = 0; axis < FR_AXES; axis++) s->places[i].at[axis] = (int32_t)place;
 }
 
 static fr_status choose_drafting(fr_session *s, const fr_options *options) {
@@ -103,6 +117,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
     FR_TRY(take_memory(s));
     note_memory(s);
+    fr_session_place(s, 0, 0);
     return fr_pool_open(&model->plan, &s->pool);
 }
 
@@ -113,6 +128,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
     if (!s) return fr_fail_memory("session", sizeof *s);
     s->model = model;
     s->drafter = drafter;
+    s->given = &fr_nothing_given;
     s->log = options->log;
     fr_status status = open_session(s, options);
     if (status == FR_OK)
@@ -126,6 +142,7 @@ void fr_session_destroy(fr_session *s) {
     if (!s) return;
     fr_errand_close(s->ahead.errand);
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
+    fr_shown_free(&s->shown);
     fr_pool_close(s->pool);
     fr_arena_close(&s->arena);
     free(s);
@@ -136,6 +153,8 @@ void fr_session_clear(fr_session *s) {
     s->snapshots.count = 0;
     s->length = s->told = 0;
     s->fresh = s->pending = s->ended = false;
+    s->given = &fr_nothing_given;
+    fr_session_place(s, 0, 0);
     fr_stats_reset(&s->stats);
 }
 
@@ -143,6 +162,8 @@ void fr_session_clear(fr_session *s) {
 
 fr_draft_view fr_session_view(fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
+                           .places = s->places,
+                           .given = s->given,
                            .length = s->length,
                            .told = s->told,
                            .kv = &s->kv,
@@ -157,6 +178,8 @@ fr_forward fr_session_batch(fr_session *s, size_t rows) {
                         .pass = s->pass,
                         .kv = &s->kv,
                         .ids = s->ids + s->kv.length,
+                        .places = s->places + s->kv.length,
+                        .given = s->given,
                         .rows = rows,
                         .position = (int64_t)s->kv.length,
                         .hidden = s->hidden,
@@ -172,6 +195,20 @@ fr_status fr_session_check_abort(const fr_session *s) {
 static fr_status not_finite(const fr_session *s, size_t position) {
     return fr_fail(FR_NUMERIC, "%s: the logits at position %zu are not finite: damaged weights?", s->model->files.path,
                    position);
+}
+
+fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size_t count) {
+    double start = fr_clock();
+    if (s->given != &fr_nothing_given) return fr_fail(FR_USAGE, "a prompt with pictures is still to be run");
+    FR_TRY(fr_shown_run(&s->shown, s->model, s->pool, pictures, count));
+    s->stats.value[FR_STAT_VISION_SECONDS] += fr_clock() - start;
+    return FR_OK;
+}
+
+void fr_session_follow(fr_session *s) {
+    if (!s->draft->follows) return;
+    fr_draft_view view = fr_session_view(s);
+    s->draft->method->follow(s->draft, &view);
 }
 
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
@@ -228,6 +265,7 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
     double start = fr_clock(), clock = start;
     bool ahead = s->ahead.state != FR_AHEAD_NONE;
     FR_TRY(ahead ? fr_ahead_take(s, limit, round) : draft_now(s, limit, round));
+    if (round->asked == 0) fr_session_follow(s);
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
     round->draft_seconds = clock - start;
     fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, round->drafted);
@@ -313,15 +351,20 @@ fr_status fr_session_score(fr_session *s, const int32_t *ids, size_t count, size
                            void *context) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_session_follow(s);
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
         fr_forward f = fr_session_batch(s, smaller(s->chunk, count - s->kv.length));
         size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
-        f.keep = smaller(first, f.rows);
+        first = smaller(first, f.rows);
+        f.keep = s->draft->follows ? 0 : first;
         fr_forward_run(s->pool, &f);
-        FR_TRY(hand_out(s, &f, f.keep, sink, context));
+        FR_TRY(hand_out(s, &f, first, sink, context));
         fr_timeline_advance(s, s->kv.length + f.rows, false);
+        s->hidden_row = f.rows - 1;
+        fr_session_follow(s);
     }
+    fr_timeline_forget_pictures(s);
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
     return FR_OK;
 }

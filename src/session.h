@@ -16,6 +16,7 @@
 #include "src/depth.h"
 #include "src/draft_list.h"
 #include "src/logprobs.h"
+#include "src/picture.h"
 #include "src/snapshots.h"
 #include "src/stats.h"
 #include "src/trace.h"
@@ -41,6 +42,9 @@ struct fr_session {
     fr_ahead ahead;
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
+    fr_place *places; /* [context + FR_STEP_MAX] */
+    fr_shown shown;        /* pictures for the next prompt */
+    const fr_given *given; /* their rows, while it runs */
     size_t length;
     size_t told;    /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [rows of the largest batch, hidden] */
@@ -60,6 +64,13 @@ struct fr_session {
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session);
 void fr_session_destroy(fr_session *session);
+fr_status fr_session_look(fr_session *session, const fr_picture *const *pictures, size_t count);
+
+/* Tells the draft method of the target's rows, before they are overwritten. */
+void fr_session_follow(fr_session *session);
+
+/* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
+void fr_session_place(fr_session *session, size_t first, size_t place);
 bool fr_session_adaptive(const fr_session *session);
 fr_status fr_session_round(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 void fr_session_clear(fr_session *session);

@@ -136,6 +136,9 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     uint64_t model;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return fr_fail(FR_INPUT, "%s is no regular file: a session can't be saved there", path);
+    for (size_t i = 0; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token)
+            return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", path);
     FR_TRY(fr_fingerprint(s->model, &model));
     size_t length = strlen(path);
     char *temporary = malloc(length + sizeof ending);
@@ -295,7 +298,8 @@ static void take(fr_session *s, const fr_saved *saved) {
     for (size_t i = 0; i < head->snapshots; i++) bytes = take_snapshot(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
     kv->from = held_from(kv, from, frontier);
-    fr_snapshots_rewind(&s->snapshots, kv, frontier); /* this session may look back farther than the saved one did */
+    /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
+    fr_snapshots_rewind(&s->snapshots, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu snapshots", saved->map->path, s->length,
                 s->snapshots.count);

@@ -26,8 +26,34 @@ static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, siz
     return FR_OK;
 }
 
+static bool has_image_token(const fr_session *s, const int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == s->model->image_token) return true;
+    return false;
+}
+
+/* Where the ids that follow the timeline stand, if any of them is not text. */
+static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
+    if (s->shown.count == 0 && !has_image_token(s, ids, count)) return FR_OK;
+    int64_t base = s->places[s->length].at[0], next = base;
+    fr_status status =
+        fr_shown_place(&s->shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
+    if (status == FR_OK)
+        fr_session_place(s, s->length + count, (size_t)next);
+    else
+        fr_session_place(s, s->length, (size_t)base);
+    if (status == FR_OK) s->given = s->shown.given;
+    return status;
+}
+
+void fr_timeline_forget_pictures(fr_session *s) {
+    s->given = &fr_nothing_given;
+    fr_shown_free(&s->shown);
+}
+
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count));
+    FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
     s->length += count;
     s->fresh = s->ended = false;
@@ -42,8 +68,18 @@ static void begin_drafting(fr_session *s) {
     s->told = s->length;
 }
 
+/* An image token whose row has gone can't be run again. */
+static fr_status check_pictures(const fr_session *s) {
+    for (size_t i = s->kv.length; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token && !fr_given_row(s->given, i, s->model->hidden))
+            return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
+    return FR_OK;
+}
+
 fr_status fr_timeline_run(fr_session *s) {
     double start = fr_clock();
+    FR_TRY(check_pictures(s));
+    fr_session_follow(s);
     while (s->kv.length < s->length) {
         FR_TRY(fr_session_check_abort(s));
         size_t rows = smaller(s->chunk, s->length - s->kv.length);
@@ -51,13 +87,15 @@ fr_status fr_timeline_run(fr_session *s) {
         fr_forward f = fr_session_batch(s, rows);
         f.head_first = rows - 1;
         f.head_rows = last;
-        f.keep = rows - f.head_rows;
+        f.keep = s->draft->follows ? 0 : rows - f.head_rows;
         double clock = fr_clock();
         fr_forward_run(s->pool, &f);
         fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
         fr_timeline_advance(s, s->kv.length + rows, last);
         s->hidden_row = rows - 1;
+        fr_session_follow(s);
     }
+    fr_timeline_forget_pictures(s);
     size_t stood;
     FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
@@ -77,8 +115,10 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
 /* The frontier stops before the last id: what the target says after it takes that id's own run. */
 void fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return;
+    fr_session_follow(s);
     size_t ran = smaller(s->kv.length, length);
     s->length = length;
+    fr_session_place(s, length, (size_t)s->places[length].at[0]);
     s->told = smaller(s->told, length);
     s->fresh = s->ended = false;
     s->pending = length > 0;
@@ -89,9 +129,20 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
                 ran - s->kv.length);
 }
 
+/* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
+static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
+    int32_t image = s->model->image_token;
+    if (s->shown.count)
+        for (size_t i = 0; i < kept; i++)
+            if (ids[i] == image) return i;
+    while (kept && ids[kept - 1] == image) kept--;
+    return kept;
+}
+
 fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     size_t kept = 0, most = smaller(s->length, count);
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
+    kept = before_pictures(s, ids, kept);
     FR_TRY(check(s, kept, ids + kept, count - kept));
     fr_timeline_truncate(s, kept);
     s->ended = false;

@@ -19,6 +19,9 @@ fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t cou
 /* Runs what is pending: afterwards the session is as after a prompt. Once aborted, it goes on where it was. */
 fr_status fr_timeline_run(fr_session *session);
 
+/* The pictures of a prompt are part of the timeline now. */
+void fr_timeline_forget_pictures(fr_session *session);
+
 /* Moves the frontier forward over what a forward wrote. */
 void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
 

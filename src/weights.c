@@ -10,7 +10,7 @@
 #include "formats/error.h"
 #include "quant/packed.h"
 
-#define MAX_NAME 256
+#define MAX_NAME  256
 #define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
 
 /* Room for the float32 copies: every tensor of one dimension, and indices, at 4 bytes a value. */
@@ -26,15 +26,15 @@ static bool needs_packing(const fr_tensor *tensor) {
     return fr_packs(tensor->type) && !tensor->packed && tensor->dims >= 2;
 }
 
-/* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A stack's entries
- * may be cut into parts, each with up to a tile of padding less one out. */
+/* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A matrix, or each
+ * entry of a stack, may be cut in two, each with up to a tile of padding less one out. */
 static size_t packed_room(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
         if (!needs_packing(t)) continue;
-        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 1, outs = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
-        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, t->dims == 3 ? (outs + 1) / 2 : outs, cols));
+        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2, outs = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
+        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, (outs + 1) / 2, cols));
     }
     return measure.used;
 }
@@ -92,8 +92,7 @@ static fr_status bind(fr_weights *weights, const char *prefix, const char *name,
         return FR_OK;
     }
     *bound = &weights->bound[weights->count++];
-    **bound = (fr_bound){
-        .tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
+    **bound = (fr_bound){.tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
     weights->bytes += t->bytes;
     return FR_OK;
 }
@@ -118,16 +117,15 @@ static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matri
     return bound->packed;
 }
 
-fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t outs, size_t cols, size_t step, fr_matrix *matrices) {
-    fr_bound *bound;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
+/* A tensor as `count` matrices, of which matrix i is matrices[i * step]; it was written as stacks of `parts`. */
+static fr_status cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t outs, size_t cols,
+                     size_t step, fr_matrix *matrices) {
     if (bound->tensor->packed && parts > 1 && outs % FR_TILE_OUTS)
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
                        weights->files->path, bound->tensor->name, outs, FR_TILE_OUTS);
     size_t bytes;
-    const uint8_t *data = lay_out(weights, bound, count * parts, outs, cols, &bytes);
-    for (size_t i = 0; i < count * parts; i++)
+    const uint8_t *data = lay_out(weights, bound, count, outs, cols, &bytes);
+    for (size_t i = 0; i < count; i++)
         matrices[i * step] = (fr_matrix){.data = data + i * bytes,
                                          .type = bound->tensor->type,
                                          .packed = bound->packed || bound->tensor->packed,
@@ -137,19 +135,25 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
     return FR_OK;
 }
 
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
+                        size_t outs, size_t cols, size_t step, fr_matrix *matrices) {
+    fr_bound *bound;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
+    return cut(weights, bound, count * parts, parts, outs, cols, step, matrices);
+}
+
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+                        size_t cols, fr_matrix *matrices) {
+    fr_bound *bound;
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){parts * outs, cols}, 2, FR_STREAMED, &bound));
+    return cut(weights, bound, parts, parts, outs, cols, 1, matrices);
+}
+
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix) {
     fr_bound *bound;
-    size_t bytes;
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, &bound));
-    const uint8_t *data = lay_out(weights, bound, 1, outs, cols, &bytes);
-    *matrix = (fr_matrix){.data = data,
-                          .type = bound->tensor->type,
-                          .packed = bound->packed || bound->tensor->packed,
-                          .outs = outs,
-                          .cols = cols,
-                          .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
-    return FR_OK;
+    return cut(weights, bound, 1, 1, outs, cols, 1, matrix);
 }
 
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,

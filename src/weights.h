@@ -61,6 +61,10 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
                         size_t outs, size_t cols, size_t step, fr_matrix *matrices);
 
+/* The tensor PREFIX + NAME of shape [parts * outs, cols] as matrices [outs, cols]; parts is 1 or 2. */
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+                        size_t cols, fr_matrix *matrices);
+
 /* The weights of a convolution whose steps are as long as its kernel, a float tensor PREFIX + NAME of `dims`
  * dimensions, as the matrix [shape[0], all the others] that it is. */
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,

@@ -94,7 +94,10 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
         misrounded.matmul[FR_BF16] = misrounded_matmul;
         model->kernels = &misrounded;
     }
-    for (size_t i = 0; i < PROMPT; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->vocab);
+    for (size_t i = 0; i < PROMPT; i++) {
+        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->vocab);
+        if (ids[i] == model->image_token) ids[i]--;
+    }
     require(fr_session_open(model, drafter, options, &session));
     if (how.method == FR_TEST_SCRIPTED) {
         memcpy(ids + PROMPT, script, count * sizeof *ids);

@@ -36,10 +36,10 @@ typedef struct fr_answer {
     uint64_t logits; /* of the raw logits over prompt and text */
 } fr_answer;
 
-/* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in folder-side `assistant`), in that
- * manner, past any end of sequence; then the logits of the whole text. script: the right ids after the prompt, for
- * FR_TEST_SCRIPTED. text: NULL, or room for the ids. misround: replace the model's matmuls by ones that round one
- * product too often (the negative control). Ends the test on any failure. */
+/* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in `assistant`; NULL: the model's own
+ * MTP layer), in that manner, past any end of sequence; then the logits of the whole text. script: the right ids after
+ * the prompt, for FR_TEST_SCRIPTED. text: NULL, or room for the ids. misround: replace the model's matmuls by ones that
+ * round one product too often (the negative control). Ends the test on any failure. */
 fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
                        const int32_t *script, int32_t *text, bool misround);
 

@@ -17,9 +17,13 @@ compare() { # VERB ARGUMENT...: the same command line on both
 }
 
 isa=neon
-for model in tests/data/models/*; do
-    compare verify -m "$model" -md "$model/assistant"
+for model in tests/data/models/* tests/data/glm-ocr; do
+    drafter=()
+    [ -d "$model/assistant" ] && drafter=(-md "$model/assistant")
+    compare verify -m "$model" "${drafter[@]}"
 done
+ocr=(generate -m tests/data/glm-ocr --image tests/data/glm-ocr/image/digits.png -p "Text Recognition:")
+compare "${ocr[@]}" -n 48 --ignore-eos --output ids
 prompts=(tools/demo/prompts/*.txt)
 demo=(generate -m tools/demo/target -md tools/demo/assistant -f "${prompts[0]}")
 compare "${demo[@]}" -n 400

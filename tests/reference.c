@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/safetensors.h"
 
-static const char *const names[] = {"gemma4-e",        "gemma4-dense",     "gemma4-moe",     "gemma4-e-odd",
-                                    "gemma4-e-layers", "gemma4-dense-odd", "gemma4-moe-odd", NULL};
+static const char *const names[] = {
+    "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
+    "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  NULL};
 
 const char *fr_reference_name(size_t index) {
     return names[index];
@@ -28,7 +30,8 @@ void fr_reference_open(fr_reference *r, const char *name, const fr_options *opti
     ck_assert_msg(fr_safetensors_read(&r->map, 0, &r->tensors, &unread) == FR_OK, "%s", fr_last_error());
     fr_tensors_free(&unread);
     ck_assert_msg(fr_model_open(r->folder, options, &r->model) == FR_OK, "%s", fr_last_error());
-    ck_assert_msg(fr_drafter_open(r->assistant, r->model, options, &r->drafter) == FR_OK, "%s", fr_last_error());
+    const char *drafter = fr_model_fact(r->model, FR_FACT_MTP_LAYERS) ? NULL : r->assistant;
+    ck_assert_msg(fr_drafter_open(drafter, r->model, options, &r->drafter) == FR_OK, "%s", fr_last_error());
 }
 
 void fr_reference_close(fr_reference *r) {
@@ -37,6 +40,11 @@ void fr_reference_close(fr_reference *r) {
     fr_tensors_free(&r->tensors);
     fr_map_close(&r->map);
     json_decref(r->info);
+}
+
+bool fr_reference_sees(const fr_reference *r, size_t prompt) {
+    const json_t *image = json_object_get(r->info, "image");
+    return image && (size_t)json_integer_value(json_object_get(image, "prompt")) == prompt;
 }
 
 const float *fr_reference_floats(const fr_reference *r, size_t *count, const char *format, ...) {
@@ -56,4 +64,12 @@ int32_t *fr_json_ids_of(const json_t *array, size_t *count) {
     int32_t *ids = malloc((*count + 1) * sizeof *ids);
     for (size_t i = 0; i < *count; i++) ids[i] = (int32_t)json_integer_value(json_array_get(array, i));
     return ids;
+}
+
+fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab) {
+    fr_rows *all = rows;
+    ck_assert_uint_le(all->count + count * vocab, all->room);
+    memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
+    all->count += count * vocab;
+    return FR_OK;
 }

@@ -1,4 +1,5 @@
-/* Reference fixtures for suites: tests/data/models/NAME, as transformers computed them (tools/references).
+/* Reference fixtures for suites: tests/data/models/NAME (or beside them), as transformers computed them
+ * (tools/references).
  *
  * In: a fixture's name. Out: its reference.json, its reference tensors, its model and drafter opened. */
 #ifndef FR_TESTS_REFERENCE_H
@@ -24,11 +25,22 @@ typedef struct fr_reference {
 void fr_reference_open(fr_reference *reference, const char *name, const fr_options *options);
 void fr_reference_close(fr_reference *reference);
 
+/* Whether a prompt has an image, so that its ids are not all of it. */
+bool fr_reference_sees(const fr_reference *reference, size_t prompt);
+
 /* A float32 tensor by a printf name. */
 const float *fr_reference_floats(const fr_reference *reference, size_t *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* A JSON array of integers; malloc'd. */
 int32_t *fr_json_ids_of(const json_t *array, size_t *count);
+
+/* Rows of logits that fr_session_logits and fr_session_draft_logits hand out, one behind the other. */
+typedef struct fr_rows {
+    float *values;
+    size_t count, room; /* floats */
+} fr_rows;
+
+fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab);
 
 #endif

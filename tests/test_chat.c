@@ -39,11 +39,14 @@ static void check_case(const fr_tokenizer *tokenizer, const json_t *item) {
 
 START_TEST(reference_cases) {
     static const struct {
-        const char *path;
+        const char *path, *style, *tokens;
         size_t count;
-    } files[] = {{"tests/data/chat/gemma4.json", 21}, {"tests/data/chat/gemma4_more.json", 200}};
-    fr_tokenizer *tokenizer = open_gemma();
-    json_t *root = fr_load_json(files[_i].path), *cases = json_object_get(root, "gemma4");
+    } files[] = {{"tests/data/chat/gemma4.json", "gemma4", TOKENIZERS "gemma", 21},
+                 {"tests/data/chat/gemma4_more.json", "gemma4", TOKENIZERS "gemma", 200},
+                 {"tests/data/chat/glm4.7.json", "glm4.7", TOKENIZERS "glm4", 21}};
+    fr_tokenizer *tokenizer;
+    ck_assert_int_eq(fr_tokenizer_open(files[_i].tokens, &tokenizer), FR_OK);
+    json_t *root = fr_load_json(files[_i].path), *cases = json_object_get(root, files[_i].style);
     ck_assert_uint_ge(json_array_size(cases), files[_i].count);
     for (size_t i = 0; i < json_array_size(cases); i++) check_case(tokenizer, json_array_get(cases, i));
     json_decref(root);
@@ -70,6 +73,19 @@ START_TEST(defaults) {
     check_text(tokenizer, HELLO, "{}", expected);
     check_text(tokenizer, HELLO, "{\"tools\": null, \"enable_thinking\": null, \"unknown\": 3}", expected);
     check_text(tokenizer, HELLO, "{\"add_generation_prompt\": false}", "<bos><|turn>user\nHello!<turn|>\n");
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* A picture, and then a text: GLM-OCR's turns, as in the prompt of its reference. */
+START_TEST(a_picture_before_the_text) {
+    fr_tokenizer *tokenizer;
+    ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "glm4", &tokenizer), FR_OK);
+    check_text(tokenizer,
+               "[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}, {\"type\": \"text\", \"text\": \"Text "
+               "Recognition:\"}]}]",
+               "{\"pictures\": true}",
+               "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n");
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
@@ -194,8 +210,9 @@ static Suite *chat_suite(void) {
     Suite *suite = suite_create("chat");
     TCase *cases = tcase_create("chat");
     tcase_set_timeout(cases, 60);
-    tcase_add_loop_test(cases, reference_cases, 0, 2);
+    tcase_add_loop_test(cases, reference_cases, 0, 3);
     tcase_add_test(cases, defaults);
+    tcase_add_test(cases, a_picture_before_the_text);
     tcase_add_test(cases, tokens_of_a_chat);
     tcase_add_test(cases, families);
     tcase_add_test(cases, wrong_shapes);

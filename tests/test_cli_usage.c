@@ -119,7 +119,6 @@ END_TEST
 
 static const char *const unbuilt[] = {
     "bench machine", "serve -m x",
-    "generate " MODEL "-p x --image i.png", "logits " MODEL "--ids 2,3 -o x --image i.png",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",

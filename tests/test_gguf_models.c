@@ -12,6 +12,7 @@
 #include "formats/safetensors.h"
 #include "forerun_lab.h"
 #include "src/assistant_gemma4.h"
+#include "tests/reference.h"
 #include "tests/token_files.h"
 
 #define GGUF   "tests/data/gguf/"
@@ -21,19 +22,6 @@ static const int32_t prompt[] = {2, 13, 45, 34, 34, 50, 43, 42, 46, 45, 50, 34, 
 #define PROMPT (sizeof prompt / sizeof *prompt)
 #define STEPS  4
 
-typedef struct rows {
-    float *values;
-    size_t count, room;
-} rows;
-
-static fr_status collect(void *context, const float *logits, size_t count, size_t vocab) {
-    rows *all = context;
-    ck_assert_uint_le(all->count + count * vocab, all->room);
-    memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
-    all->count += count * vocab;
-    return FR_OK;
-}
-
 static fr_model *open_model(const char *path) {
     fr_model *model;
     ck_assert_msg(fr_model_open(path, NULL, &model) == FR_OK, "%s", fr_last_error());
@@ -41,14 +29,14 @@ static fr_model *open_model(const char *path) {
 }
 
 /* The logits of ids, malloc'd. */
-static rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
-                      size_t steps) {
+static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
+                         size_t steps) {
     fr_session *session;
     size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), room = (steps ? steps : count) * vocab;
-    rows all = {malloc(room * sizeof(float)), 0, room};
+    fr_rows all = {malloc(room * sizeof(float)), 0, room};
     ck_assert_msg(fr_session_open(model, drafter, NULL, &session) == FR_OK, "%s", fr_last_error());
-    fr_status status = steps ? fr_session_draft_logits(session, ids, count, steps, collect, &all)
-                             : fr_session_logits(session, ids, count, 0, collect, &all);
+    fr_status status = steps ? fr_session_draft_logits(session, ids, count, steps, fr_rows_collect, &all)
+                             : fr_session_logits(session, ids, count, 0, fr_rows_collect, &all);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
     ck_assert_uint_eq(all.count, room);
     fr_session_close(session);
@@ -60,7 +48,7 @@ static rows logits_of(const fr_model *model, const fr_drafter *drafter, const in
 /* Experts, keys as values, heads of two sizes, rotary angles of which 2 in 9 turn. */
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
-    rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
+    fr_rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
     ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
     for (fr_fact fact = FR_FACT_VOCAB; fact < FR_FACT_WEIGHT_BYTES; fact++)
         ck_assert_int_eq(fr_model_fact(file, fact), fr_model_fact(folder, fact));
@@ -114,7 +102,7 @@ START_TEST(quantized_logits) {
         size_t count, expected_count;
         int32_t *ids = fr_ids_of(json_array_get(prompts, (size_t)(names[i][7] - '0')), &count);
         const float *expected = reference_rows(&tensors, &map, names[i], &expected_count);
-        rows got = logits_of(model, NULL, ids, count, 0);
+        fr_rows got = logits_of(model, NULL, ids, count, 0);
         ck_assert_uint_eq(got.count, expected_count);
         for (size_t v = 0; v < got.count; v++) sum += fabs((double)got.values[v] - (double)expected[v]);
         for (size_t r = 0; r < count; r++)
@@ -146,8 +134,8 @@ START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model), *file = open_drafter(names[_i], model);
-    rows expected = logits_of(model, folder, prompt, PROMPT, STEPS),
-         got = logits_of(model, file, prompt, PROMPT, STEPS);
+    fr_rows expected = logits_of(model, folder, prompt, PROMPT, STEPS),
+            got = logits_of(model, file, prompt, PROMPT, STEPS);
     ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
     if (_i == 0) {
         ck_assert_ptr_null(fr_drafter_note(file, 0));
@@ -169,7 +157,7 @@ START_TEST(full_head_without_centroids) {
     fr_model *model = open_model(MODELS "gemma4-moe-odd");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
                *file = open_drafter(GGUF "moe-odd-assistant.gguf", model);
-    rows expected = logits_of(model, folder, prompt, PROMPT, 1), got = logits_of(model, file, prompt, PROMPT, 1);
+    fr_rows expected = logits_of(model, folder, prompt, PROMPT, 1), got = logits_of(model, file, prompt, PROMPT, 1);
     size_t scored = 0;
     for (size_t i = 0; i < got.count; i++) {
         ck_assert(isfinite(got.values[i]));

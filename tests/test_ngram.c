@@ -113,12 +113,14 @@ typedef struct opened {
     fr_arena arena;
 } opened;
 
+static const fr_draft_room room = {.threads = 1, .context = 256};
+
 static opened open_ngram(const fr_draft_method *method) {
     opened o = {0};
     fr_arena measure = {0};
-    ck_assert_ptr_null(method->open(NULL, &measure, 1, 256));
+    ck_assert_ptr_null(method->open(NULL, &measure, &room));
     require(fr_arena_open(&o.arena, measure.used, "ngram"));
-    o.draft = method->open(NULL, &o.arena, 1, 256);
+    o.draft = method->open(NULL, &o.arena, &room);
     ck_assert_ptr_nonnull(o.draft);
     return o;
 }
@@ -240,7 +242,7 @@ END_TEST
 /* A method that always drafts one 77, and keeps what it is told. */
 static size_t told_proposed, told_accepted, told_begins;
 
-static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context);
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *sizes);
 static fr_status always_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
                                 size_t *proposed, float *logits) {
     (void)draft;
@@ -264,12 +266,11 @@ static void always_commit(fr_draft *draft, const fr_draft_view *view, size_t pro
 }
 static const fr_draft_method always = {
     .name = "always", .open = always_open, .propose = always_propose, .begin = always_begin, .commit = always_commit};
-static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, size_t threads, size_t context) {
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *sizes) {
     (void)drafter;
-    (void)threads;
-    (void)context;
+    (void)sizes;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
-    if (draft) draft->method = &always;
+    if (draft) *draft = (fr_draft){.method = &always};
     return draft;
 }
 
@@ -278,9 +279,9 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     int32_t text[32], drafts[15];
     for (size_t i = 0; i < 32; i++) text[i] = (int32_t)(i % 16);
     fr_arena arena = {0};
-    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, 1, 256));
+    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, &room));
     require(fr_arena_open(&arena, arena.used, "list"));
-    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, 1, 256);
+    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, &room);
     begin(draft, text, 16);
     ck_assert_uint_eq(told_begins, 1);
     ck_assert_uint_eq(propose(draft, text, 23, 4, drafts), 1); /* seven ids match */

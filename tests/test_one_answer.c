@@ -33,7 +33,7 @@ static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf
 #define CACHES (sizeof caches / sizeof *caches)
 
 typedef struct subject {
-    const char *target, *assistant;
+    const char *target, *assistant; /* NULL: an MTP layer in the target */
     bool covered;  /* a tiny model: also the pairwise cover */
     size_t caches; /* that it can have, the first of the list */
 } subject;
@@ -43,6 +43,7 @@ static const subject subjects[] = {
     {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", true, 3},
     {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true, 3},
     {"tools/demo/target", "tools/demo/assistant", false, CACHES},
+    {"tests/data/glm-ocr", NULL, false, CACHES},
 };
 
 static bool emulated(void) {

@@ -42,6 +42,22 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
+static const char *const byte_level[] = {"glm4", "qwen35", "deepseek3", "llama3"};
+
+START_TEST(byte_level_cases) {
+    char path[96];
+    fr_tokenizer *tokenizer;
+    snprintf(path, sizeof path, TOKENIZERS "%s", byte_level[_i]);
+    ck_assert_msg(fr_tokenizer_open(path, &tokenizer) == FR_OK, "%s", fr_last_error());
+    snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer_cases.json", byte_level[_i]);
+    json_t *root = fr_load_json(path);
+    ck_assert_uint_ge(json_array_size(json_object_get(root, "encode")), 376);
+    fr_check_encoding(tokenizer, json_object_get(root, "encode"), path);
+    json_decref(root);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 /* Small tokenizers with one setting changed each. */
 START_TEST(variants) {
     json_t *root = fr_load_json(TOKENIZERS "variants.json"), *variant;
@@ -101,6 +117,60 @@ START_TEST(decode_cases) {
         print_as_reference(tokenizer, is_byte, ids, count, printed);
         ck_assert_str_eq(printed, json_string_value(json_object_get(json_array_get(cases, i), "text")));
         fr_free(fr_print_ids(tokenizer, ids, count, &length));
+        free(ids);
+    }
+    json_decref(root);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* What Python's decoder with replacement prints: one U+FFFD for each longest beginning of a character that goes wrong
+ * (Unicode, 3.9, U+FFFD substitution of maximal subparts). */
+static void print_replaced(const char *bytes, size_t length, char *out) {
+    for (size_t at = 0, size; at < length; at += size) {
+        for (size = 4; size > 0 && (at + size > length || !is_utf8(bytes + at, size)); size--) {}
+        if (size > 0) {
+            memcpy(out, bytes + at, size);
+            out += size;
+            /* the longest valid stretch of up to four bytes may be several characters: all of them are right */
+            continue;
+        }
+        static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};
+        for (size = 3; size > 1; size--) {
+            bool begins = false;
+            for (size_t e = 0; e < COUNT_OF(ends) && at + size <= length; e++) {
+                char whole[8];
+                memcpy(whole, bytes + at, size);
+                memcpy(whole + size, ends[e], strlen(ends[e]) + 1);
+                /* a beginning of one character: completing it makes one valid character and not more */
+                size_t all = size + strlen(ends[e]), lead = (unsigned char)whole[0];
+                size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+                begins |= lead >= 0xC2 && all == wanted && is_utf8(whole, all);
+            }
+            if (begins) break;
+        }
+        memcpy(out, "\uFFFD", 3);
+        out += 3;
+    }
+    *out = 0;
+}
+
+START_TEST(byte_level_decode_cases) {
+    char path[96];
+    fr_tokenizer *tokenizer;
+    snprintf(path, sizeof path, TOKENIZERS "%s", byte_level[_i]);
+    ck_assert_int_eq(fr_tokenizer_open(path, &tokenizer), FR_OK);
+    snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer_cases.json", byte_level[_i]);
+    json_t *root = fr_load_json(path), *cases = json_object_get(root, "decode");
+    ck_assert_uint_ge(json_array_size(cases), 131);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        size_t count, length;
+        int32_t *ids = fr_ids_of(json_object_get(json_array_get(cases, i), "ids"), &count);
+        char *text = fr_print_ids(tokenizer, ids, count, &length), *printed = malloc(3 * length + 1);
+        print_replaced(text, length, printed);
+        ck_assert_str_eq(printed, json_string_value(json_object_get(json_array_get(cases, i), "text")));
+        fr_free(text);
+        free(printed);
         free(ids);
     }
     json_decref(root);
@@ -287,11 +357,11 @@ static const struct {
     {"\"normalizer\":null",
      "\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"(a)\\\\1\"}}", "refers back"},
     {"\"pre_tokenizer\":null", "\"pre_tokenizer\":{\"type\":\"ByteLevel\"}",
-     "pre_tokenizer \"ByteLevel\" is not built yet"},
+     "pre_tokenizer \"ByteLevel\" with add_prefix_space is not built yet"},
     {"\"pre_tokenizer\":null",
      "\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"X\"}", "\"X\" is not known"},
     {"{\"type\":\"Fuse\"}", "null", "\"decoder\" is missing"},
-    {"{\"type\":\"Fuse\"}", "{\"type\":\"ByteLevel\"}", "decoder \"ByteLevel\" is not built yet"},
+    {"{\"type\":\"Fuse\"}", "{\"type\":\"Metaspace\"}", "decoder \"Metaspace\" is not built yet"},
     {"{\"type\":\"Fuse\"}", "{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}", "order"},
     {"{\"type\":\"Fuse\"}", "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}",
      "order"},
@@ -517,6 +587,8 @@ static Suite *tokenizer_suite(void) {
     TCase *cases = tcase_create("tokenizer");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, reference_cases, 0, 2);
+    tcase_add_loop_test(cases, byte_level_cases, 0, (int)COUNT_OF(byte_level));
+    tcase_add_loop_test(cases, byte_level_decode_cases, 0, (int)COUNT_OF(byte_level));
     tcase_add_test(cases, variants);
     tcase_add_test(cases, decode_cases);
     tcase_add_test(cases, invalid_utf8);

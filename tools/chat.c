@@ -53,7 +53,7 @@ static int prompt_session(fr_chat *chat) {
     char *text;
     size_t length, count;
     int32_t *ids;
-    int code = fr_conversation_render(chat->messages, chat->tokenizer, &text, &length);
+    int code = fr_conversation_render(chat->messages, chat->tokenizer, false, &text, &length);
     if (code) return code;
     code = fr_exit_status(fr_tokenize(chat->tokenizer, text, length, false, &ids, &count));
     fr_free(text);
@@ -73,7 +73,7 @@ static int answer(fr_chat *chat) {
     if (!code) {
         putchar('\n');
         fflush(stdout);
-        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length);
+        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, false);
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
@@ -85,7 +85,7 @@ static int answer(fr_chat *chat) {
 
 static int take_turn(fr_chat *chat, const char *line, size_t length) {
     interrupted = 0;
-    fr_conversation_add(chat->messages, "user", line, length);
+    fr_conversation_add(chat->messages, "user", line, length, false);
     int code = prompt_session(chat);
     return code ? code : answer(chat);
 }

@@ -8,21 +8,33 @@
 
 json_t *fr_conversation_new(const char *system) {
     json_t *messages = json_array();
-    if (system) fr_conversation_add(messages, "system", system, strlen(system));
+    if (system) fr_conversation_add(messages, "system", system, strlen(system), false);
     return messages;
 }
 
-void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length) {
-    json_t *message = json_object();
+/* [{"type": "image"}, {"type": "text", "text": ...}] */
+static json_t *behind_picture(json_t *text) {
+    json_t *parts = json_array(), *image = json_object(), *part = json_object();
+    fr_json_put(image, "type", json_string("image"));
+    fr_json_put(part, "type", json_string("text"));
+    fr_json_put(part, "text", text);
+    json_array_append_new(parts, image);
+    json_array_append_new(parts, part);
+    return parts;
+}
+
+void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, bool picture) {
+    json_t *message = json_object(), *text = fr_json_bytes(bytes, length);
     fr_json_put(message, "role", json_string(role));
-    fr_json_put(message, "content", fr_json_bytes(bytes, length));
+    fr_json_put(message, "content", picture ? behind_picture(text) : text);
     json_array_append_new(messages, message);
 }
 
-int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, char **text, size_t *length) {
+int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, bool pictures, char **text,
+                           size_t *length) {
     char *json = json_dumps(messages, JSON_COMPACT);
     if (!json) return fr_bad_input("out of memory: a conversation");
-    fr_status status = fr_chat_render(tokenizer, json, NULL, text, length);
+    fr_status status = fr_chat_render(tokenizer, json, pictures ? "{\"pictures\": true}" : NULL, text, length);
     free(json);
     return fr_exit_status(status);
 }

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conversation.h"
 #include "output.h"
 
 #define DEFAULT_CONTEXT 4096
-#define PROMPT_LIMIT ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
+#define PROMPT_LIMIT    ((size_t)1 << 28) /* bytes; a guard against reading from a device without end */
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
@@ -47,12 +48,9 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_option option;
         int64_t flag; /* what the flag stands for, -1: the option's own number */
     } map[] = {
-        {FR_ARG_THREADS, FR_OPT_THREADS, -1},
-        {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
-        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},
-        {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
-        {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},
-        {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
+        {FR_ARG_THREADS, FR_OPT_THREADS, -1},      {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
+        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},  {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
+        {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},          {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
         {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
         {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},
@@ -101,6 +99,8 @@ int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
     fr_progress_end(&engine->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(engine->model, i); i++)
         fr_note("%s", fr_model_note(engine->model, i));
+    if (status == FR_OK && args->given[FR_ARG_IMAGE])
+        status = fr_picture_open(args->text[FR_ARG_IMAGE], engine->model, &engine->picture);
     return fr_exit_status(status);
 }
 
@@ -141,9 +141,26 @@ static int count_threads(void) {
 static void describe(const fr_engine *engine, const fr_arguments *args) {
     fr_note("model %s, %.2f GB of weights", args->text[FR_ARG_MODEL],
             (double)fr_model_fact(engine->model, FR_FACT_WEIGHT_BYTES) / 1e9);
-    if (engine->drafter) fr_note("drafter %s", args->text[FR_ARG_DRAFTER]);
+    if (engine->drafter)
+        fr_note("drafter %s", args->given[FR_ARG_DRAFTER] ? args->text[FR_ARG_DRAFTER] : "in the same checkpoint");
     fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), engine->threads,
             fr_session_context(engine->session));
+}
+
+/* The drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding. */
+static int open_drafter(fr_engine *engine, const fr_arguments *args) {
+    bool asked = args->given[FR_ARG_SPEC_TYPE] || args->given[FR_ARG_DRAFT_STEPS];
+    if (!args->uses_drafter) return 0;
+    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(engine->model, FR_FACT_MTP_LAYERS) == 0) {
+        if (!asked) return 0;
+        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer",
+                              args->given[FR_ARG_DRAFT_STEPS] ? "--draft-steps" : "--spec-type mtp");
+    }
+    fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
+    fr_progress_end(&engine->progress);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
+        fr_note("%s", fr_drafter_note(engine->drafter, i));
+    return fr_exit_status(status);
 }
 
 static void note_chance(const fr_engine *engine, const fr_arguments *args) {
@@ -157,20 +174,18 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
     int64_t context = choose_context(engine, args, prompt, more);
     if ((int64_t)prompt > context) {
         return fr_bad_input("the prompt has %zu tokens and the context holds %lld (the model's own limit is %lld)",
-                            prompt, (long long)context,
-                            (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
+                            prompt, (long long)context, (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
     }
     fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
-    if (status == FR_OK && args->uses_drafter) {
-        status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
-        fr_progress_end(&engine->progress);
-        for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
-            fr_note("%s", fr_drafter_note(engine->drafter, i));
-    }
     if (status == FR_OK) {
+        int code = open_drafter(engine, args);
+        if (code) return code;
         int before = count_threads();
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
+    }
+    if (status == FR_OK && engine->picture) {
+        status = fr_session_show(engine->session, (const fr_picture *const[]){engine->picture}, 1);
     }
     if (status == FR_OK) note_chance(engine, args);
     if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
@@ -190,6 +205,7 @@ void fr_engine_close(fr_engine *engine) {
     fr_tracer_abandon(&engine->trace);
     fr_session_close(engine->session);
     fr_drafter_close(engine->drafter);
+    fr_picture_close(engine->picture);
     fr_model_close(engine->model);
     fr_options_free(engine->options);
     *engine = (fr_engine){0};
@@ -208,8 +224,10 @@ static int read_file(const char *path, fr_prompt *prompt) {
         prompt->length += got;
     } while (got && prompt->length <= PROMPT_LIMIT);
     int code = 0;
-    if (ferror(file)) code = fr_bad_input("%s: %s", path, strerror(errno));
-    else if (prompt->length > PROMPT_LIMIT) code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_LIMIT);
+    if (ferror(file))
+        code = fr_bad_input("%s: %s", path, strerror(errno));
+    else if (prompt->length > PROMPT_LIMIT)
+        code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_LIMIT);
     if (!standard) fclose(file);
     return code;
 }
@@ -224,15 +242,54 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     return 0;
 }
 
+#define IMAGE_TOKEN "<|image|>"
+
+int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered) {
+    const fr_tokenizer *tokenizer;
+    bool placed = prompt->bytes && memmem(prompt->bytes, prompt->length, IMAGE_TOKEN, strlen(IMAGE_TOKEN));
+    *rendered = prompt->bytes && (args->given[FR_ARG_CHAT] || (engine->picture && !placed));
+    if (!*rendered) return 0;
+    int code = fr_engine_tokenizer(engine, args, &tokenizer);
+    if (code) return code;
+    json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
+    fr_conversation_add(messages, "user", prompt->bytes, prompt->length, engine->picture && !placed);
+    char *text = NULL;
+    code = fr_conversation_render(messages, tokenizer, engine->picture, &text, &prompt->length);
+    json_decref(messages);
+    if (code) return code;
+    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
+    memcpy(prompt->bytes, text, prompt->length);
+    fr_free(text);
+    return 0;
+}
+
+/* The picture's one token becomes as many as it needs. */
+static void expand(fr_prompt *prompt, const fr_engine *engine) {
+    int64_t token = fr_model_fact(engine->model, FR_FACT_IMAGE_TOKEN);
+    size_t more = fr_picture_tokens(engine->picture) - 1, at = 0;
+    while (at < prompt->count && prompt->tokens[at] != token) at++;
+    if (at == prompt->count) return;
+    int32_t *ids = fr_resize(NULL, prompt->count + more, sizeof(*ids));
+    memcpy(ids, prompt->tokens, at * sizeof(*ids));
+    for (size_t i = 0; i <= more; i++) ids[at + i] = (int32_t)token;
+    memcpy(ids + at + more + 1, prompt->tokens + at + 1, (prompt->count - at - 1) * sizeof(*ids));
+    fr_free(prompt->tokens);
+    prompt->expanded = ids;
+    prompt->tokens = NULL;
+    prompt->ids = ids;
+    prompt->count += more;
+}
+
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special) {
     if (prompt->bytes) {
         const fr_tokenizer *tokenizer;
         int code = fr_engine_tokenizer(engine, args, &tokenizer);
         if (code) return code;
-        fr_status status = fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &prompt->tokens,
-                                       &prompt->count);
+        fr_status status =
+            fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &prompt->tokens, &prompt->count);
         if (status != FR_OK) return fr_exit_status(status);
         prompt->ids = prompt->tokens;
+        if (engine->picture) expand(prompt, engine);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
 }
@@ -240,5 +297,6 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_argu
 void fr_prompt_free(fr_prompt *prompt) {
     free(prompt->bytes);
     fr_free(prompt->tokens);
+    free(prompt->expanded);
     *prompt = (fr_prompt){0};
 }

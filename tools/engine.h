@@ -12,6 +12,7 @@
 typedef struct fr_engine {
     fr_options *options;
     fr_model *model;
+    fr_picture *picture; /* of --image; NULL: none */
     fr_drafter *drafter;
     fr_session *session;
     fr_progress progress;
@@ -22,7 +23,7 @@ typedef struct fr_engine {
 /* The library's options, as the command line has them. */
 int fr_engine_options(fr_options **options, const fr_arguments *args);
 
-/* The model alone: its tokenizer and facts decide how large the session will be. */
+/* The model, and a picture for it: its tokenizer and facts decide how large the session will be. */
 int fr_engine_open(fr_engine *engine, const fr_arguments *args);
 
 /* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). It
@@ -40,14 +41,20 @@ int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const
 typedef struct fr_prompt {
     char *bytes;
     size_t length;
-    int32_t *tokens; /* made from bytes */
+    int32_t *tokens;   /* made from bytes, */
+    int32_t *expanded; /* or these, with the tokens of a picture */
     const int32_t *ids;
     size_t count;
 } fr_prompt;
 
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
-/* Bytes to ids; nothing to do for a prompt of ids. A prompt without any id is an error. */
+/* --chat, or a picture: the prompt's bytes become the user's turn of a rendered conversation. Bytes that say themselves
+ * where the picture stands are left alone. *rendered: whether they did become one. */
+int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered);
+
+/* Bytes to ids, a picture's token as often as the picture needs; nothing to do for a prompt of ids. A prompt without
+ * any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special);
 void fr_prompt_free(fr_prompt *prompt);
 

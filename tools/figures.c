@@ -97,7 +97,8 @@ static json_t *depths_json(const fr_figures *figures) {
 
 static void put_phases(json_t *stats, const fr_figures *f) {
     static const fr_named seconds[] = {
-        {"prefill_seconds", FR_STAT_PREFILL_SECONDS}, {"decode_seconds", FR_STAT_DECODE_SECONDS},
+        {"vision_seconds", FR_STAT_VISION_SECONDS},   {"prefill_seconds", FR_STAT_PREFILL_SECONDS},
+        {"decode_seconds", FR_STAT_DECODE_SECONDS},
         {"draft_seconds", FR_STAT_DRAFT_SECONDS},     {"verify_seconds", FR_STAT_VERIFY_SECONDS},
         {"accept_seconds", FR_STAT_ACCEPT_SECONDS},
     };
@@ -141,6 +142,8 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
     double run = of[FR_STAT_PROMPT_TOKENS] + of[FR_STAT_RERUN_TOKENS];
+    if (of[FR_STAT_VISION_SECONDS] > 0)
+        fprintf(out, "vision                        %9.3f s\n", of[FR_STAT_VISION_SECONDS]);
     fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
             ratio(run, prefill));
     if (of[FR_STAT_REUSED_TOKENS] > 0) {
@@ -149,7 +152,8 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
     }
     fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
             tokens_per_second(f));
-    fprintf(out, "target      %8.0f calls   %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS], tokens_per_call(f));
+    fprintf(out, "target      %8.0f calls    %9.3f s  %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS],
+            of[FR_STAT_VERIFY_SECONDS], tokens_per_call(f));
     if (of[FR_STAT_DRAFT_CALLS] > 0) {
         fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
                 of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conversation.h"
 #include "figures.h"
 #include "reply.h"
 #include "verbs.h"
@@ -23,23 +22,6 @@ static bool needs_text(const fr_arguments *args) {
 static int check_tokenizer(const fr_engine *engine, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
     return needs_text(args) ? fr_engine_tokenizer(engine, args, &tokenizer) : 0;
-}
-
-/* --chat: the prompt's bytes become the user turn of a rendered conversation. */
-static int render_chat(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
-    const fr_tokenizer *tokenizer;
-    int code = fr_engine_tokenizer(engine, args, &tokenizer);
-    if (code) return code;
-    json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
-    fr_conversation_add(messages, "user", prompt->bytes, prompt->length);
-    char *rendered = NULL;
-    code = fr_conversation_render(messages, tokenizer, &rendered, &prompt->length);
-    json_decref(messages);
-    if (code) return code;
-    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
-    memcpy(prompt->bytes, rendered, prompt->length);
-    fr_free(rendered);
-    return 0;
 }
 
 /* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
@@ -110,8 +92,9 @@ int fr_verb_generate(const fr_arguments *args) {
     int code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_engine_open(&engine, args);
     if (!code) code = check_tokenizer(&engine, args);
-    if (!code && chat) code = render_chat(&prompt, &engine, args);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !chat);
+    bool rendered = false;
+    if (!code) code = fr_prompt_render(&prompt, &engine, args, &rendered);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !rendered);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
     if (!code) code = run(&engine, args, &prompt);
     if (!code) code = fr_tracer_close(&engine.trace);

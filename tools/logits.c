@@ -35,9 +35,6 @@ static int run_and_close(const fr_engine *engine, const fr_arguments *args, cons
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("logits needs -o FILE");
     if (!args->given[FR_ARG_DRAFT_STEPS]) return 0;
-    if (!args->given[FR_ARG_DRAFTER]) {
-        return fr_wrong_usage("--draft-steps needs a drafter: -md DRAFTER, the folder of the model's assistant");
-    }
     if (!args->uses_drafter) {
         return fr_wrong_usage("--draft-steps and --spec-type %s exclude each other", args->text[FR_ARG_SPEC_TYPE]);
     }
@@ -58,7 +55,9 @@ int fr_verb_logits(const fr_arguments *args) {
     if (code) return code;
     code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_engine_open(&engine, args);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, true);
+    bool rendered = false;
+    if (!code) code = fr_prompt_render(&prompt, &engine, args, &rendered);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !rendered);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
     if (!code) code = run_and_close(&engine, args, &prompt, &writer);
     else fr_writer_abandon(&writer);

@@ -139,7 +139,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .words = "none mtp ngram draft-mtp "
                                    "ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
                           .unbuilt = "eagle eagle3 draft-eagle3",
-                          .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with -md)"},
+                          .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
                           .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
                           .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
@@ -175,7 +175,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .kind = UNBUILT, .verbs = G | C | L},
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | L,
+                      .help = "PNG or JPEG, for a model that sees; stands before the text of the prompt"},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
@@ -417,14 +418,6 @@ static int check_prompt(const fr_arguments *args) {
     return 0;
 }
 
-static int check_drafting(fr_arguments *args) {
-    const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Words were checked; only those of mtp have it in them. */
-    args->uses_drafter = words ? strstr(words, "mtp") != NULL : args->given[FR_ARG_DRAFTER];
-    if (!args->uses_drafter || args->given[FR_ARG_DRAFTER]) return 0;
-    return fr_wrong_usage("--spec-type %s needs a drafter: -md DRAFTER, the folder of the model's assistant", words);
-}
-
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(S | R)) {
@@ -436,8 +429,10 @@ static int check_rules(fr_arguments *args) {
     if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
-    int code = check_prompt(args);
-    return code ? code : check_drafting(args);
+    const char *words = args->text[FR_ARG_SPEC_TYPE];
+    /* Every word that is built is none, or mtp under one of its names. */
+    args->uses_drafter = !words || strstr(words, "mtp");
+    return check_prompt(args);
 }
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {

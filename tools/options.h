@@ -121,7 +121,7 @@ struct fr_arguments {
     size_t bias_count;
     int32_t *ids; /* --ids */
     size_t id_count;
-    bool uses_drafter; /* what --spec-type and -md come to */
+    bool uses_drafter; /* unless --spec-type says otherwise */
 };
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */

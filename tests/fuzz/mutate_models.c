@@ -14,12 +14,13 @@
 
 #define MODELS    "tests/data/models/"
 #define GGUF      "tests/data/gguf"
+#define GLM       "tests/data/glm-ocr"
 #define MAX_FILES 16
 
 /* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
 typedef struct subject {
     const char *folder;
-    const char *target, *drafter; /* "": the folder itself */
+    const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer */
     const char *files[MAX_FILES];
 } subject;
 
@@ -38,7 +39,35 @@ static const subject subjects[] = {
      {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors", "assistant/config.json",
       "assistant/model.safetensors"}},
     {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}},
+    {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}},
+    {GLM,
+     "",
+     NULL,
+     {"config.json", "preprocessor_config.json", "tokenizer.json", "model.safetensors", "image/digits.png"}},
 };
+
+/* A prompt with the picture of the folder, where the model sees. */
+static void run_picture(const fr_model *model, const fr_drafter *drafter, const char *folder,
+                        const fr_options *options) {
+    char path[512];
+    int32_t prompt[48] = {500, 503}, ids[FR_STEP_MAX], image = (int32_t)fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
+    size_t count, accepted;
+    fr_picture *picture;
+    fr_session *session;
+    snprintf(path, sizeof path, "%s/image/digits.png", folder);
+    if (image < 0 || refused(fr_picture_open(path, model, &picture))) return;
+    size_t tokens = fr_picture_tokens(picture) < 40 ? fr_picture_tokens(picture) : 40;
+    for (size_t i = 0; i < tokens; i++) prompt[2 + i] = image;
+    prompt[2 + tokens] = 504;
+    if (!refused(fr_session_open(model, drafter, options, &session))) {
+        if (!refused(fr_session_show(session, (const fr_picture *const[]){picture}, 1)) &&
+            !refused(fr_session_prompt(session, prompt, tokens + 3)))
+            for (int step = 0; step < 3; step++)
+                if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
+        fr_session_close(session);
+    }
+    fr_picture_close(picture);
+}
 
 static void run_session(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
     static const int32_t prompt[] = {2, 9, 40, 7, 100, 61, 5, 8, 77, 30, 31};
@@ -61,10 +90,11 @@ static void use(const subject *who, const char *folder, const fr_options *option
     fr_model *model;
     fr_drafter *drafter = NULL;
     snprintf(target, sizeof target, "%s/%s", folder, who->target);
-    snprintf(assistant, sizeof assistant, "%s/%s", folder, who->drafter);
+    snprintf(assistant, sizeof assistant, "%s/%s", folder, who->drafter ? who->drafter : "");
     if (refused(fr_model_open(target, options, &model))) return;
-    refused(fr_drafter_open(assistant, model, options, &drafter));
+    refused(fr_drafter_open(who->drafter ? assistant : NULL, model, options, &drafter));
     run_session(model, drafter, options);
+    run_picture(model, drafter, folder, options);
     fr_drafter_close(drafter);
     fr_model_close(model);
 }

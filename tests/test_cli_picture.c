@@ -1,0 +1,87 @@
+/* tools/: a picture in, text out, with the drafter that lies in the model's own checkpoint.
+ *
+ * Expected ids are transformers' (tests/data/glm-ocr/reference.json); its prompt 5 is that of the picture, and so says
+ * what the command must make of a text and a picture. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/command.h"
+#include "tests/token_files.h"
+
+#define GLM     "tests/data/glm-ocr"
+#define PICTURE GLM "/image/digits.png"
+
+/* The ids of prompt 5 and of the text that follows, as command lines have them. */
+static void reference(char *prompt, char *text, size_t size) {
+    json_t *root = fr_load_json(GLM "/reference.json"), *item,
+           *ids = json_array_get(json_object_get(root, "prompts"), 5);
+    size_t index;
+    fr_json_join(ids, json_array_size(ids), prompt, size);
+    json_array_foreach(json_object_get(root, "greedy"), index, item) {
+        const json_t *tokens = json_object_get(item, "tokens");
+        if (json_integer_value(json_object_get(item, "prompt")) == 5) fr_json_join(tokens, 48, text, size);
+    }
+    snprintf(text + strlen(text), 2, "\n");
+    json_decref(root);
+}
+
+START_TEST(text_of_a_picture) {
+    static const char *const ways[] = {"", "--spec-type none", "--draft-max 15 --chunk 5", "--draft-max 1 -t 1"};
+    char prompt[1024], text[1024];
+    reference(prompt, text, sizeof text - 1);
+    fr_command c = fr_command_ok(
+        "generate -m " GLM " --image " PICTURE " -p 'Text Recognition:' -n 48 --ignore-eos --output ids %s", ways[_i]);
+    ck_assert_str_eq(c.out, text);
+    fr_command_free(&c);
+    c = fr_command_ok("generate -m " GLM " --image " PICTURE " --ids %s -n 48 --ignore-eos --output ids %s", prompt,
+                      ways[_i]);
+    ck_assert_str_eq(c.out, text);
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(stats_have_all_four_times) {
+    fr_command c = fr_command_ok("generate -m " GLM " --image " PICTURE " -p x -n 20 --ignore-eos --stats");
+    static const char *const lines[] = {"vision  ", "prompt  ", "target  ", "drafts  "};
+    for (size_t i = 0; i < 4; i++) ck_assert_msg(strstr(c.err, lines[i]) != NULL, "%s: %s", lines[i], c.err);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Every one of these is one line and exit 1. */
+START_TEST(pictures_that_do_not_fit) {
+    static const char *const lines[][2] = {
+        {"generate -m " GLM " -n 1 --ids 500,507,507,504", "more than the 0 images given"},
+        {"generate -m " GLM " -n 1 --ids 500,507,507,504 --image " PICTURE, "needs 4 x 5 = 20 image tokens"},
+        {"generate -m " GLM " -n 1 --ids 500,504 --image " PICTURE, "1 images given"},
+        {"generate -m " GLM " -n 1 -p x --image " GLM "/config.json", "config.json"},
+        {"generate -m " GLM " -n 1 -p x --image " GLM "/nothing.png", "nothing.png"},
+        {"generate -m " GLM "/model-bf16.gguf -n 1 -p x --image " PICTURE, "has no vision tower"},
+        {"generate " MODEL "-n 1 -p x --image " PICTURE, "has no vision tower"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        fr_command c = fr_command_run(lines[i][0], NULL);
+        ck_assert_msg(c.status == 1, "%s: exit %d", lines[i][0], c.status);
+        ck_assert_msg(strstr(c.err, lines[i][1]) != NULL, "%s: %s", lines[i][0], c.err);
+        ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("picture");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, text_of_a_picture, 0, 4);
+    tcase_add_test(cases, stats_have_all_four_times);
+    tcase_add_test(cases, pictures_that_do_not_fit);
+    Suite *suite = suite_create("cli_picture");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,496 @@
+/* GLM-OCR beyond what test_reference.c asks of every family: prompts with a picture, the GGUF forms, the MTP layer's
+ * own KV cache.
+ *
+ * Expected values are those of tests/data/glm-ocr: transformers' (reference.safetensors, reference.json), and of the
+ * quantized file as make_quantized.py there says. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/safetensors.h"
+#include "forerun_lab.h"
+#include "src/session.h"
+#include "tests/answer.h"
+#include "tests/reference.h"
+
+#define FOLDER "tests/data/glm-ocr"
+#define BOUND  1e-3
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+/* The session's logits, or its drafter's at `steps` chained steps, against expected ones. */
+static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,
+                         size_t expected_count) {
+    fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    double largest = 0;
+    require(steps ? fr_session_draft_logits(session, ids, count, steps, fr_rows_collect, &got)
+                  : fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+    ck_assert_uint_eq(got.count, expected_count);
+    for (size_t i = 0; i < got.count; i++) largest = fmax(largest, fabs((double)got.values[i] - (double)expected[i]));
+    free(got.values);
+    return largest;
+}
+
+static int32_t *prompt_of(const fr_reference *r, size_t index, size_t *count) {
+    return fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), index), count);
+}
+
+/* A prompt and the first n ids of its greedy text; malloc'd. */
+static int32_t *text_of(const fr_reference *r, size_t prompt, size_t n, size_t *count) {
+    int32_t *ids = prompt_of(r, prompt, count);
+    size_t index, length;
+    json_t *item;
+    json_array_foreach(json_object_get(r->info, "greedy"), index, item) {
+        if ((size_t)json_integer_value(json_object_get(item, "prompt")) != prompt) continue;
+        int32_t *tokens = fr_json_ids_of(json_object_get(item, "tokens"), &length);
+        ids = realloc(ids, (*count + n) * sizeof *ids);
+        memcpy(ids + *count, tokens, n * sizeof *ids);
+        *count += n;
+        free(tokens);
+    }
+    return ids;
+}
+
+static fr_options *endless(int chunk) {
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_CONTEXT, 512));
+    require(fr_options_set(options, FR_OPT_CHUNK, chunk));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3));
+    return options;
+}
+
+/* The fixtures that have a picture. */
+static const char *const seeing[] = {"../glm-ocr", "glm-ocr-odd"};
+
+static void show(fr_session *session, const fr_reference *r) {
+    fr_picture *picture;
+    char path[320];
+    snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
+    require(fr_picture_open(path, r->model, &picture));
+    const json_t *tokens = json_object_get(json_object_get(r->info, "image"), "n_image_tokens");
+    ck_assert_int_eq((json_int_t)fr_picture_tokens(picture), json_integer_value(tokens));
+    require(fr_session_show(session, (const fr_picture *const[]){picture}, 1));
+    fr_picture_close(picture);
+}
+
+/* ------------------------------------------------------------------------------------------------------- a picture */
+
+#define PICTURE_PROMPT 5
+
+START_TEST(logits_behind_a_picture) {
+    static const int chunks[] = {1, 7, 512};
+    fr_reference r;
+    fr_session *session;
+    fr_reference_open(&r, seeing[_i / 3], NULL);
+    fr_options *options = endless(chunks[_i % 3]);
+    size_t count, expected_count;
+    int32_t *ids = prompt_of(&r, PICTURE_PROMPT, &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%d.logits", PICTURE_PROMPT);
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    for (int again = 0; again < 2; again++) {
+        show(session, &r);
+        ck_assert_double_lt(difference(session, ids, count, 0, expected, expected_count), BOUND);
+    }
+    free(ids);
+    fr_session_close(session);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* Every chained step, over pairs whose embeddings are the picture's rows. */
+START_TEST(drafts_behind_a_picture) {
+    fr_reference r;
+    fr_session *session;
+    fr_reference_open(&r, seeing[_i], NULL);
+    fr_options *options = endless(7);
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    size_t index, cases = 0;
+    json_t *item;
+    json_array_foreach(json_object_get(json_object_get(r.info, "draft"), "cases"), index, item) {
+        if (json_integer_value(json_object_get(item, "prompt")) != PICTURE_PROMPT) continue;
+        size_t count, expected_count;
+        int32_t *ids =
+            text_of(&r, PICTURE_PROMPT, (size_t)json_integer_value(json_object_get(item, "n_generated")), &count);
+        const char *name = json_string_value(json_object_get(item, "case"));
+        const float *expected = fr_reference_floats(&r, &expected_count, "%s.logits", name);
+        show(session, &r);
+        ck_assert_msg(difference(session, ids, count, 4, expected, expected_count) < BOUND, "%s", name);
+        free(ids);
+        cases++;
+    }
+    ck_assert_uint_ge(cases, 4);
+    fr_session_close(session);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+END_TEST
+
+static void step_to(fr_session *session, int32_t *ids, size_t count) {
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(session, ids + made, count - made, &got, &accepted));
+}
+
+/* Ids are the reference's with any chunk and with and without drafting; accepted lengths are too. */
+START_TEST(text_behind_a_picture) {
+    static const int chunks[] = {1, 7, 64, 512};
+    fr_reference r;
+    fr_reference_open(&r, seeing[_i], NULL);
+    size_t count, text_count, index, at;
+    int32_t *ids = text_of(&r, PICTURE_PROMPT, 48, &text_count), got[48];
+    free(prompt_of(&r, PICTURE_PROMPT, &count));
+    for (size_t run = 0; run < 8; run++) {
+        fr_session *session;
+        fr_options *options = endless(chunks[run % 4]);
+        require(fr_session_open(r.model, run < 4 ? r.drafter : NULL, options, &session));
+        show(session, &r);
+        require(fr_session_prompt(session, ids, count));
+        step_to(session, got, 48);
+        ck_assert_mem_eq(got, ids + count, sizeof got);
+        const uint8_t *lengths;
+        size_t rounds = fr_session_accepted_lengths(session, &lengths);
+        json_t *loop, *round;
+        json_array_foreach(json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
+            if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
+            json_t *expected = json_object_get(loop, "rounds");
+            ck_assert_uint_eq(rounds, json_array_size(expected));
+            json_array_foreach(expected, at, round) if (at + 1 < rounds) /* the last one stops at 48 ids */
+                ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
+        }
+        fr_session_close(session);
+        fr_options_free(options);
+    }
+    free(ids);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(image_tokens_need_their_picture) {
+    fr_reference r;
+    fr_session *session;
+    fr_picture *picture;
+    size_t count;
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    int32_t *ids = prompt_of(&r, PICTURE_PROMPT, &count);
+    require(fr_session_open(r.model, r.drafter, NULL, &session));
+    ck_assert_int_eq(fr_session_prompt(session, ids, count), FR_INPUT);
+    ck_assert_uint_eq(fr_session_length(session), 0);
+    show(session, &r);
+    ck_assert_int_eq(fr_session_prompt(session, ids + 6, count - 6), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "needs 4 x 5 = 20 image tokens"));
+    require(fr_session_prompt(session, ids, count));
+    ck_assert_int_eq(fr_picture_open(FOLDER "/config.json", r.model, &picture), FR_INPUT);
+    ck_assert_ptr_null(picture);
+    free(ids);
+    fr_session_close(session);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- other rotations */
+
+/* Half of a head's values turn, the others stand still. */
+START_TEST(partial_rotation) {
+    char folder[64], command[512];
+    fr_reference r;
+    fr_model *model;
+    fr_session *session;
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    size_t count;
+    snprintf(folder, sizeof folder, "/tmp/forerun-partial-%d", (int)getpid());
+    snprintf(command, sizeof command,
+             "mkdir -p %s && cp %s/partial.config.json %s/config.json && cp %s/model.safetensors %s", folder, FOLDER,
+             folder, FOLDER, folder);
+    ck_assert_int_eq(system(command), 0);
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    require(fr_map_open(&map, FOLDER "/partial.reference.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    require(fr_model_open(folder, NULL, &model));
+    require(fr_session_open(model, NULL, NULL, &session));
+    int32_t *ids = prompt_of(&r, 3, &count);
+    const fr_tensor *expected = fr_tensors_find(&tensors, "prompt.3.logits");
+    ck_assert_double_lt(difference(session, ids, count, 0, expected->data, expected->bytes / sizeof(float)), BOUND);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    free(ids);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* llama.cpp's file has the rows of queries and keys in another order, and the same text model and MTP layer. */
+START_TEST(gguf_is_the_same_model) {
+    fr_reference r;
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    require(fr_model_open(FOLDER "/model-bf16.gguf", NULL, &model));
+    require(fr_drafter_open(NULL, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    for (size_t p = 0; p < PICTURE_PROMPT; p++) {
+        size_t count, expected_count;
+        int32_t *ids = prompt_of(&r, p, &count);
+        const float *expected = fr_reference_floats(&r, &expected_count, "prompt.%zu.logits", p);
+        ck_assert_double_lt(difference(session, ids, count, 0, expected, expected_count), BOUND);
+        free(ids);
+    }
+    size_t count, expected_count;
+    int32_t *ids = text_of(&r, 4, 7, &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "draft.4.7.logits");
+    ck_assert_double_lt(difference(session, ids, count, 4, expected, expected_count), BOUND);
+    free(ids);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* The reference has float activations, ours are quantized to 8 bits: the mean difference is 0.037 of a spread of 22. */
+START_TEST(quantized_logits) {
+    fr_reference r;
+    fr_model *model;
+    fr_session *session;
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    require(fr_map_open(&map, FOLDER "/model-q4_0.reference.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    require(fr_model_open(FOLDER "/model-q4_0.gguf", NULL, &model));
+    require(fr_session_open(model, NULL, NULL, &session));
+    for (size_t p = 1; p < 4; p++) {
+        char name[32];
+        size_t count;
+        snprintf(name, sizeof name, "prompt.%zu.logits", p);
+        int32_t *ids = prompt_of(&r, p, &count);
+        const fr_tensor *tensor = fr_tensors_find(&tensors, name);
+        const float *expected = tensor->data;
+        fr_rows got = {malloc(tensor->bytes), 0, tensor->bytes / sizeof(float)};
+        require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+        double sum = 0;
+        for (size_t i = 0; i < got.count; i++) sum += fabs((double)got.values[i] - (double)expected[i]);
+        ck_assert_msg(sum / (double)got.count < 0.05, "%s: mean difference %g", name, sum / (double)got.count);
+        free(got.values);
+        free(ids);
+    }
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* Fused gates and a head that two layers share, packed at load and packed in a file, over the quantized path. */
+START_TEST(quantized_text_is_one_answer) {
+    static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {3, 1, 15, 7, 2};
+    enum { COUNT = 200 };
+    char packed[64];
+    int32_t text[COUNT];
+    snprintf(packed, sizeof packed, "/tmp/forerun-glm-%d.gguf", (int)getpid());
+    FILE *out = fopen(packed, "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_lab_pack(FOLDER "/model-q4_0.gguf", NULL, out));
+    ck_assert_int_eq(fclose(out), 0);
+    fr_manner plain = {.threads = 1, .chunk = 64, .depth = 1, .method = FR_TEST_NONE};
+    fr_answer base = fr_answer_of(FOLDER "/model-q4_0.gguf", NULL, &plain, COUNT, NULL, text, false);
+    for (size_t i = 0, here = 0; fr_lab_isa_word(i); i++) {
+        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
+        fr_manner manner = {.isa = fr_lab_isa_word(i),
+                            .threads = threads[here % 3],
+                            .chunk = chunks[here % 4],
+                            .depth = depths[here % 5],
+                            .method = here % 3 == 2 ? FR_TEST_SCRIPTED : FR_TEST_MTP};
+        const char *model = here++ % 2 ? packed : FOLDER "/model-q4_0.gguf";
+        fr_answer got = fr_answer_of(model, NULL, &manner, COUNT, text, NULL, false);
+        ck_assert_msg(got.ids == base.ids && got.logits == base.logits, "%s, isa %s", model, manner.isa);
+    }
+    unlink(packed);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- the MTP's cache */
+
+static void compare_caches(const fr_kv *a, const fr_kv *b, size_t positions) {
+    for (size_t l = 0; l < a->count; l++)
+        for (size_t head = 0; head < a->layers[l].heads; head++)
+            for (size_t p = 0; p < positions; p++) {
+                const fr_kv_layer *x = &a->layers[l], *y = &b->layers[l];
+                ck_assert_mem_eq(fr_kv_slot(x, &x->k, head, p), fr_kv_slot(y, &y->k, head, p), x->k.bytes);
+                ck_assert_mem_eq(fr_kv_slot(x, &x->v, head, p), fr_kv_slot(y, &y->v, head, p), x->v.bytes);
+            }
+}
+
+static bool reject_in_turn(void *context, size_t round, size_t depth) {
+    size_t drafts = *(size_t *)context;
+    return depth != round % (drafts + 1);
+}
+
+typedef struct speculation {
+    size_t prompt;
+    int64_t depth;
+    bool again; /* the prompt's ids once more, in the middle of the text */
+} speculation;
+
+static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};
+
+/* 50 rounds with rejections at every depth; then the text once more, in one prompt of another chunk. */
+START_TEST(the_mtp_cache_is_that_of_the_text) {
+    const speculation *how = &speculations[_i];
+    enum { ROUNDS = 50, CONTEXT = 512 };
+    fr_reference r;
+    fr_session *session, *fresh;
+    fr_options *options = endless(16), *other = endless(5);
+    int32_t ids[CONTEXT], step[FR_STEP_MAX];
+    size_t count, got, accepted, rejected = 0;
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, how->depth));
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    require(fr_session_open(r.model, r.drafter, other, &fresh));
+    int32_t *prompt = prompt_of(&r, how->prompt, &count);
+    size_t length = count;
+    memcpy(ids, prompt, count * sizeof *ids);
+    if (how->prompt == PICTURE_PROMPT) show(session, &r);
+    require(fr_session_prompt(session, prompt, count));
+    for (size_t round = 0; round <= ROUNDS; round++) {
+        if (how->again && round == ROUNDS / 2) {
+            require(fr_session_prompt(session, prompt, count));
+            memcpy(ids + length, prompt, count * sizeof *ids);
+            length += count;
+        }
+        require(fr_session_step(session, step, FR_STEP_MAX, &got, &accepted));
+        rejected += accepted < (size_t)how->depth;
+        memcpy(ids + length, step, got * sizeof *ids);
+        length += got;
+    }
+    ck_assert_uint_gt(rejected, 0);
+    if (how->prompt == PICTURE_PROMPT) show(fresh, &r);
+    require(fr_session_prompt(fresh, ids, length));
+    const fr_kv *kept = session->draft->method->kv(session->draft), *made = fresh->draft->method->kv(fresh->draft);
+    ck_assert_uint_ge(kept->length + (size_t)how->depth + 3, length);
+    ck_assert_uint_ge(made->length, kept->length);
+    compare_caches(kept, made, kept->length);
+    compare_caches(&session->kv, &fresh->kv, session->kv.length);
+    free(prompt);
+    fr_session_close(session);
+    fr_session_close(fresh);
+    fr_options_free(options);
+    fr_options_free(other);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* The same with drafts that are right and wrong as told, at every depth in turn, over the drafter's own work. */
+START_TEST(rejection_at_every_depth_leaves_no_trace) {
+    enum { TEXT = 200 };
+    fr_reference r;
+    fr_session *session, *fresh, *plain;
+    size_t depth = (size_t)_i, count;
+    fr_options *options = endless(16);
+    int32_t ids[512];
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, (int64_t)depth));
+    int32_t *prompt = prompt_of(&r, 4, &count);
+    memcpy(ids, prompt, count * sizeof *ids);
+    require(fr_session_open(r.model, NULL, options, &plain));
+    require(fr_session_prompt(plain, ids, count));
+    step_to(plain, ids + count, TEXT);
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    require(fr_lab_session_script(session, ids, count + TEXT, reject_in_turn, &depth));
+    fr_draft *inner = session->draft;
+    require(fr_session_prompt(session, prompt, count));
+    int32_t again[TEXT];
+    step_to(session, again, TEXT);
+    ck_assert_mem_eq(again, ids + count, sizeof again);
+    ck_assert(inner->method == &fr_draft_scripted && inner->follows);
+    require(fr_session_open(r.model, r.drafter, options, &fresh));
+    require(fr_session_prompt(fresh, ids, count + TEXT));
+    compare_caches(&session->kv, &fresh->kv, session->kv.length);
+    free(prompt);
+    fr_session_close(plain);
+    fr_session_close(session);
+    fr_session_close(fresh);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+END_TEST
+
+static void compare_with_fresh(fr_session *session, const fr_reference *r, const fr_options *options) {
+    fr_session *fresh;
+    require(fr_session_open(r->model, r->drafter, options, &fresh));
+    require(fr_session_prompt(fresh, session->ids, session->length));
+    const fr_kv *kept = session->draft->method->kv(session->draft), *made = fresh->draft->method->kv(fresh->draft);
+    ck_assert_uint_ge(kept->length + 20, session->length);
+    ck_assert_uint_ge(made->length, kept->length);
+    compare_caches(kept, made, kept->length);
+    fr_session_close(fresh);
+}
+
+/* Ids taken back, another prompt with the same beginning, a session saved and restored. */
+START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
+    fr_reference r;
+    fr_session *session;
+    fr_options *options = endless(16);
+    int32_t ids[FR_STEP_MAX];
+    size_t count, got, accepted;
+    char saved[64];
+    snprintf(saved, sizeof saved, "/tmp/forerun-glm-%d.session", (int)getpid());
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    int32_t *prompt = prompt_of(&r, 4, &count);
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    require(fr_session_prompt(session, prompt, count));
+    for (int turn = 0; turn < 4; turn++) {
+        for (int round = 0; round < 9; round++) require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
+        compare_with_fresh(session, &r, options);
+        if (turn == 0) require(fr_session_truncate(session, session->length - 3));
+        prompt[count - 5] = 300 + turn;
+        if (turn == 1) require(fr_session_set_prompt(session, prompt, count));
+        if (turn != 2) continue;
+        require(fr_session_save(session, saved));
+        require(fr_session_restore(session, saved));
+    }
+    unlink(saved);
+    free(prompt);
+    fr_session_close(session);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("glm");
+    tcase_set_timeout(cases, 300);
+    tcase_add_loop_test(cases, logits_behind_a_picture, 0, 6);
+    tcase_add_loop_test(cases, drafts_behind_a_picture, 0, 2);
+    tcase_add_loop_test(cases, text_behind_a_picture, 0, 2);
+    tcase_add_test(cases, image_tokens_need_their_picture);
+    tcase_add_test(cases, partial_rotation);
+    tcase_add_test(cases, gguf_is_the_same_model);
+    tcase_add_test(cases, quantized_logits);
+    tcase_add_test(cases, quantized_text_is_one_answer);
+    tcase_add_loop_test(cases, the_mtp_cache_is_that_of_the_text, 0, sizeof speculations / sizeof *speculations);
+    tcase_add_test(cases, turns_leave_the_mtp_cache_that_of_the_text);
+    tcase_add_loop_test(cases, rejection_at_every_depth_leaves_no_trace, 1, 5);
+    Suite *suite = suite_create("glm");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
