@@ -55,6 +55,18 @@ static fr_status scripted_propose(fr_draft *draft, const fr_draft_view *view, si
     return FR_OK;
 }
 
+static void scripted_begin(fr_draft *draft, const fr_draft_view *view) {
+    fr_draft *inner = ((scripted *)draft)->inner;
+    if (inner && inner->method->begin) inner->method->begin(inner, view);
+}
+
+/* To the other method, none of its drafts stood. */
+static void scripted_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    fr_draft *inner = ((scripted *)draft)->inner;
+    (void)accepted;
+    if (inner && inner->method->commit) inner->method->commit(inner, view, proposed, 0);
+}
+
 static void scripted_close(fr_draft *draft) {
     scripted *s = (scripted *)draft;
     if (s->inner && s->inner->method->close) s->inner->method->close(s->inner);
@@ -62,4 +74,10 @@ static void scripted_close(fr_draft *draft) {
     free(s);
 }
 
-const fr_draft_method fr_draft_scripted = {.name = "scripted", .propose = scripted_propose, .close = scripted_close};
+const fr_draft_method fr_draft_scripted = {
+    .name = "scripted",
+    .propose = scripted_propose,
+    .begin = scripted_begin,
+    .commit = scripted_commit,
+    .close = scripted_close,
+};
