@@ -61,6 +61,18 @@ static void scripted_follow(fr_draft *draft, const fr_draft_view *view) {
     s->inner->method->follow(s->inner, view);
 }
 
+static void scripted_begin(fr_draft *draft, const fr_draft_view *view) {
+    fr_draft *inner = ((scripted *)draft)->inner;
+    if (inner && inner->method->begin) inner->method->begin(inner, view);
+}
+
+/* To the other method, none of its drafts stood. */
+static void scripted_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    fr_draft *inner = ((scripted *)draft)->inner;
+    (void)accepted;
+    if (inner && inner->method->commit) inner->method->commit(inner, view, proposed, 0);
+}
+
 static void scripted_close(fr_draft *draft) {
     scripted *s = (scripted *)draft;
     if (s->inner && s->inner->method->close) s->inner->method->close(s->inner);
@@ -69,4 +81,10 @@ static void scripted_close(fr_draft *draft) {
 }
 
 const fr_draft_method fr_draft_scripted = {
-    .name = "scripted", .propose = scripted_propose, .follow = scripted_follow, .close = scripted_close};
+    .name = "scripted",
+    .propose = scripted_propose,
+    .begin = scripted_begin,
+    .follow = scripted_follow,
+    .commit = scripted_commit,
+    .close = scripted_close,
+};
