@@ -70,6 +70,7 @@ static size_t step_both(pair *p, size_t limit) {
     int32_t ids[FR_STEP_MAX], id;
     size_t count, accepted, one;
     require(fr_session_step(p->ahead, ids, limit, &count, &accepted));
+    ck_assert_uint_le(count, limit);
     for (size_t i = 0; i < count; i++) {
         require(fr_session_step(p->plain, &id, 1, &one, &accepted));
         ck_assert_uint_eq(one, 1);
