@@ -145,6 +145,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
     for (size_t i = 0; i < count; i++)
         if (!pictures[i] || pictures[i]->model != session->model)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
+    fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_look(session, pictures, count);
     fr_fpenv_leave(environment);

@@ -24,8 +24,8 @@ typedef struct machine {
     double draft_start, draft_step;
 } machine;
 
-/* The first two and their drafters were measured with bench/bench_auto on two cores of a Zen 4: 1.1 GB of BF16 read
- * from memory, and the demo, which lies in the cache. The third is llama.cpp's, as the design document has it, with
+/* The first two and their drafters are like what two cores measured (the figures of more than 8 rows, and the demo's,
+ * beside other work): 1.1 GB of BF16 read from memory, and the demo, which lies in the cache. The third is llama.cpp's, as the design document has it, with
  * lines between. The others are the first two with a drafter that costs as much as the target, and a perfectly flat
  * one. */
 static const machine machines[] = {
