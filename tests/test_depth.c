@@ -25,9 +25,9 @@ typedef struct machine {
 } machine;
 
 /* The first two and their drafters are like what two cores measured (the figures of more than 8 rows, and the demo's,
- * beside other work): 1.1 GB of BF16 read from memory, and the demo, which lies in the cache. The third is llama.cpp's, as the design document has it, with
- * lines between. The others are the first two with a drafter that costs as much as the target, and a perfectly flat
- * one. */
+ * beside other work): 1.1 GB of BF16 read from memory, and the demo, which lies in the cache. The third is llama.cpp's,
+ * as the design document has it, with lines between. The others are the first two with a drafter that costs as much as
+ * the target, and a perfectly flat one. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},

@@ -95,7 +95,7 @@ START_TEST(every_type_gives_one_answer) {
         compare(who, &base, text, here % 2 ? packed : target, &manner);
         here++;
     }
-    for (int depth = 1; depth <= 15; depth += emulated() ? 14 : 7) {
+    for (int depth = 1; depth <= 15; depth += 14) {
         fr_manner manner = {.isa = best, .threads = 2, .chunk = 64, .depth = depth, .method = FR_TEST_SCRIPTED};
         compare(who, &base, text, packed, &manner);
     }
