@@ -90,7 +90,8 @@ TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/chec
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 PEER_PROGRAMS := $(BUILD)/bench/peers/speed
-BENCH_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_% \
+# The instrument's parts: in the command, and in the programs.
+BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_% \
   $(foreach l,$(filter-out $(LEVELS),$(ALL_LEVELS)),bench/%_$(l).c),$(wildcard bench/*.c)))
 # Programs that damage files again and again; and libFuzzer's targets, which need clang.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
@@ -135,7 +136,7 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
-$(COMMAND): $(TOOL_OBJECTS) $(LIBRARY)
+$(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
@@ -146,7 +147,7 @@ $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
-$(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_HELPERS) $(LIBRARY)
+$(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
 
@@ -158,7 +159,7 @@ $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
--include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_HELPERS) \
+-include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
   $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 

@@ -110,6 +110,13 @@ static const misuse wrong_usage[] = {
     {"inspect", "needs -m"},
     {"inspect " MODEL "-p x", "inspect takes no -p"},
     {"verify --spec-type mtp " MODEL, "-md DRAFTER"},
+    {"bench", "machine, kernels or model"},
+    {"bench engine", "known: machine kernels model"},
+    {"bench machine kernels", "what is this word for"},
+    {"bench machine -o xml", "known: md csv json jsonl"},
+    {"bench kernels --rows 8..1", "numbers such as 1..8,16"},
+    {"bench kernels --rows 1,,2", "numbers such as 1..8,16"},
+    {"bench kernels --isa avx2,sse", "sse is unknown"},
 };
 
 START_TEST(wrong_usage_is_exit_2) {
@@ -118,7 +125,7 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "bench machine", "serve -m x",
+    "serve -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",

@@ -39,7 +39,7 @@ done
 options() { # the option names in a text, one a line
     grep -oE '(^|[ ,[(])--?[a-z][a-z-]*' | tr -d ' ,[(' | LC_ALL=C sort -u
 }
-for verb in generate chat logits perplexity tokenize inspect verify quantize pack synth report; do
+for verb in generate chat logits perplexity tokenize inspect verify quantize pack synth report bench; do
     "$root/usr/bin/forerun" $verb --help | sed -n '/^options:/,/^not built yet\|^examples:/p'
 done | grep -E '^  -' | sed -E 's/ {2,}[^ -].*//' | options >"$root/in-help"
 sed 's/\\-/-/g; s/\\f.//g; s/"//g' "$root/usr/share/man/man1/forerun.1" | grep -E '^\.BR? -' | options >"$root/in-man"

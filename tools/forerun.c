@@ -72,8 +72,14 @@ static const fr_verb verbs[] = {
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "for the projection of per-layer embeddings, which quantizers leave in f16.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", fr_verb_synth},
-    {"bench", "speed against the machine's limits", 0, "bench machine|kernels|model", NULL,
-     "  forerun bench model -m gemma-4-E2B-it\n", NULL},
+    {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model [options]",
+     "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
+     "instruction set, checked for equal bits, against the limit that binds. model: prompts, decode, verifying K\n"
+     "rows, drafting.\n",
+     "  forerun bench machine\n"
+     "  forerun bench kernels --filter 'matmul_q4_0' --rows 1,4,8\n"
+     "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf -md gemma-4-E2B-it-assistant -o json\n",
+     fr_verb_bench},
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
      "  forerun report trace.ndjson -o report.html\n", fr_verb_report},

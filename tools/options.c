@@ -22,8 +22,9 @@ enum {
     S = FR_VERB_SYNTH,
     K = FR_VERB_PACK,
     R = FR_VERB_REPORT,
-    ALL = 2 * R - 1,
-    MODELS = ALL - R, /* those that open a model */
+    B = FR_VERB_BENCH,
+    ALL = 2 * B - 1,
+    MODELS = ALL - R - B, /* those that open a model, as they are told; bench does it its own way */
 };
 
 typedef enum fr_kind {
@@ -33,6 +34,8 @@ typedef enum fr_kind {
     WORD,    /* one of words */
     LIST,    /* comma list of words */
     ISA,     /* one of the library's instruction-set words */
+    NUMBERS, /* comma list of whole numbers and stretches of them in [low, high] */
+    ISAS,    /* comma list of instruction-set words */
     IDS,     /* comma list of token ids */
     UNBUILT, /* the whole option waits for its part */
 } fr_kind;
@@ -41,7 +44,7 @@ typedef struct fr_row {
     const char *names;   /* the ones that help shows first, and the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* who takes it; 0: all that open a model */
+    unsigned verbs;      /* who takes it; 0: MODELS */
     int64_t low, high;
     const char *words;   /* words that are built */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
@@ -52,9 +55,9 @@ typedef struct fr_row {
 #define KV_TYPES .kind = WORD, .words = "f32 f16 bf16 q8_0 q4_0", .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 static const fr_row table[FR_ARG_COUNT] = {
-    [FR_ARG_MODEL] = {.names = "-m --model", .value = "MODEL",
+    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = MODELS | B, .value = "MODEL",
                       .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
-    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
+    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .verbs = MODELS | B, .value = "DRAFTER",
                         .help = "the model's MTP assistant: a folder or a GGUF file"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
@@ -141,7 +144,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .unbuilt = "eagle eagle3 draft-eagle3",
                           .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
+                          .verbs = G | C | L | V | B, .low = 1, .high = 15, .special = "auto",
                           .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
                        .words = "throughput balanced quality",
@@ -153,30 +156,63 @@ static const fr_row table[FR_ARG_COUNT] = {
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)"},
     [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = NUMBER, .low = 1, .high = 1024,
                         .help = "threads (default: the cores that this process may use)"},
-    [FR_ARG_NO_PIN] = {.names = "--no-pin", .help = "leave threads unpinned"},
-    [FR_ARG_NUMA] = {.names = "--numa", .value = "WORD", .kind = WORD, .words = "auto off",
+    [FR_ARG_NO_PIN] = {.names = "--no-pin", .verbs = MODELS | B, .help = "leave threads unpinned"},
+    [FR_ARG_NUMA] = {.names = "--numa", .verbs = MODELS | B, .value = "WORD", .kind = WORD, .words = "auto off",
                      .help = "auto (default): spread threads and weights over NUMA nodes; off"},
     [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = ISA,
                     .help = "instruction set at most (default: the best here); the answer is the same"},
-    [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .value = "N", .kind = NUMBER, .low = 1, .high = 4096,
+    [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .verbs = MODELS | B, .value = "N", .kind = NUMBER,
+                      .low = 1, .high = 4096,
                       .help = "prompt rows a forward (default 64)"},
-    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .value = "TYPE", KV_TYPES,
+    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = MODELS | B, .value = "TYPE", KV_TYPES,
                      .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)"},
-    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .value = "TYPE", KV_TYPES, .help = "type of cached values"},
+    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = MODELS | B, .value = "TYPE", KV_TYPES,
+                     .help = "type of cached values"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N", .kind = NUMBER,
                                 .verbs = G | C, .low = 0, .high = 1024,
                                 .help = "snapshots of sliding layers' caches, to go back to (default 8 at most)"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = G | C,
                          .help = "sliding layers cache every position: more memory, nothing is ever run again"},
-    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .help = "read weights into memory instead of mapping the file"},
-    [FR_ARG_MLOCK] = {.names = "--mlock", .help = "lock weights in memory"},
+    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = MODELS | B,
+                        .help = "read weights into memory instead of mapping the file"},
+    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = MODELS | B, .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
-    [FR_ARG_VERBOSE] = {.names = "-v --verbose", .help = "say what runs: files, instruction set, threads, context"},
+    [FR_ARG_VERBOSE] = {.names = "-v --verbose", .verbs = MODELS | B,
+                        .help = "say what runs: files, instruction set, threads, context"},
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | L,
                       .help = "PNG or JPEG, for a model that sees; stands before the text of the prompt"},
+
+    [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = WORD, .verbs = B,
+                           .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},
+    [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = WORD, .verbs = B,
+                           .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
+    [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = B,
+                             .help = "kernels: those whose name the regular expression matches"},
+    [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = ISAS, .verbs = B,
+                          .help = "instruction sets (default: the best here; for kernels all that run here)"},
+    [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1, .high = 4096,
+                           .help = "rows of activations: 1,2,4,8,64,512; for model 1..8,16 by default"},
+    [FR_ARG_BENCH_THREADS] = {.names = "-t --threads", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1,
+                              .high = 1024, .help = "threads (default: the cores that this process may use)"},
+    [FR_ARG_BENCH_PROMPT] = {.names = "-p --n-prompt", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
+                             .high = 1 << 20, .help = "model: lengths of prompts (default 512; 0: none)"},
+    [FR_ARG_BENCH_GENERATE] = {.names = "-n --n-gen", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
+                               .high = 1 << 20, .help = "model: tokens to generate (default 128; 0: none)"},
+    [FR_ARG_BENCH_DEPTH] = {.names = "-d --n-depth", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
+                            .high = 1 << 20, .help = "model: tokens in the context before (default 0)"},
+    [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = B,
+                              .help = "model: speculate on its CLASS.txt or CLASS-*.txt files, class by class"},
+    [FR_ARG_BENCH_SYNTH_RATES] = {.names = "--spec-synth-rates", .value = "LIST", .verbs = B,
+                                  .help = "model: drafts accepted at these rates, by depth: 0.8,0.6,0.5"},
+    [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = NUMBER, .verbs = B, .low = 1,
+                                  .high = 1000, .help = "timings whose middle is told"},
+    [FR_ARG_BENCH_SPREAD] = {.names = "--max-spread", .value = "PERCENT", .kind = REAL, .verbs = B, .low = 0,
+                             .high = 1000, .help = "tell no number that spread more than this (default 20)"},
+    [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = B,
+                           .help = "kernels, model: also draw a picture of it, SVG"},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
@@ -231,12 +267,15 @@ bool fr_word_near(const char *word, size_t distance) {
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* The row with this name, FR_ARG_COUNT if there is none. */
-static fr_arg find_row(const char *name, size_t length) {
+/* The row with this name, FR_ARG_COUNT if there is none; what the verb takes goes before another's option. */
+static fr_arg find_row(const fr_verb *verb, const char *name, size_t length) {
+    int found = FR_ARG_COUNT;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
-        if (has_word(table[arg].names, name, length)) return (fr_arg)arg;
+        if (!has_word(table[arg].names, name, length)) continue;
+        found = arg;
+        if (takes(verb, &table[arg])) break;
     }
-    return FR_ARG_COUNT;
+    return (fr_arg)found;
 }
 
 static int unknown_option(const fr_verb *verb, const char *name) {
@@ -308,14 +347,56 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     return 0;
 }
 
-static int take_isa(const char *name, const char *text) {
+static int take_isa(const char *name, const char *text, size_t length) {
     char known[256] = "";
     const char *word;
     for (size_t i = 0; (word = fr_lab_isa_word(i)); i++) {
-        if (strcmp(word, text) == 0) return 0;
+        if (strlen(word) == length && memcmp(word, text, length) == 0) return 0;
         snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", word);
     }
-    return fr_wrong_usage("%s %s is unknown; known:%s", name, text, known);
+    return fr_wrong_usage("%s %.*s is unknown; known:%s", name, (int)least(length, 40), text, known);
+}
+
+static int take_isas(const char *name, const char *text) {
+    size_t length;
+    for (const char *word; (word = next_word(&text, ',', &length));) {
+        int code = take_isa(name, word, length);
+        if (code) return code;
+    }
+    return 0;
+}
+
+/* "8", or "1..8": the first and the last of a stretch. */
+static bool take_stretch(const fr_row *row, const char *item, size_t length, int64_t *first, int64_t *last) {
+    char text[64];
+    snprintf(text, sizeof(text), "%.*s", (int)least(length, sizeof(text) - 1), item);
+    char *dots = strstr(text, "..");
+    if (dots) *dots = 0;
+    return whole_number(text, first) && whole_number(dots ? dots + 2 : text, last) && *first <= *last &&
+           *first >= row->low && *last <= row->high;
+}
+
+static int take_numbers(fr_arg arg, const char *name, const char *text) {
+    const fr_row *row = &table[arg];
+    int64_t first, last;
+    size_t length;
+    for (const char *item; (item = next_word(&text, ',', &length));) {
+        if (!take_stretch(row, item, length, &first, &last))
+            return fr_wrong_usage("%s %.*s: numbers such as 1..8,16 from %lld to %lld", name, (int)least(length, 40),
+                                  item, (long long)row->low, (long long)row->high);
+    }
+    return 0;
+}
+
+size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most) {
+    const char *list = args->given[arg] ? args->text[arg] : NULL;
+    int64_t first, last;
+    size_t length, count = 0;
+    for (const char *item; (item = next_word(&list, ',', &length));) {
+        take_stretch(&table[arg], item, length, &first, &last);
+        for (; first <= last && count < most; first++) numbers[count++] = first;
+    }
+    return count;
 }
 
 /* A number that no vocabulary can have is bad input, as an id beyond this model's would be; anything else that is not
@@ -369,7 +450,9 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     case REAL: return take_real(args, arg, name, text);
     case WORD: return take_word(arg, name, text, strlen(text));
     case LIST: return take_list(arg, name, text);
-    case ISA: return take_isa(name, text);
+    case ISA: return take_isa(name, text, strlen(text));
+    case ISAS: return take_isas(name, text);
+    case NUMBERS: return take_numbers(arg, name, text);
     case IDS: return take_ids(args, name, text);
     case TEXT:
     case UNBUILT: break;
@@ -377,13 +460,13 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     return take_text(args, arg, name, text);
 }
 
-/* Verbs that write a model take the file's name without -o too; report takes the trace's, then the page's. */
-static bool take_bare_word(fr_arguments *args, const char *word) {
-    fr_arg arg = args->verb->bit == R && !args->given[FR_ARG_FILE] ? FR_ARG_FILE : FR_ARG_OUT_FILE;
-    if ((*word == '-' && word[1]) || !(args->verb->bit & (Q | S | K | R)) || args->given[arg]) return false;
-    args->given[arg] = true;
-    args->text[arg] = word;
-    return true;
+/* What a word without an option in front is for. Verbs that write a model take the file's name; report takes the
+ * trace's, then the page's; bench its part. FR_ARG_COUNT: nothing. */
+static fr_arg bare_word_of(const fr_arguments *args) {
+    unsigned verb = args->verb->bit;
+    if (verb == B) return FR_ARG_BENCH_PART;
+    if (verb == R && !args->given[FR_ARG_FILE]) return FR_ARG_FILE;
+    return verb & (Q | S | K | R) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
 }
 
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
@@ -393,9 +476,13 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
-    if (take_bare_word(args, word)) return 0;
+    fr_arg arg = bare_word_of(args);
+    if ((*word != '-' || !word[1]) && arg != FR_ARG_COUNT && !args->given[arg]) {
+        args->given[arg] = true;
+        return take_value(args, arg, table[arg].names, word);
+    }
     if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
-    fr_arg arg = find_row(name, strlen(name));
+    arg = find_row(args->verb, name, strlen(name));
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_row *row = &table[arg];
     if (!takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
@@ -420,7 +507,7 @@ static int check_prompt(const fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(S | R)) {
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(S | R | B)) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;

@@ -22,6 +22,7 @@ enum {
     FR_VERB_SYNTH = 256,
     FR_VERB_PACK = 512,
     FR_VERB_REPORT = 1024,
+    FR_VERB_BENCH = 2048,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -100,6 +101,20 @@ typedef enum fr_arg {
     FR_ARG_VERSION,
     FR_ARG_HELP,
     FR_ARG_IMAGE,
+    FR_ARG_BENCH_PART,
+    FR_ARG_BENCH_FORM,
+    FR_ARG_BENCH_FILTER,
+    FR_ARG_BENCH_ISA,
+    FR_ARG_BENCH_ROWS,
+    FR_ARG_BENCH_THREADS,
+    FR_ARG_BENCH_PROMPT,
+    FR_ARG_BENCH_GENERATE,
+    FR_ARG_BENCH_DEPTH,
+    FR_ARG_BENCH_PROMPTS,
+    FR_ARG_BENCH_SYNTH_RATES,
+    FR_ARG_BENCH_REPETITIONS,
+    FR_ARG_BENCH_SPREAD,
+    FR_ARG_BENCH_PLOT,
     FR_ARG_COUNT
 } fr_arg;
 
@@ -123,6 +138,9 @@ struct fr_arguments {
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
 };
+
+/* The numbers of a list such as "1..8,16", in its order; their count, at most `most`. An option that was not given: 0. */
+size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);

@@ -14,6 +14,7 @@ int fr_verb_verify(const fr_arguments *args);
 int fr_verb_quantize(const fr_arguments *args);
 int fr_verb_pack(const fr_arguments *args);
 int fr_verb_synth(const fr_arguments *args);
+int fr_verb_bench(const fr_arguments *args);
 int fr_verb_report(const fr_arguments *args);
 
 #endif

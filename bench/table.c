@@ -1,0 +1,187 @@
+/* Tables of measurements: see table.h. */
+#include "bench/table.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fr_bench_report {
+    FILE *out;
+    fr_bench_form form;
+    const char *table;
+    const fr_bench_column *columns;
+    size_t count, filled;
+    json_t *facts; /* an object; a row begins as its copy */
+    json_t *row;
+    size_t rows; /* written, of all tables */
+};
+
+/* --------------------------------------------------------------------------------------------------------- a report */
+
+fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form) {
+    fr_bench_report *report = calloc(1, sizeof *report);
+    if (!report) return NULL;
+    *report = (fr_bench_report){.out = out, .form = form, .facts = json_object(), .row = json_object()};
+    if (form == FR_BENCH_JSON) fprintf(out, "[");
+    return report;
+}
+
+void fr_bench_report_close(fr_bench_report *report) {
+    if (report->form == FR_BENCH_JSON) fprintf(report->out, "\n]\n");
+    json_decref(report->facts);
+    json_decref(report->row);
+    free(report);
+}
+
+static void add_fact(fr_bench_report *report, const char *name, json_t *value) {
+    if (name) json_object_set(report->facts, name, value);
+    json_decref(value);
+}
+
+void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value) {
+    if (head && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %s\n", head, value);
+    add_fact(report, name, json_string(value));
+}
+
+/* Whole numbers stay whole. */
+static json_t *json_of(double value) {
+    if (!isfinite(value)) return json_null();
+    return value == rint(value) && fabs(value) < 0x1p53 ? json_integer((json_int_t)value) : json_real(value);
+}
+
+void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value) {
+    if (head && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %.6g\n", head, value);
+    add_fact(report, name, json_of(value));
+}
+
+/* --------------------------------------------------------------------------------------------------------- markdown */
+
+static void print_heads(const fr_bench_report *report, const char *title) {
+    fprintf(report->out, "\n## %s\n\n|", title);
+    for (size_t i = 0; i < report->count; i++)
+        if (report->columns[i].head) fprintf(report->out, " %s |", report->columns[i].head);
+    fprintf(report->out, "\n|");
+    for (size_t i = 0; i < report->count; i++)
+        if (report->columns[i].head) fprintf(report->out, " --- |");
+    fprintf(report->out, "\n");
+}
+
+/* Cells are written as they come; a column for programs alone leaves nothing. */
+static void print_cell(const fr_bench_report *report, const char *text) {
+    if (report->filled == 0) fprintf(report->out, "|");
+    if (report->columns[report->filled].head) fprintf(report->out, " %s |", text);
+    if (report->filled + 1 == report->count) fprintf(report->out, "\n");
+}
+
+/* -------------------------------------------------------------------------------------------------------------- CSV */
+
+/* Quotes are doubled: RFC 4180. */
+static void print_quoted(FILE *out, const char *text) {
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void print_value(FILE *out, const json_t *value) {
+    if (json_is_string(value)) {
+        print_quoted(out, json_string_value(value));
+    } else if (!json_is_null(value)) {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        if (json_is_array(value)) print_quoted(out, text ? text : "");
+        else fprintf(out, "%s", text ? text : "");
+        free(text);
+    }
+}
+
+static void print_csv(const fr_bench_report *report, bool names) {
+    const char *key, *comma = "";
+    json_t *value;
+    json_object_foreach(report->row, key, value) {
+        fprintf(report->out, "%s", comma);
+        comma = ",";
+        if (names) print_quoted(report->out, key);
+        else print_value(report->out, value);
+    }
+    fprintf(report->out, "\n");
+}
+
+/* ------------------------------------------------------------------------------------------------------ rows, cells */
+
+void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
+                    size_t count) {
+    report->table = name;
+    report->columns = columns;
+    report->count = count;
+    report->filled = 0;
+    if (report->form == FR_BENCH_MD) print_heads(report, title);
+    if (report->form != FR_BENCH_CSV) return;
+    if (report->rows > 0) fprintf(report->out, "\n");
+    json_object_clear(report->row);
+    json_object_update(report->row, report->facts);
+    json_object_set_new(report->row, "table", json_null());
+    for (size_t i = 0; i < count; i++)
+        if (columns[i].name) json_object_set_new(report->row, columns[i].name, json_null());
+    print_csv(report, true);
+}
+
+static void end_row(fr_bench_report *report) {
+    if (report->form == FR_BENCH_CSV) print_csv(report, false);
+    if (report->form == FR_BENCH_JSON) fprintf(report->out, report->rows ? ",\n  " : "\n  ");
+    if (report->form == FR_BENCH_JSON || report->form == FR_BENCH_JSONL) json_dumpf(report->row, report->out, 0);
+    if (report->form == FR_BENCH_JSONL) fprintf(report->out, "\n");
+    fflush(report->out);
+    report->rows++;
+    report->filled = 0;
+}
+
+/* Takes the value over. */
+static void put_cell(fr_bench_report *report, const char *text, json_t *value) {
+    if (report->form == FR_BENCH_MD) print_cell(report, text);
+    if (report->filled == 0) {
+        json_object_clear(report->row);
+        json_object_update(report->row, report->facts);
+        json_object_set_new(report->row, "table", json_string(report->table));
+    }
+    const char *name = report->columns[report->filled++].name;
+    if (name) json_object_set(report->row, name, value);
+    json_decref(value);
+    if (report->filled == report->count) end_row(report);
+}
+
+void fr_bench_text(fr_bench_report *report, const char *value) {
+    put_cell(report, value ? value : "", value ? json_string(value) : json_null());
+}
+
+void fr_bench_number(fr_bench_report *report, double value) {
+    char text[64] = "";
+    if (isfinite(value)) snprintf(text, sizeof text, "%.*f", report->columns[report->filled].digits, value);
+    put_cell(report, text, json_of(value));
+}
+
+void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count) {
+    char text[256] = "";
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%.*f", i ? " " : "", report->columns[report->filled].digits,
+                 values[i]);
+        json_array_append_new(array, json_of(values[i]));
+    }
+    put_cell(report, text, array);
+}
+
+void fr_bench_remark(fr_bench_report *report, const char *format, ...) {
+    if (report->form != FR_BENCH_MD) return;
+    va_list args;
+    va_start(args, format);
+    fprintf(report->out, "\n");
+    vfprintf(report->out, format, args);
+    fprintf(report->out, "\n");
+    va_end(args);
+}

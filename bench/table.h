@@ -1,0 +1,45 @@
+/* Measurements as tables, for people and for programs: markdown, CSV, JSON or a JSON object a line.
+ *
+ * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts once
+ * and each table under its title; in the other forms flat rows, each with every fact and the name of its table, so
+ * that a row stands alone: JSON is one array of such objects, CSV begins each table with a line of names. A stream that
+ * can't be written is the caller's to notice, by ferror. */
+#ifndef FR_BENCH_TABLE_H
+#define FR_BENCH_TABLE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_JSONL } fr_bench_form;
+
+typedef struct fr_bench_column {
+    const char *name; /* for programs; NULL: for people alone */
+    const char *head; /* for people, with the unit; NULL: for programs alone */
+    int digits;       /* behind a number's point, for people; programs get all of it */
+} fr_bench_column;
+
+typedef struct fr_bench_report fr_bench_report;
+
+/* NULL: no memory. Close ends the output. */
+fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
+void fr_bench_report_close(fr_bench_report *report);
+
+/* Facts come before the first table. Text is copied; name and head as of a column. */
+void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
+void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
+
+/* name: of the table, for programs; title: for people. The columns must live as long as the table. A table ends where
+ * the next one or the report does. */
+void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
+                    size_t count);
+
+/* The next cell of the row that is being filled; the last column's cell ends it. A number that is not finite is an
+ * empty cell, null in JSON; so is a NULL text. */
+void fr_bench_text(fr_bench_report *report, const char *value);
+void fr_bench_number(fr_bench_report *report, double value);
+void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
+
+/* A line below the table, for people alone. */
+void fr_bench_remark(fr_bench_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,43 @@
+/* forerun bench: what was asked for, to the instrument in bench/. */
+#include <string.h>
+
+#include "bench/table.h"
+#include "output.h"
+#include "verbs.h"
+
+static fr_bench_form form_of(const fr_arguments *args) {
+    static const char *const words[] = {"md", "csv", "json", "jsonl"};
+    fr_bench_form form = FR_BENCH_MD;
+    while (args->given[FR_ARG_BENCH_FORM] && strcmp(words[form], args->text[FR_ARG_BENCH_FORM]) != 0) form++;
+    return form;
+}
+
+static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
+    (void)args, (void)report;
+    return fr_wrong_usage("bench machine is not built yet");
+}
+
+static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
+    (void)args, (void)report;
+    return fr_wrong_usage("bench kernels is not built yet");
+}
+
+static int bench_model(const fr_arguments *args, fr_bench_report *report) {
+    (void)args, (void)report;
+    return fr_wrong_usage("bench model is not built yet");
+}
+
+int fr_verb_bench(const fr_arguments *args) {
+    static const struct {
+        const char *word;
+        int (*run)(const fr_arguments *args, fr_bench_report *report);
+    } parts[] = {{"machine", bench_machine}, {"kernels", bench_kernels}, {"model", bench_model}};
+    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels or model");
+    size_t part = 0;
+    while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
+    fr_bench_report *report = fr_bench_report_open(stdout, form_of(args));
+    if (!report) return fr_bad_input("out of memory");
+    int code = parts[part].run(args, report);
+    fr_bench_report_close(report);
+    return code;
+}
