@@ -139,7 +139,7 @@ struct fr_arguments {
     bool uses_drafter; /* unless --spec-type says otherwise */
 };
 
-/* The numbers of a list such as "1..8,16", in its order; their count, at most `most`. An option that was not given: 0. */
+/* The numbers of a list such as "1..8,16", in its order; their count, at most `most`. 0: the option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
