@@ -5,7 +5,8 @@
  * file; what there is of a shape: synth_gemma4.c, synth_glm.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
- * of blocks is quantized for each number of columns, and a row is a stretch of it, from a random block on. */
+ * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
+ * one, a large table would have each row hundreds of times, and logits as many ties. */
 #include "src/synth.h"
 
 #include <math.h>
@@ -85,12 +86,18 @@ static void put_bytes(fr_synth *s, const void *bytes, size_t count) {
     if (o && o->progress) o->progress(o->progress_context, s->done, s->writer.data_size);
 }
 
-/* A stretch of the pool, from a random block on. */
-static void copy_row(fr_synth *s, const pool *p, uint8_t *row, size_t row_bytes) {
+/* The pool from a random block on, and from its beginning where it ends. */
+static void copy_stretch(fr_synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
-    size_t at = next_random(s) % (size / block) * block, first = size - at < row_bytes ? size - at : row_bytes;
-    memcpy(row, p->blocks + at, first);
-    memcpy(row + first, p->blocks, row_bytes - first);
+    size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;
+    memcpy(to, p->blocks + at, first);
+    memcpy(to + first, p->blocks, count - first);
+}
+
+static void copy_row(fr_synth *s, const pool *p, uint8_t *row, size_t cols) {
+    size_t block = fr_dtype_block(p->type), half = fr_dtype_row_bytes(p->type, cols / block / 2 * block);
+    copy_stretch(s, p, row, half);
+    copy_stretch(s, p, row + half, fr_dtype_row_bytes(p->type, cols) - half);
 }
 
 static void write_rows(fr_synth *s, fr_dtype type, size_t outs, size_t cols) {
@@ -99,7 +106,7 @@ static void write_rows(fr_synth *s, fr_dtype type, size_t outs, size_t cols) {
     s->status = find_pool(s, type, cols, &p);
     for (size_t rows; outs > 0 && s->status == FR_OK; outs -= rows) {
         rows = outs < batch ? outs : batch;
-        for (size_t r = 0; r < rows; r++) copy_row(s, p, s->buffer + r * row_bytes, row_bytes);
+        for (size_t r = 0; r < rows; r++) copy_row(s, p, s->buffer + r * row_bytes, cols);
         put_bytes(s, s->buffer, rows * row_bytes);
     }
 }
