@@ -1,7 +1,6 @@
 /* The machine's limits: see limits.h. */
 #include "bench/limits.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -155,14 +154,4 @@ double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
         if (rate > best) best = rate;
     }
     return best;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double fr_bench_median(double *values, size_t n) {
-    qsort(values, n, sizeof *values, compare);
-    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }

@@ -5,6 +5,7 @@
 #ifndef FR_BENCH_LIMITS_H
 #define FR_BENCH_LIMITS_H
 
+#include "bench/sample.h"
 #include "src/pool.h"
 
 /* Bytes per second that the pool's threads read from memory together: the best of `repeats` passes over `bytes` of
@@ -27,8 +28,5 @@ double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 /* int8 multiply-adds per second that the pool's threads do together, on registers alone, with the dot product of an
  * instruction-set word: the best of several runs. 0 for a word without one (scalar). This machine must have it. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
-
-/* The middle of n values, which are sorted in place. */
-double fr_bench_median(double *values, size_t n);
 
 #endif

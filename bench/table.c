@@ -53,7 +53,7 @@ static json_t *json_of(double value) {
 }
 
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value) {
-    if (head && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %.6g\n", head, value);
+    if (head && isfinite(value) && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %.6g\n", head, value);
     add_fact(report, name, json_of(value));
 }
 

@@ -24,7 +24,8 @@ typedef struct fr_bench_report fr_bench_report;
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
-/* Facts come before the first table. Text is copied; name and head as of a column. */
+/* Facts come before the first table. Text is copied; name and head as of a column. A number that is not finite is null,
+ * and nothing for people. */
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 

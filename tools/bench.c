@@ -1,6 +1,7 @@
 /* forerun bench: what was asked for, to the instrument in bench/. */
 #include <string.h>
 
+#include "bench/machine.h"
 #include "bench/table.h"
 #include "output.h"
 #include "verbs.h"
@@ -13,8 +14,8 @@ static fr_bench_form form_of(const fr_arguments *args) {
 }
 
 static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
-    (void)args, (void)report;
-    return fr_wrong_usage("bench machine is not built yet");
+    (void)args;
+    return fr_exit_status(fr_bench_machine_facts(report, NULL, 0));
 }
 
 static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
