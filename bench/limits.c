@@ -1,10 +1,10 @@
 /* The machine's limits: see limits.h. */
 #include "bench/limits.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bench/dot.h"
 #include "src/stats.h"
 
 /* As wide as the widest registers; the compiler splits it where they are narrower. */
@@ -102,56 +102,90 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
     return best;
 }
 
-/* AMX has a matrix unit, no loop here: its word is measured by the level below, as its kernels are chosen. */
-static const struct {
-    const char *isa;
-    fr_dot_fn *dot;
-} dots[] = {
-#ifdef __x86_64__
-    {"avx2", fr_dot_avx2},
-    {"avxvnni", fr_dot_avxvnni},
-    {"avx512", fr_dot_avx512},
-    {"avx512vnni", fr_dot_avx512vnni},
-    {"amx", fr_dot_avx512vnni},
-#endif
-#ifdef __aarch64__
-    {"neon", fr_dot_neon},
-    {"dotprod", fr_dot_dotprod},
-    {"i8mm", fr_dot_i8mm},
-#endif
-    {NULL, NULL},
-};
+/* -------------------------------------------------------------------------------------------------------- arithmetic */
 
-typedef struct dotting {
-    fr_dot_fn *dot;
-    size_t rounds;
-    double done[FR_MAX_THREADS];
-} dotting;
-
-static void dot_all(void *context, const fr_team *team) {
-    dotting *job = context;
-    job->done[team->index] = job->dot(job->rounds);
+/* A chain of additions, each of which needs the one before: one a cycle on every processor we know. Of registers: some
+ * processors add constants while they rename. */
+static double chain_rate(void) {
+    const size_t rounds = 1000, adds = 64;
+    size_t sum = 0, one = 1;
+    double start = fr_clock();
+    for (size_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 64
+        for (size_t i = 0; i < adds; i++) {
+            __asm__ volatile("" : "+r"(one), "+r"(sum));
+            sum += one;
+        }
+    }
+    __asm__ volatile("" : : "r"(sum));
+    return (double)(rounds * adds) / (fr_clock() - start);
 }
 
-static double dots_per_second(fr_pool *pool, dotting *job, size_t rounds) {
-    *job = (dotting){.dot = job->dot, .rounds = rounds};
-    double start = fr_clock(), done = 0;
-    fr_pool_run(pool, dot_all, job);
-    double seconds = fr_clock() - start;
-    for (size_t i = 0; i < FR_MAX_THREADS; i++) done += job->done[i];
+double fr_bench_clock_rate(void) {
+    double best = 0;
+    for (int i = 0; i < 3; i++) best = fmax(best, chain_rate());
+    return best;
+}
+
+typedef struct multiplying {
+    fr_bench_loop *loop;
+    size_t rounds;
+    double done[FR_MAX_THREADS], seconds[FR_MAX_THREADS], clock[FR_MAX_THREADS];
+} multiplying;
+
+static void multiply(void *context, const fr_team *team) {
+    multiplying *job = context;
+    double start = fr_clock();
+    job->done[team->index] = job->loop(job->rounds);
+    job->seconds[team->index] = fr_clock() - start;
+    job->clock[team->index] = fr_bench_clock_rate(); /* what the loop has made of it */
+}
+
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds, double *clock) {
+    multiplying job = {.loop = peak->loop, .rounds = rounds};
+    double done = 0, seconds = 0, clocks = 0;
+    size_t threads = 0;
+    fr_pool_run(pool, multiply, &job);
+    for (; threads < FR_MAX_THREADS && job.done[threads] > 0; threads++) {
+        done += job.done[threads];
+        seconds = fmax(seconds, job.seconds[threads]);
+        clocks += job.clock[threads];
+    }
+    if (clock) *clock = clocks / (double)threads;
     return done / seconds;
 }
 
-double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
-    static dotting job;
+size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds) {
+    size_t rounds = 1000;
+    for (;; rounds *= 2) {
+        double start = fr_clock();
+        peak->loop(rounds);
+        double took = fr_clock() - start;
+        if (took > seconds / 8) return 1 + (size_t)((double)rounds * seconds / took);
+    }
+}
+
+static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
+    const fr_bench_peak *peak = NULL;
     double best = 0;
     size_t level = 0;
-    while (dots[level].isa && strcmp(dots[level].isa, isa) != 0) level++;
-    if (!dots[level].isa) return 0;
-    job.dot = dots[level].dot;
-    for (int i = 0; i < 7; i++) {
-        double rate = dots_per_second(pool, &job, 4000000);
-        if (rate > best) best = rate;
+    while (fr_isa_word(level) && strcmp(fr_isa_word(level), isa) != 0) level++;
+    unsigned allowed = fr_isa_word(level) ? fr_isa_allows((fr_isa_level)level) : 0;
+    for (size_t i = 0; i < fr_bench_peak_count; i++) {
+        const fr_bench_peak *next = &fr_bench_peaks[i];
+        if (next->operation == operation && next->kernels && (allowed >> next->level & 1) && fr_bench_peak_runs(next))
+            peak = next;
     }
+    if (!peak) return 0;
+    size_t rounds = fr_bench_multiply_rounds(peak, 0.01);
+    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, rounds, NULL));
     return best;
+}
+
+double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
+    return best_rate(pool, FR_BENCH_INT8, isa);
+}
+
+double fr_bench_fma_peak(fr_pool *pool, const char *isa) {
+    return best_rate(pool, FR_BENCH_FP32, isa);
 }

@@ -5,6 +5,7 @@
 #ifndef FR_BENCH_LIMITS_H
 #define FR_BENCH_LIMITS_H
 
+#include "bench/peaks.h"
 #include "bench/sample.h"
 #include "src/pool.h"
 
@@ -25,8 +26,20 @@ void fr_bench_memory_close(fr_bench_memory *memory);
 /* Bytes per second of one reading by all threads. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 
-/* int8 multiply-adds per second that the pool's threads do together, on registers alone, with the dot product of an
- * instruction-set word: the best of several runs. 0 for a word without one (scalar). This machine must have it. */
+/* Multiply-adds per second that the pool's threads do together, on registers alone, with the int8 dot product or the
+ * float32 product that the kernels of an instruction-set word use: the best of several runs. 0 for a word without one
+ * (scalar), and for one that this machine lacks. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
+double fr_bench_fma_peak(fr_pool *pool, const char *isa);
+
+/* The same of one run of a loop; clock, if wanted, becomes the cores' cycles per second at its end. This machine must
+ * run the loop (fr_bench_peak_runs). */
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds, double *clock);
+
+/* The rounds that one thread does in about so many seconds. */
+size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds);
+
+/* Cycles per second of the core that the calling thread is on, now: additions that wait for each other. */
+double fr_bench_clock_rate(void);
 
 #endif
