@@ -3,73 +3,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "src/stats.h"
-
-/* As wide as the widest registers; the compiler splits it where they are narrower. */
-typedef uint64_t wide __attribute__((vector_size(64), aligned(64)));
-
-/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. */
-#ifdef __x86_64__
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST
-#endif
-
-typedef struct reading {
-    const uint8_t *bytes;
-    size_t size;
-    volatile uint64_t sums[FR_MAX_THREADS];
-} reading;
-
-static void touch(void *context, const fr_team *team) {
-    reading *job = context;
-    size_t begin, end;
-    fr_partition(job->size, 4096, team->index, team->count, &begin, &end);
-    memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
-}
-
-/* bytes: a multiple of 4096, page-aligned. */
-WIDEST static uint64_t read_range(const uint8_t *bytes, size_t size) {
-    wide a = {0}, b = {0}, c = {0}, d = {0};
-    for (const wide *w = (const wide *)bytes, *end = (const wide *)(bytes + size); w < end; w += 4) {
-        a ^= w[0];
-        b ^= w[1];
-        c ^= w[2];
-        d ^= w[3];
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
-}
-
-static void read_all(void *context, const fr_team *team) {
-    reading *job = context;
-    size_t begin, end;
-    fr_partition(job->size, 4096, team->index, team->count, &begin, &end);
-    job->sums[team->index] = read_range(job->bytes + begin, end - begin);
-}
-
-static fr_bench_memory take(fr_pool *pool, size_t size, int advice) {
-    size = size / 4096 * 4096;
-    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED) return (fr_bench_memory){0};
-    madvise(bytes, size, advice);
-    fr_pool_run(pool, touch, &(reading){.bytes = bytes, .size = size});
-    return (fr_bench_memory){bytes, size};
-}
-
-void fr_bench_memory_close(fr_bench_memory *memory) {
-    if (memory->bytes) munmap((void *)(uintptr_t)memory->bytes, memory->size);
-    *memory = (fr_bench_memory){0};
-}
-
-double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory) {
-    reading job = {.bytes = memory->bytes, .size = memory->size};
-    double start = fr_clock();
-    fr_pool_run(pool, read_all, &job);
-    return (double)memory->size / (fr_clock() - start);
-}
 
 static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
@@ -82,7 +17,8 @@ static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int rep
 
 /* Both kinds of pages, tried in turn; the faster one is kept. */
 static fr_bench_memory faster(fr_pool *pool, size_t size, int repeats, double *best) {
-    fr_bench_memory small = take(pool, size, MADV_NOHUGEPAGE), huge = take(pool, size, MADV_HUGEPAGE);
+    fr_bench_memory small = fr_bench_memory_take(pool, size, FR_BENCH_SMALL),
+                    huge = fr_bench_memory_take(pool, size, FR_BENCH_HUGE);
     double small_rate = best_reading(pool, &small, repeats), huge_rate = best_reading(pool, &huge, repeats);
     bool is_huge = huge_rate >= small_rate;
     fr_bench_memory_close(is_huge ? &small : &huge);

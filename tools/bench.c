@@ -14,8 +14,19 @@ static fr_bench_form form_of(const fr_arguments *args) {
 }
 
 static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
-    (void)args;
-    return fr_exit_status(fr_bench_machine_facts(report, NULL, 0));
+    int64_t threads[64];
+    return fr_exit_status(fr_bench_machine(
+        report, &(fr_bench_machine_options){
+                    .threads = threads,
+                    .thread_count = fr_arguments_numbers(args, FR_ARG_BENCH_THREADS, threads, 64),
+                    .isas = args->text[FR_ARG_BENCH_ISA],
+                    .pin = !args->given[FR_ARG_NO_PIN],
+                    .numa = !args->given[FR_ARG_NUMA] || strcmp(args->text[FR_ARG_NUMA], "off") != 0,
+                    .repetitions = args->given[FR_ARG_BENCH_REPETITIONS]
+                                       ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS]
+                                       : 7,
+                    .max_spread = args->given[FR_ARG_BENCH_SPREAD] ? args->real[FR_ARG_BENCH_SPREAD] : 20,
+                }));
 }
 
 static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
