@@ -6,6 +6,8 @@
 
 #include "src/stats.h"
 
+#define ROUNDS 4000000 /* about 10 ms of a loop */
+
 static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
     for (int i = 0; memory->bytes && i < repeats; i++) {
@@ -91,16 +93,6 @@ double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds
     return done / seconds;
 }
 
-size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds) {
-    size_t rounds = 1000;
-    for (;; rounds *= 2) {
-        double start = fr_clock();
-        peak->loop(rounds);
-        double took = fr_clock() - start;
-        if (took > seconds / 8) return 1 + (size_t)((double)rounds * seconds / took);
-    }
-}
-
 static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
     const fr_bench_peak *peak = NULL;
     double best = 0;
@@ -113,8 +105,7 @@ static double best_rate(fr_pool *pool, fr_bench_operation operation, const char 
             peak = next;
     }
     if (!peak) return 0;
-    size_t rounds = fr_bench_multiply_rounds(peak, 0.01);
-    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, rounds, NULL));
+    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, ROUNDS, NULL));
     return best;
 }
 

@@ -27,9 +27,6 @@ double fr_bench_fma_peak(fr_pool *pool, const char *isa);
  * run the loop (fr_bench_peak_runs). */
 double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds, double *clock);
 
-/* The rounds that one thread does in about so many seconds. */
-size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds);
-
 /* Cycles per second of the core that the calling thread is on, now: additions that wait for each other. */
 double fr_bench_clock_rate(void);
 
