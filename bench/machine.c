@@ -12,7 +12,7 @@
 #include "src/stats.h"
 
 #define PAGE         ((size_t)4096)
-#define LEAST_MEMORY ((size_t)1 << 30) /* to be read, where there is four times as much */
+#define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */
 #define A_WHILE      0.003             /* seconds of one timing: short, so that few meet another program */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -26,7 +26,7 @@ typedef struct bench {
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
     double bandwidth; /* the most that was read from memory, bytes per second; 0 before */
-    double *values;   /* [repetitions] */
+    double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
@@ -60,23 +60,48 @@ static void calibrate(measure_fn *measure, timing *task) {
     task->count = (size_t)fmax(1, (double)task->count * A_WHILE / took);
 }
 
-static fr_bench_figure sample(bench *b, measure_fn *measure, const timing *task) {
+static fr_bench_figure sample(bench *b, measure_fn *measure, timing *task) {
+    calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) b->values[i] = measure(task);
     return fr_bench_figure_of(b->values, b->options->repetitions);
 }
 
-static fr_bench_figure calibrate_and_sample(bench *b, measure_fn *measure, timing *task) {
+static void look_at_clock(void *context, const fr_team *team) {
+    (void)team;
+    *(double *)context = fr_bench_clock_rate();
+}
+
+/* The same by one thread, whose core's clock is looked at after each timing. */
+typedef struct core_figures {
+    fr_bench_figure value, cycles, clock;
+} core_figures;
+
+/* Of rates what is done in a cycle, of seconds how many cycles. */
+static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
-    return sample(b, measure, task);
+    for (size_t i = 0; i < b->options->repetitions; i++) {
+        double value = measure(task), clock;
+        fr_pool_run(b->one, look_at_clock, &clock);
+        b->values[i] = value;
+        b->cycles[i] = rates ? value / clock : value * clock;
+        b->clocks[i] = clock;
+    }
+    return (core_figures){fr_bench_figure_of(b->values, b->options->repetitions),
+                          fr_bench_figure_of(b->cycles, b->options->repetitions),
+                          fr_bench_figure_of(b->clocks, b->options->repetitions)};
 }
 
 static double told(const bench *b, const fr_bench_figure *figure, double value) {
     return fr_bench_told(figure, value, b->options->max_spread);
 }
 
+static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
+    fr_bench_number(b->report, told(b, figure, figure->middle * factor));
+}
+
 /* Two cells. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
-    fr_bench_number(b->report, told(b, figure, figure->middle * factor));
+    put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
 }
 
@@ -96,7 +121,7 @@ static double read_again(const timing *task) {
 /* The row's last cells. The pool reads what a team of as many threads has touched. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
-    fr_bench_figure figure = calibrate_and_sample(b, read_again, &reading);
+    fr_bench_figure figure = sample(b, read_again, &reading);
     b->bandwidth = fmax(b->bandwidth, told(b, &figure, figure.middle)); /* of a NaN it is the other */
     fr_bench_number(b->report, (double)threads);
     put(b, &figure, 1e-9);
@@ -214,23 +239,6 @@ static fr_status node_table(bench *b) {
 
 /* ----------------------------------------------------------------------------------------------------------- caches */
 
-static void look_at_clock(void *context, const fr_team *team) {
-    (void)team;
-    *(double *)context = fr_bench_clock_rate();
-}
-
-/* Cycles per second of the core of a pool of one. */
-static double clock_of(fr_pool *one) {
-    double clock;
-    fr_pool_run(one, look_at_clock, &clock);
-    return clock;
-}
-
-static double read_per_cycle(const timing *task) {
-    double rate = read_again(task);
-    return rate / clock_of(task->pool);
-}
-
 static void chase(void *context, const fr_team *team) {
     (void)team;
     const timing *task = context;
@@ -244,11 +252,6 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-static double cycles_of_load(const timing *task) {
-    double seconds = seconds_of_load(task);
-    return seconds * clock_of(task->pool);
-}
-
 /* A core's part of a cache, half of it filled, and as much as the caches nearer to the core hold: little of it is
  * found there, whether or not this one has copies of what they hold. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
@@ -260,7 +263,7 @@ static const fr_bench_column cache_columns[] = {
     {"level", "level", 0},
     {"kib", "KiB", 0},
     {"line", "line, bytes", 0},
-    {"cores", "cores", 0},
+    {"sharing_cores", "cores", 0},
     {"set_kib", "read by a core, KiB", 0},
     {"gb_per_s_core", "1 core, GB/s", 1},
     {"spread_percent_core", "spread, %", 1},
@@ -280,16 +283,15 @@ static fr_status put_level(bench *b, size_t alone, size_t each) {
     if (taken) {
         const void *line = own.bytes;
         timing single = {.pool = b->one, .memory = &own, .at = &line}, together = {.pool = b->all, .memory = &shared};
-        fr_bench_figure one = calibrate_and_sample(b, read_again, &single), cycle = sample(b, read_per_cycle, &single),
-                        all = calibrate_and_sample(b, read_again, &together);
+        core_figures reading = sample_core(b, read_again, &single, true);
+        fr_bench_figure all = sample(b, read_again, &together);
         fr_bench_memory_link(&own);
-        fr_bench_figure load = calibrate_and_sample(b, seconds_of_load, &single),
-                        cycles = sample(b, cycles_of_load, &single);
-        put(b, &one, 1e-9);
-        fr_bench_number(b->report, told(b, &cycle, cycle.middle));
+        core_figures load = sample_core(b, seconds_of_load, &single, false);
+        put(b, &reading.value, 1e-9);
+        put_alone(b, &reading.cycles, 1);
         put(b, &all, 1e-9);
-        put(b, &load, 1e9);
-        fr_bench_number(b->report, told(b, &cycles, cycles.middle));
+        put(b, &load.value, 1e9);
+        put_alone(b, &load.cycles, 1);
     }
     fr_bench_memory_close(&own);
     fr_bench_memory_close(&shared);
@@ -325,12 +327,7 @@ static fr_status cache_table(bench *b) {
 /* ------------------------------------------------------------------------------------------------------------ peaks */
 
 static double multiply(const timing *task) {
-    return fr_bench_multiply(task->pool, task->peak, task->count, NULL);
-}
-
-static double multiply_per_cycle(const timing *task) {
-    double clock, rate = fr_bench_multiply(task->pool, task->peak, task->count, &clock);
-    return rate / clock;
+    return fr_bench_multiply(task->pool, task->peak, task->count);
 }
 
 /* Whether a comma list has the word; no list has all. */
@@ -361,17 +358,17 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     static const char *const words[] = {
         [FR_BENCH_INT8] = "int8", [FR_BENCH_FP32] = "fp32", [FR_BENCH_BF16] = "bf16"};
     timing alone = {.pool = b->one, .peak = peak}, together = {.pool = b->all, .peak = peak};
-    fr_bench_figure one = calibrate_and_sample(b, multiply, &alone), cycle = sample(b, multiply_per_cycle, &alone),
-                    all = calibrate_and_sample(b, multiply, &together);
+    core_figures one = sample_core(b, multiply, &alone, true);
+    fr_bench_figure all = sample(b, multiply, &together);
     fr_bench_text(b->report, words[peak->operation]);
     fr_bench_text(b->report, peak->isa);
     fr_bench_text(b->report, peak->instruction);
-    put(b, &one, 1e-9);
-    fr_bench_number(b->report, told(b, &cycle, cycle.middle));
-    fr_bench_number(b->report, told(b, &cycle, one.middle / cycle.middle * 1e-9));
+    put(b, &one.value, 1e-9);
+    put_alone(b, &one.cycles, 1);
+    put_alone(b, &one.clock, 1e-9);
     put(b, &all, 1e-9);
-    fr_bench_number(b->report, told(b, &one, told(b, &all, all.middle / one.middle)));
-    fr_bench_number(b->report, told(b, &all, all.middle / b->bandwidth)); /* unknown: not finite */
+    fr_bench_number(b->report, told(b, &one.value, told(b, &all, all.middle / one.value.middle)));
+    put_alone(b, &all, 1 / b->bandwidth); /* not finite where that is not known */
 }
 
 static void peak_table(bench *b) {
@@ -422,8 +419,8 @@ static fr_status barrier_table(bench *b) {
         timing meeting = {0};
         size_t threads;
         FR_TRY(open_pool(b, &b->machine, b->threads[i], &meeting.pool, &threads));
-        fr_bench_figure barrier = calibrate_and_sample(b, seconds_of_barrier, &meeting),
-                        run = calibrate_and_sample(b, seconds_of_run, &meeting);
+        fr_bench_figure barrier = sample(b, seconds_of_barrier, &meeting),
+                        run = sample(b, seconds_of_run, &meeting);
         fr_pool_close(meeting.pool);
         fr_bench_number(b->report, (double)threads);
         put(b, &barrier, 1e9);
@@ -484,10 +481,12 @@ static void choose_threads(bench *b) {
 
 fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_options *options) {
     bench *b = calloc(1, sizeof *b);
-    double *values = calloc(options->repetitions, sizeof *values);
+    double *values = calloc(3 * options->repetitions, sizeof *values);
     fr_status status = b && values ? FR_OK : fr_fail_memory("the bench", sizeof *b);
     if (status == FR_OK) {
         *b = (bench){.report = report, .options = options, .values = values};
+        b->cycles = values + options->repetitions;
+        b->clocks = values + 2 * options->repetitions;
         status = fr_machine_read(&b->machine);
     }
     if (status == FR_OK) status = fr_bench_machine_facts(report, NULL, 0);
