@@ -147,9 +147,12 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
+# Suites that look inside the instrument.
+$(BUILD)/tests/test_bench $(BUILD)/tests/test_bench_speed: $(BENCH_PARTS)
+
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -200,9 +203,9 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_cli_cache test_cli_chat test_cli_files test_depth \
-    test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file test_shared_model \
-    test_tokenizer test_topology test_trace test_turns %_speed),$(basename $(call test_sources,plain)))
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_cli_cache test_cli_chat test_cli_files \
+    test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file \
+    test_shared_model test_tokenizer test_topology test_trace test_turns %_speed),$(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
