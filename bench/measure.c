@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/limits.h"
+#include "formats/error.h"
 
 void fr_bench_require(fr_status status) {
     if (status == FR_OK) return;
@@ -61,7 +62,7 @@ double fr_bench_decode(fr_session *session, size_t count, size_t position) {
     return fr_clock() - start;
 }
 
-/* -------------------------------------------------------------------------------------------------- a filled cache */
+/* --------------------------------------------------------------------------------------------------- a filled cache */
 
 enum { RUN = 512, BLOCK = 64 };
 
@@ -97,6 +98,32 @@ void fr_bench_fill(fr_session *session, size_t length) {
     filling f = {session, length};
     fr_bench_prefill(session, length < RUN ? length : RUN, 0);
     fr_pool_run(session->pool, fill_positions, &f);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- drafts */
+
+enum { BEFORE = 128 };
+
+fr_status fr_bench_begin_drafts(fr_session *session) {
+    int32_t ids[BEFORE], id;
+    size_t count, accepted;
+    fr_bench_prompt(session->model, ids, BEFORE, 0);
+    FR_TRY(fr_session_prompt(session, ids, BEFORE));
+    return fr_session_step(session, &id, 1, &count, &accepted);
+}
+
+static fr_status time_drafts(fr_session *session, size_t drafts, double *seconds) {
+    int32_t ids[FR_STEP_MAX];
+    size_t count;
+    double start = fr_clock();
+    FR_TRY(fr_draft_now(session, drafts, ids, &count, NULL));
+    *seconds = count == drafts ? fr_clock() - start : NAN;
+    return FR_OK;
+}
+
+fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen) {
+    FR_TRY(time_drafts(session, 5, five));
+    return time_drafts(session, 15, fifteen);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ratios */

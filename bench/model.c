@@ -1,8 +1,8 @@
 /* A model's speed: see model.h. */
 #include "bench/model_run.h"
 
+#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/machine.h"
@@ -102,39 +102,52 @@ void fr_bench_doing(const fr_bench_run *run, const char *what) {
 
 /* --------------------------------------------------------------------------------------------------- what is opened */
 
-/* Words about a model as llama-bench's: architecture, size, type. */
-static void describe(const fr_model *model, double parameters, char *text, size_t size) {
-    snprintf(text, size, "%s %.2f%c %s", fr_checkpoint_architecture(&model->files),
-             parameters / (parameters < 1e9 ? 1e6 : 1e9), parameters < 1e9 ? 'M' : 'B',
-             fr_dtype_name(fr_bench_main_type(model)));
-}
-
-static void model_facts(const fr_bench_run *run) {
-    const fr_model *model = run->model;
+/* Every tensor of the files, as llama-bench counts them. */
+static void count_weights(const fr_model *model, double *bytes, double *parameters) {
     const fr_tensors *tensors = &model->files.tensors;
-    fr_kv_types kv = fr_model_kv_types(model, run->plan->options);
-    double bytes = 0, parameters = 0;
-    char text[128];
+    *bytes = *parameters = 0;
     for (size_t i = 0; i < tensors->count; i++) {
         double values = 1;
         for (uint32_t d = 0; d < tensors->items[i].dims; d++) values *= (double)tensors->items[i].shape[d];
-        parameters += values;
-        bytes += (double)tensors->items[i].bytes;
+        *parameters += values;
+        *bytes += (double)tensors->items[i].bytes;
     }
-    describe(model, parameters, text, sizeof text);
-    fr_bench_fact_text(run->report, "build_commit", NULL, fr_version());
-    fr_bench_fact_text(run->report, "backends", NULL, "CPU");
-    fr_bench_fact_text(run->report, "model_filename", "model", model->files.path);
-    fr_bench_fact_text(run->report, "model_type", "type", text);
-    fr_bench_fact_number(run->report, "model_size", "bytes", bytes);
-    fr_bench_fact_number(run->report, "model_n_params", "parameters", parameters);
-    if (run->drafter) fr_bench_fact_text(run->report, "drafter_filename", "drafter",
-                                         run->plan->drafter ? run->plan->drafter : "in the model");
+}
+
+static void kv_fact(fr_bench_report *report, const char *name, const char *head, fr_dtype type) {
+    char word[16];
+    snprintf(word, sizeof word, "%s", fr_dtype_name(type));
+    for (char *c = word; *c; c++) *c = (char)tolower((unsigned char)*c);
+    fr_bench_fact_text(report, name, head, word);
+}
+
+/* Under llama-bench's names; what only graphics cards have is left out. */
+static void model_facts(const fr_bench_run *run) {
+    const fr_model *model = run->model;
+    fr_bench_report *report = run->report;
+    fr_kv_types kv = fr_model_kv_types(model, run->plan->options);
+    double bytes, parameters;
+    char text[128];
+    count_weights(model, &bytes, &parameters);
+    snprintf(text, sizeof text, "%s %.2f%c %s", fr_checkpoint_architecture(&model->files),
+             parameters / (parameters < 1e9 ? 1e6 : 1e9), parameters < 1e9 ? 'M' : 'B',
+             fr_dtype_name(fr_bench_main_type(model)));
+    fr_bench_fact_text(report, "build_commit", NULL, fr_version());
+    fr_bench_fact_text(report, "gpu_info", NULL, "");
+    fr_bench_fact_text(report, "backends", NULL, "CPU");
+    fr_bench_fact_text(report, "model_filename", "model", model->files.path);
+    fr_bench_fact_text(report, "model_type", "type", text);
+    fr_bench_fact_number(report, "model_size", NULL, bytes);
+    fr_bench_fact_number(report, NULL, "size, MB", bytes / 1e6);
+    fr_bench_fact_number(report, "model_n_params", NULL, parameters);
+    if (run->drafter)
+        fr_bench_fact_text(report, "drafter_filename", "drafter",
+                           run->plan->drafter ? run->plan->drafter : "in the model");
     int64_t chunk = fr_options_resolve(run->plan->options).value[FR_OPT_CHUNK];
-    fr_bench_fact_number(run->report, "n_batch", NULL, (double)chunk);
-    fr_bench_fact_number(run->report, "n_ubatch", "rows of a prompt's forward", (double)chunk);
-    fr_bench_fact_text(run->report, "type_k", "cached keys", fr_dtype_name(kv.k));
-    fr_bench_fact_text(run->report, "type_v", "cached values", fr_dtype_name(kv.v));
+    fr_bench_fact_number(report, "n_batch", NULL, (double)chunk);
+    fr_bench_fact_number(report, "n_ubatch", "rows of a prompt's forward", (double)chunk);
+    kv_fact(report, "type_k", "cached keys", kv.k);
+    kv_fact(report, "type_v", "cached values", kv.v);
 }
 
 fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t context, fr_session **session) {

@@ -15,51 +15,40 @@
 #define MEMORY     2.5e8 /* weights below so many bytes may lie in a cache, whose bandwidth isn't measured: no L(K) */
 #define PAIRS_MORE 3     /* a pair of forwards is short: so many times the repetitions */
 
-/* -------------------------------------------------------------------------------------------------------- draft step */
+/* ------------------------------------------------------------------------------------------------------- draft step */
 
-enum { BEFORE = 128, FEW = 5, MANY = 15 };
+enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
-/* A timeline behind which drafts can be proposed. */
-static fr_status begin_timeline(const fr_bench_run *run, fr_session *session) {
-    int32_t ids[BEFORE], id;
-    size_t count, accepted;
-    fr_bench_prompt(run->model, ids, BEFORE, 0);
-    FR_TRY(fr_session_prompt(session, ids, BEFORE));
-    return fr_session_step(session, &id, 1, &count, &accepted);
-}
-
-/* Seconds of proposing; NaN if there were not so many to propose. */
-static fr_status time_drafts(fr_session *session, size_t drafts, double *seconds) {
-    int32_t ids[FR_STEP_MAX];
-    size_t count;
-    double start = fr_clock();
-    FR_TRY(fr_draft_now(session, drafts, ids, &count, NULL));
-    *seconds = count == drafts ? fr_clock() - start : NAN;
-    return FR_OK;
+static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step, size_t pairs) {
+    static const fr_bench_column own[] = {
+        {"step_ns", NULL, 0}, {NULL, "a step, ms", 3}, {"step_spread", "spread, %", 1}, {NULL, "starting, ms", 3},
+        {"start_ns", NULL, 0}};
+    fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
+    fr_bench_begin_row(run, &(fr_bench_test){
+                                .name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
+    fr_bench_put(run, step, rint(run->draft_step * 1e9));
+    fr_bench_number(run->report, run->draft_step * 1e3);
+    fr_bench_number(run->report, step->spread);
+    fr_bench_number(run->report, run->draft_start * 1e3);
+    fr_bench_number(run->report, rint(run->draft_start * 1e9));
+    fr_bench_end(run);
 }
 
 static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
-    static const fr_bench_column own[] = {{"draft_start_ns", NULL, 0}, {NULL, "start of a round, ms", 3}};
-    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], few, many;
+    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], five;
     size_t pairs = PAIRS_MORE * run->plan->repetitions;
-    FR_TRY(begin_timeline(run, session));
-    FR_TRY(time_drafts(session, MANY, &many));
+    FR_TRY(fr_bench_begin_drafts(session));
+    FR_TRY(fr_bench_time_drafts(session, &five, fifteen));
     for (size_t i = 0; i < pairs; i++) {
-        FR_TRY(time_drafts(session, FEW, &few));
-        FR_TRY(time_drafts(session, MANY, &many));
-        steps[i] = (many - few) / (MANY - FEW);
-        starts[i] = few - FEW * steps[i];
+        FR_TRY(fr_bench_time_drafts(session, &five, &fifteen[i]));
+        steps[i] = (fifteen[i] - five) / 10;
+        starts[i] = five - 5 * steps[i];
     }
     if (isnan(steps[0])) return FR_OK;
     fr_bench_figure step = fr_bench_figure_kept(steps, pairs), start = fr_bench_figure_kept(starts, pairs);
     run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
-    run->draft_start = fmax(0, start.middle);
-    fr_bench_begin(run, "draft", "The draft step", own, sizeof own / sizeof *own);
-    fr_bench_begin_row(run, &(fr_bench_test){
-                                .name = "draft", .depth = BEFORE, .tokens = 1, .seconds = steps, .count = pairs});
-    fr_bench_number(run->report, rint(run->draft_start * 1e9));
-    fr_bench_number(run->report, run->draft_start * 1e3);
-    fr_bench_end(run);
+    run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
+    put_drafts(run, fifteen, &step, pairs);
     return FR_OK;
 }
 
@@ -67,13 +56,13 @@ fr_status fr_bench_model_drafts(fr_bench_run *run) {
     fr_session *session;
     if (!run->drafter) return FR_OK;
     fr_bench_doing(run, "draft step");
-    FR_TRY(fr_bench_session(run, MANY, BEFORE + 2 * FR_STEP_MAX, &session));
+    FR_TRY(fr_bench_session(run, FR_STEP_MAX - 1, BEFORE + 2 * FR_STEP_MAX, &session));
     fr_status status = time_draft_step(run, session);
     fr_session_close(session);
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- T(K) */
+/* ------------------------------------------------------------------------------------------------------------- T(K) */
 
 /* E(a) = 1 + a + ... + a^drafts. */
 static double expected(size_t drafts, double a) {
@@ -98,13 +87,13 @@ typedef struct limits {
     double bandwidth, peak; /* NaN: not known */
 } limits;
 
-/* Of integer products alone: the peak of others isn't measured. */
 static limits measure_limits(const fr_bench_run *run) {
     limits l = {NAN, NAN};
-    if (fr_bench_streamed_bytes(run->model) < MEMORY || !fr_weights_quantized(&run->model->weights)) return l;
+    if (fr_bench_streamed_bytes(run->model) < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");
     double bandwidth = fr_bench_read_bandwidth(run->session->pool, BANDWIDTH, 5);
-    double peak = fr_bench_dot_peak(run->session->pool, fr_model_isa(run->model));
+    bool integers = fr_weights_quantized(&run->model->weights);
+    double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(run->session->pool, fr_model_isa(run->model));
     if (bandwidth > 0 && peak > 0) l = (limits){bandwidth, peak};
     return l;
 }

@@ -113,6 +113,11 @@ static void count_drafts(const fr_session *session, outcome *o) {
     o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
 }
 
+/* The hash of a class: those of its texts, in turn. */
+static void add_hash(uint64_t *sum, uint64_t hash) {
+    *sum = fr_hash(*sum, &hash, sizeof hash);
+}
+
 /* The untimed run, whose ids and logits are compared. */
 static fr_status judge(fr_session *session, const text_class *class, int32_t *ids, outcome *o) {
     o->same = true;
@@ -121,8 +126,8 @@ static fr_status judge(fr_session *session, const text_class *class, int32_t *id
         FR_TRY(run_text(session, class, &class->texts[t], &answer));
         o->same = o->same && answer.ids_hash == class->texts[t].ids_hash &&
                   answer.logits_hash == class->texts[t].logits_hash;
-        o->ids_hash = fr_hash(o->ids_hash, &answer.ids_hash, sizeof answer.ids_hash);
-        o->logits_hash = fr_hash(o->logits_hash, &answer.logits_hash, sizeof answer.logits_hash);
+        add_hash(&o->ids_hash, answer.ids_hash);
+        add_hash(&o->logits_hash, answer.logits_hash);
         count_drafts(session, o);
     }
     return FR_OK;
@@ -144,6 +149,7 @@ static fr_status time_manner(const fr_bench_run *run, fr_session *plain, fr_sess
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
 static const fr_bench_column own[] = {{"class", "text", 0},
+                                      {"texts", NULL, 0},
                                       {"drafts", "drafts", 0},
                                       {"over_none", "over none", 3},
                                       {"over_none_spread", "spread, %", 1},
@@ -161,6 +167,16 @@ static void put_hash(fr_bench_report *report, uint64_t hash) {
     char text[24];
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
     fr_bench_text(report, text);
+}
+
+static void put_hashes(fr_bench_run *run, const text_class *class, const outcome *o) {
+    uint64_t ids = 0, logits = 0;
+    for (size_t t = 0; t < class->count; t++) {
+        add_hash(&ids, class->texts[t].ids_hash);
+        add_hash(&logits, class->texts[t].logits_hash);
+    }
+    put_hash(run->report, o ? o->ids_hash : ids);
+    put_hash(run->report, o ? o->logits_hash : logits);
 }
 
 static void put_acceptance(fr_bench_run *run, const outcome *o) {
@@ -182,7 +198,8 @@ static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_
 }
 
 /* seconds: those of the row. drafts 0: plain decoding. */
-static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds, const outcome *o) {
+static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
+                    const outcome *o) {
     char name[64], words[24] = "none";
     double calls = o->generated / o->calls;
     fr_bench_figure ratio = fr_bench_figure_kept(o->ratio, drafts ? o->count : 0);
@@ -197,15 +214,15 @@ static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, 
                                              .seconds = seconds,
                                              .count = o->count});
     fr_bench_text(run->report, class->name);
+    fr_bench_number(run->report, (double)class->count);
     fr_bench_text(run->report, words);
     fr_bench_put(run, &ratio, ratio.middle);
     fr_bench_number(run->report, ratio.spread);
     fr_bench_number(run->report, drafts && o->same ? foretell(run, drafts, calls) : NAN);
     fr_bench_number(run->report, drafts ? calls : 1);
     put_acceptance(run, drafts ? o : &(outcome){0});
-    put_hash(run->report, o->ids_hash);
-    put_hash(run->report, o->logits_hash);
-    fr_bench_text(run->report, !drafts ? "" : o->same ? "same" : "**differ**");
+    put_hashes(run, class, drafts ? o : NULL);
+    fr_bench_text(run->report, !drafts ? "" : o->same ? "same" : "differ");
 }
 
 /* ---------------------------------------------------------------------------------------------------------- a class */
@@ -221,7 +238,8 @@ static fr_status open_drafting(const fr_bench_run *run, const text_class *class,
     return status;
 }
 
-static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_class *class, size_t manner, int32_t *ids) {
+static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_class *class, size_t manner,
+                              int32_t *ids) {
     int64_t drafts = run->plan->drafts.at[manner];
     synthetic rule = {.plan = run->plan};
     fr_session *drafting;

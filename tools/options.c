@@ -210,7 +210,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                                 .words = "none mtp ngram draft-mtp", .unbuilt = "eagle eagle3 draft-eagle3",
                                 .help = "model: who drafts (default mtp with a drafter)"},
     [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = B,
-                              .help = "model: speculate on its CLASS.txt or CLASS-*.txt files (default: texts of its own)"},
+                              .help = "model: speculate on its CLASS*.txt files (default: texts of its own)"},
     [FR_ARG_BENCH_SYNTH_RATES] = {.names = "--spec-synth-rates", .value = "LIST", .verbs = B,
                                   .help = "model: drafts accepted at these rates, by depth: 0.8,0.6,0.5"},
     [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = NUMBER, .verbs = B, .low = 1,
