@@ -216,7 +216,7 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = NUMBER, .verbs = B, .low = 1,
                                   .high = 1000, .help = "timings whose middle is told"},
     [FR_ARG_BENCH_SPREAD] = {.names = "--max-spread", .value = "PERCENT", .kind = REAL, .verbs = B, .low = 0,
-                             .high = 1000, .help = "tell no number that spread more than this (default 20)"},
+                             .high = 1000000, .help = "tell no number that spread more than this (default 20)"},
     [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = B,
                            .help = "kernels, model: also draw a picture of it, SVG"},
 };
