@@ -87,8 +87,8 @@ void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test) {
 
 void fr_bench_end(fr_bench_run *run) {
     if (run->kept_back)
-        fr_bench_remark(run->report, "%zu figures are not told: their spread is above %g%%. Stop what else runs here, "
-                        "or allow more by --max-spread.", run->kept_back, run->plan->max_spread);
+        fr_bench_remark(run->report, "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
+                        "runs here, or allow more by --max-spread.", run->plan->max_spread, run->kept_back);
 }
 
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth) {
@@ -168,9 +168,12 @@ static fr_status open_models(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
     fr_bench_doing(run, "loading");
     FR_TRY(fr_model_open(plan->model, plan->options, &run->model));
-    bool own = fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
-    if (wants_drafter(plan) && (plan->drafter || own))
-        FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
+    bool one = plan->drafter || fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
+    if (wants_drafter(plan) && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
+    if (wants_drafter(plan) && plan->spec_type && !one)
+        return fr_fail(FR_USAGE, "--spec-type mtp needs a drafter: -md DRAFTER, or a model with an MTP layer");
+    if (plan->prompt_folder && !fr_bench_drafts_at_all(run))
+        return fr_fail(FR_USAGE, "--prompts are to draft on: give -md DRAFTER, or --spec-type ngram");
     snprintf(run->how, sizeof run->how, ", %zu threads, %s", run->model->plan.threads, fr_model_isa(run->model));
     return FR_OK;
 }

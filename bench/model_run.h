@@ -60,6 +60,9 @@ void fr_bench_doing(const fr_bench_run *run, const char *what);
  * decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any; NaN: at none. */
 double fr_bench_break_even(size_t drafts, double cost);
 
+/* Whether anybody drafts. */
+bool fr_bench_drafts_at_all(const fr_bench_run *run);
+
 /* The parts; all but the last time forwards in run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);

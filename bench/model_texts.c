@@ -33,11 +33,16 @@ typedef struct text_class {
     size_t context; /* of its sessions */
 } text_class;
 
+/* What became of drafts, by depth and of all. */
+typedef struct draft_counts {
+    double compared[MOST_DRAFTS], accepted[MOST_DRAFTS], drafted, stood, generated, calls;
+} draft_counts;
+
 /* What one manner did: sums over a class. */
 typedef struct outcome {
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;
-    double compared[MOST_DRAFTS], accepted[MOST_DRAFTS], drafted, stood, generated, calls;
+    draft_counts drafts; /* of the timed runs; of the one that differed, where none was timed */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;
@@ -66,14 +71,28 @@ static fr_status run_text(fr_session *session, const text_class *class, const pa
     return FR_OK;
 }
 
-/* Every text of the class once: the seconds of the tokens that are timed. */
-static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same) {
+static void count_drafts(const fr_session *session, draft_counts *o) {
+    for (size_t d = 0; d < MOST_DRAFTS; d++) {
+        o->compared[d] += fr_session_depth_stat(session, d, FR_DEPTH_COMPARED);
+        o->accepted[d] += fr_session_depth_stat(session, d, FR_DEPTH_ACCEPTED);
+    }
+    o->drafted += fr_session_stat(session, FR_STAT_DRAFTED);
+    o->stood += fr_session_stat(session, FR_STAT_ACCEPTED);
+    o->generated += fr_session_stat(session, FR_STAT_GENERATED_TOKENS) - 1;
+    o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
+}
+
+/* Every text of the class once: the seconds of the tokens that are timed. What became of drafts is added to `drafts`,
+ * unless that is NULL. */
+static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
+                           draft_counts *drafts) {
     said answer = {.ids = ids};
     *seconds = 0;
     for (size_t t = 0; t < class->count; t++) {
         const passage *text = &class->texts[t];
         FR_TRY(run_text(session, class, text, &answer));
         *seconds += fr_session_stat(session, FR_STAT_DECODE_SECONDS);
+        if (drafts) count_drafts(session, drafts);
         *same = *same && memcmp(ids, text->ids + text->prompt, class->tokens * sizeof *ids) == 0;
     }
     return FR_OK;
@@ -102,17 +121,6 @@ static bool accept_at_rates(void *context, size_t round, size_t depth) {
 
 /* --------------------------------------------------------------------------------------------------------- a manner */
 
-static void count_drafts(const fr_session *session, outcome *o) {
-    for (size_t d = 0; d < MOST_DRAFTS; d++) {
-        o->compared[d] += fr_session_depth_stat(session, d, FR_DEPTH_COMPARED);
-        o->accepted[d] += fr_session_depth_stat(session, d, FR_DEPTH_ACCEPTED);
-    }
-    o->drafted += fr_session_stat(session, FR_STAT_DRAFTED);
-    o->stood += fr_session_stat(session, FR_STAT_ACCEPTED);
-    o->generated += fr_session_stat(session, FR_STAT_GENERATED_TOKENS) - 1;
-    o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
-}
-
 /* The hash of a class: those of its texts, in turn. */
 static void add_hash(uint64_t *sum, uint64_t hash) {
     *sum = fr_hash(*sum, &hash, sizeof hash);
@@ -128,7 +136,7 @@ static fr_status judge(fr_session *session, const text_class *class, int32_t *id
                   answer.logits_hash == class->texts[t].logits_hash;
         add_hash(&o->ids_hash, answer.ids_hash);
         add_hash(&o->logits_hash, answer.logits_hash);
-        count_drafts(session, o);
+        count_drafts(session, &o->drafts);
     }
     return FR_OK;
 }
@@ -136,10 +144,11 @@ static fr_status judge(fr_session *session, const text_class *class, int32_t *id
 static fr_status time_manner(const fr_bench_run *run, fr_session *plain, fr_session *drafting, const text_class *class,
                              int32_t *ids, outcome *o) {
     FR_TRY(judge(drafting, class, ids, o));
+    if (o->same) o->drafts = (draft_counts){0};
     for (o->count = 0; o->same && o->count < run->plan->repetitions; o->count++) {
         size_t i = o->count;
-        FR_TRY(run_class(plain, class, ids, &o->plain[i], &o->same));
-        FR_TRY(run_class(drafting, class, ids, &o->seconds[i], &o->same));
+        FR_TRY(run_class(plain, class, ids, &o->plain[i], &o->same, NULL));
+        FR_TRY(run_class(drafting, class, ids, &o->seconds[i], &o->same, &o->drafts));
         o->ratio[i] = o->plain[i] / o->seconds[i];
     }
     if (!o->same) o->count = 0;
@@ -179,7 +188,7 @@ static void put_hashes(fr_bench_run *run, const text_class *class, const outcome
     put_hash(run->report, o ? o->logits_hash : logits);
 }
 
-static void put_acceptance(fr_bench_run *run, const outcome *o) {
+static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
     double rates[MOST_DRAFTS];
     size_t depths = 0;
     for (; depths < MOST_DRAFTS && o->compared[depths] > 0; depths++)
@@ -201,7 +210,7 @@ static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";
-    double calls = o->generated / o->calls;
+    double calls = o->drafts.generated / o->drafts.calls;
     fr_bench_figure ratio = fr_bench_figure_kept(o->ratio, drafts ? o->count : 0);
     size_t prompt = 0;
     for (size_t t = 0; t < class->count; t++) prompt += class->texts[t].prompt;
@@ -220,7 +229,7 @@ static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, 
     fr_bench_number(run->report, ratio.spread);
     fr_bench_number(run->report, drafts && o->same ? foretell(run, drafts, calls) : NAN);
     fr_bench_number(run->report, drafts ? calls : 1);
-    put_acceptance(run, drafts ? o : &(outcome){0});
+    put_acceptance(run, drafts ? &o->drafts : &(draft_counts){0});
     put_hashes(run, class, drafts ? o : NULL);
     fr_bench_text(run->report, !drafts ? "" : o->same ? "same" : "differ");
 }
@@ -354,14 +363,14 @@ static fr_status bench_synthetic(fr_bench_run *run) {
     return status;
 }
 
-static bool drafts_at_all(const fr_bench_run *run) {
+bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     const char *words = run->plan->spec_type;
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
 fr_status fr_bench_model_texts(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
-    if (plan->text_tokens == 0 || plan->drafts.count == 0 || !drafts_at_all(run)) return FR_OK;
+    if (plan->text_tokens == 0 || plan->drafts.count == 0 || !fr_bench_drafts_at_all(run)) return FR_OK;
     if (plan->rate_count == 0 && !fr_model_tokenizer(run->model)) {
         if (plan->prompt_folder) return fr_fail(FR_INPUT, "%s has no tokenizer to read prompts with", plan->model);
         fr_bench_remark(run->report, "No speculation on texts: the model has no tokenizer.");

@@ -204,7 +204,7 @@ START_TEST(a_figure_that_spreads_more_than_it_may_is_not_told) {
     ck_assert(json_is_null(fr_json_get(row_of(rows, "T(2)"), "break_even")));
     json_decref(rows);
     fr_command command = fr_command_ok("%s -p 64 -n 0 -d 0 --rows 0 -r 5 --max-spread 0", BENCH);
-    ck_assert_ptr_nonnull(strstr(command.out, "not told: their spread is above 0%"));
+    ck_assert_ptr_nonnull(strstr(command.out, "not told, as their spread is above 0%"));
     fr_command_free(&command);
 }
 END_TEST
@@ -368,6 +368,8 @@ static const struct {
     {"bench model " DEMO "--draft-max 3,sometimes", "or auto", 2},
     {"bench model " DEMO "--draft-max 16", "1 to 15", 2},
     {"bench model " DEMO "--filter x", "--filter is for bench kernels", 2},
+    {"bench model " DEMO "--spec-type mtp", "needs a drafter", 2},
+    {"bench model " DEMO "--prompts tools/demo/prompts", "give -md DRAFTER", 2},
     {"bench model " DEMO "-o xml", "xml is unknown", 2},
     {"bench model " DEMO "-r 0", "out of range", 2},
     {"bench model -m no/such/model", "no/such/model", 1},
