@@ -24,7 +24,7 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
     static fr_bench_column columns[FR_BENCH_COLUMNS];
     char whole[160];
     memcpy(columns, common, sizeof common);
-    memcpy(columns + COMMON, own, count * sizeof *own);
+    for (size_t i = 0; i < count; i++) columns[COMMON + i] = own[i];
     snprintf(whole, sizeof whole, "%s%s", title, run->how);
     fr_bench_table(run->report, name, whole, columns, COMMON + count);
     run->kept_back = 0;
@@ -208,6 +208,12 @@ static void close_all(fr_bench_run *run) {
 
 /* ------------------------------------------------------------------------------------------------------ the command */
 
+static void note_depths(const fr_bench_run *run) {
+    if (run->depths.count < run->plan->depths.count)
+        fr_bench_remark(run->report, "The model's context, %zu, has no room for a test at the deepest of the usual "
+                        "contexts.", run->model->context_limit);
+}
+
 static fr_bench_curve begin_curve(const fr_bench_run *run) {
     fr_bench_curve curve = {.depth = run->depths.count ? (size_t)run->depths.at[0] : 0};
     memcpy(curve.how, run->how, sizeof curve.how);
@@ -221,6 +227,7 @@ static fr_status run_parts(fr_bench_run *run, bool first) {
     if (first) model_facts(run);
     if (first) *run->curve = begin_curve(run);
     fr_bench_model_tests(run);
+    note_depths(run);
     FR_TRY(fr_bench_model_drafts(run));
     FR_TRY(fr_bench_model_rows(run));
     fr_session_close(run->session); /* its context may be long */

@@ -45,7 +45,8 @@ typedef struct fr_bench_model_plan {
 typedef struct fr_bench_curve {
     char how[64]; /* ", 2 threads, avx2" */
     size_t depth;
-    double rows[FR_STEP_MAX], ratio[FR_STEP_MAX], least[FR_STEP_MAX], most[FR_STEP_MAX], limit[FR_STEP_MAX];
+    double rows[FR_STEP_MAX], ratio[FR_STEP_MAX], limit[FR_STEP_MAX];
+    double spread[FR_STEP_MAX]; /* of ratio, per cent */
     size_t count;
 } fr_bench_curve;
 

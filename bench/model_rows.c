@@ -124,8 +124,7 @@ static void keep(fr_bench_run *run, size_t rows, const fr_bench_figure *ratio, d
     size_t at = curve->count++;
     curve->rows[at] = (double)rows;
     curve->ratio[at] = told;
-    curve->least[at] = ratio->least;
-    curve->most[at] = ratio->most;
+    curve->spread[at] = ratio->spread;
     curve->limit[at] = limit;
 }
 

@@ -348,8 +348,8 @@ START_TEST(a_picture_is_svg_that_stands_alone) {
     text[fread(text, 1, sizeof text - 1, picture)] = '\0';
     fclose(picture);
     ck_assert_int_eq(strncmp(text, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39), 0);
-    ck_assert_ptr_nonnull(strstr(text, "T(4)/T(1)"));
-    ck_assert_ptr_nonnull(strstr(text, "</svg>\n</g>\n</svg>\n"));
+    ck_assert_ptr_nonnull(strstr(text, "T(K)/T(1) at K = 4: "));
+    ck_assert_ptr_nonnull(strstr(text, "</svg>\n</svg>\n</svg>\n"));
     unlink(path);
 }
 END_TEST

@@ -35,8 +35,7 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 static void take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *usual, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
     if (args->given[arg]) return;
-    memcpy(list->at, usual, count * sizeof *usual);
-    list->count = count;
+    for (list->count = 0; list->count < count; list->count++) list->at[list->count] = usual[list->count];
 }
 
 static int take_rows(fr_bench_list *rows, const fr_arguments *args) {
@@ -117,10 +116,11 @@ static const char style[] = "<style>text{font-family:system-ui,sans-serif;fill:#
                             ".grid{stroke:#e2e0da}.axis{stroke:#5d6675}.rule{stroke:#1c2330;stroke-dasharray:4 4}"
                             ".line{fill:none;stroke:#1b8a5a;stroke-width:2}.dot{fill:#1b8a5a}"
                             ".band{fill:#1b8a5a;opacity:.15}.limit{fill:none;stroke:#b86e00;stroke-width:2}"
-                            ".limits{fill:#b86e00}</style>\n";
+                            ".limits{fill:#b86e00}</style>\n"
+                            "<rect width=\"380\" height=\"284\" fill=\"#fff\"/>\n";
 
 /* The points that are told, of one of the curve's figures. */
-static size_t told(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
+static size_t points_of(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {
         if (isnan(curve->ratio[i]) || isnan(figure[i])) continue;
@@ -130,34 +130,49 @@ static size_t told(const fr_bench_curve *curve, const double *figure, double *x,
     return count;
 }
 
+static void draw_line(const fr_plot *plot, const char *line, const char *dot, const char *name, const double *x,
+                      const double *y, size_t count) {
+    char text[64];
+    if (count) fr_plot_line(plot, line, x, y, count);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%s at K = %.0f: %.3f", name, x[i], y[i]);
+        fr_plot_dot(plot, dot, x[i], y[i], text);
+    }
+}
+
+/* Above the plot: what is drawn, and what the colours mean. */
+static void draw_head(const fr_bench_curve *curve, FILE *out) {
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 380 284\">\n%s", style);
+    fprintf(out, "<text x=\"56\" y=\"18\">T(K)/T(1)%s, context %zu</text>\n", curve->how, curve->depth);
+    fprintf(out, "<text class=\"dot\" x=\"56\" y=\"36\">measured, with its spread</text>\n");
+    if (curve->count && !isnan(curve->limit[0]))
+        fprintf(out, "<text class=\"limits\" x=\"240\" y=\"36\">L(K), the limit</text>\n");
+}
+
 static void draw(const fr_bench_curve *curve, FILE *out) {
-    double x[FR_STEP_MAX], y[FR_STEP_MAX], low[FR_STEP_MAX], high = 1;
-    size_t count = told(curve, curve->most, x, y);
-    for (size_t i = 0; i < count; i++) high = fmax(high, y[i]);
-    told(curve, curve->least, x, low);
-    char name[160], tip[96];
-    snprintf(name, sizeof name, "T(K)/T(1)%s, context %zu", curve->how, curve->depth);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 380 270\">\n%s", style);
-    fprintf(out, "<text x=\"56\" y=\"16\">%s</text>\n<g transform=\"translate(0 24)\">", name);
-    fr_plot plot = fr_plot_begin(out, name, (fr_axis){0.5, FR_STEP_MAX + 0.5, "rows K", ""},
-                                 (fr_axis){0, 1.1 * high, "T(K)/T(1)", ""});
+    double x[FR_STEP_MAX], y[FR_STEP_MAX], spread[FR_STEP_MAX], low[FR_STEP_MAX], top[FR_STEP_MAX];
+    double widest = 1, highest = 1;
+    size_t count = points_of(curve, curve->ratio, x, y);
+    points_of(curve, curve->spread, x, spread);
+    for (size_t i = 0; i < count; i++) {
+        low[i] = y[i] * (1 - spread[i] / 200);
+        top[i] = y[i] * (1 + spread[i] / 200);
+        widest = fmax(widest, x[i]);
+        highest = fmax(highest, top[i]);
+    }
+    draw_head(curve, out);
+    fprintf(out, "<svg y=\"44\" height=\"240\">\n");
+    fr_plot plot = fr_plot_begin(out, "T(K)/T(1) over K", (fr_axis){0.5, widest + 0.5, "rows K", ""},
+                                 (fr_axis){0, 1.1 * highest, "T(K)/T(1)", ""});
     fr_plot_x_ticks(&plot);
     fr_plot_rule_across(&plot, 1);
-    if (count) fr_plot_band(&plot, "band", x, low, y, count);
-    count = told(curve, curve->limit, x, y);
-    if (count) fr_plot_line(&plot, "limit", x, y, count);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(tip, sizeof tip, "at least %.3f, L(%.0f)", y[i], x[i]);
-        fr_plot_dot(&plot, "limits", x[i], y[i], tip);
-    }
-    count = told(curve, curve->ratio, x, y);
-    if (count) fr_plot_line(&plot, "line", x, y, count);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(tip, sizeof tip, "T(%.0f)/T(1) = %.3f", x[i], y[i]);
-        fr_plot_dot(&plot, "dot", x[i], y[i], tip);
-    }
+    if (count) fr_plot_band(&plot, "band", x, low, top, count);
+    size_t limits = points_of(curve, curve->limit, x, low);
+    draw_line(&plot, "limit", "limits", "L(K)", x, low, limits);
+    count = points_of(curve, curve->ratio, x, y);
+    draw_line(&plot, "line", "dot", "T(K)/T(1)", x, y, count);
     fr_plot_end(&plot);
-    fprintf(out, "</g>\n</svg>\n");
+    fprintf(out, "</svg>\n</svg>\n");
 }
 
 /* ------------------------------------------------------------------------------------------------------ the command */
