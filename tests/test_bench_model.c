@@ -67,11 +67,11 @@ static const json_t *row_of(const json_t *rows, const char *test) {
 /* --------------------------------------------------------------------------------------------- llama-bench's fields */
 
 static void check_fields(const json_t *row) {
-    static const char *const texts[] = {"build_commit",   "cpu_info",   "gpu_info", "backends", "model_filename",
-                                        "model_type",     "type_k",     "type_v",   "test_time"};
-    static const char *const numbers[] = {"model_size", "model_n_params", "n_batch", "n_ubatch",  "n_threads",
-                                          "n_prompt",   "n_gen",          "n_depth", "avg_ns",    "stddev_ns",
-                                          "avg_ts",     "stddev_ts"};
+    static const char *const texts[] = {"build_commit", "cpu_info", "gpu_info", "backends", "model_filename",
+                                        "model_type",   "type_k",   "type_v",   "test_time"};
+    static const char *const numbers[] = {"model_size", "model_n_params", "n_batch", "n_ubatch",
+                                          "n_threads",  "n_prompt",       "n_gen",   "n_depth",
+                                          "avg_ns",     "stddev_ns",      "avg_ts",  "stddev_ts"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) text_of(row, texts[i]);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
 }
@@ -220,8 +220,10 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
         json_array_foreach(rows, i, row) {
             if (strcmp(text_of(row, "test"), classes[c]) != 0) continue;
             const char *drafts = text_of(row, "drafts");
-            if (strcmp(drafts, "none") == 0) none = row;
-            else ck_assert_str_eq(text_of(row, "answer"), "same");
+            if (strcmp(drafts, "none") == 0)
+                none = row;
+            else
+                ck_assert_str_eq(text_of(row, "answer"), "same");
             manners++;
             ck_assert_str_eq(text_of(row, "logits_hash"), text_of(none, "logits_hash"));
             ck_assert_str_eq(text_of(row, "ids_hash"), text_of(none, "ids_hash"));

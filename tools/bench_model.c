@@ -96,8 +96,10 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
     int code = take_rows(&plan->rows, args);
     if (!code) code = take_rates(plan, args->text[FR_ARG_BENCH_SYNTH_RATES]);
     if (code) return code;
-    if (plan->rate_count) take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){1, 2, 3, 4, -1}, 5);
-    else take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){FR_DRAFT_AUTO}, 1);
+    if (plan->rate_count)
+        take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){1, 2, 3, 4, -1}, 5);
+    else
+        take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){FR_DRAFT_AUTO}, 1);
     plan->text_tokens = text_tokens(plan, args);
     return 0;
 }
