@@ -362,6 +362,7 @@ static const struct {
 } refused[] = {
     {"bench model", "needs -m MODEL", 2},
     {"bench model " DEMO "--rows 17", "--rows up to 16", 2},
+    {"bench model " DEMO "-p 1..64", "a list of 64 numbers or more", 2},
     {"bench model " DEMO "--rows 1..x", "--rows 1..x", 2},
     {"bench model " DEMO "--spec-synth-rates 1.5", "from 0 to 1", 2},
     {"bench model " DEMO "--spec-synth-rates 0.5,", "from 0 to 1", 2},
