@@ -195,6 +195,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .help = "instruction sets (default: the best here; for kernels all that run here)"},
     [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1, .high = 4096,
                            .help = "rows of activations: 1,2,4,8,64,512; for model 1..8,16 by default"},
+    [FR_ARG_BENCH_WEIGHTS] = {.names = "--weights", .value = "MIB", .kind = NUMBER, .verbs = B, .low = 1,
+                              .high = 1 << 20, .help = "kernels: weights to walk through (default: 4 times the caches)"},
     [FR_ARG_BENCH_THREADS] = {.names = "-t --threads", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1,
                               .high = 1024, .help = "threads (default: the cores that this process may use)"},
     [FR_ARG_BENCH_PROMPT] = {.names = "-p --n-prompt", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
