@@ -93,6 +93,7 @@ TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/chec
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 PEER_PROGRAMS := $(BUILD)/bench/peers/speed
+ONCE := $(BUILD)/bench/instructions/once
 # The instrument's parts: in the command, and in the programs.
 OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
@@ -147,13 +148,21 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
+# Suites of the bench look inside it.
+BENCH_TESTS := $(filter %/test_bench_kernels,$(TEST_PROGRAMS))
+$(BENCH_TESTS): $(BENCH_PARTS)
+
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(filter-out %.a,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
+
+$(ONCE): %: %.o $(BUILD)/bench/kernel_cases.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 $(PEER_PROGRAMS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -164,7 +173,7 @@ $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(MUTATORS) $(FUZZERS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -276,9 +285,13 @@ libfuzzer: $(FUZZERS)
 	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
-bench-programs: $(BENCH_PROGRAMS) $(PEER_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(ONCE)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
+
+.PHONY: bench-instructions
+bench-instructions: $(ONCE) ## counts each kernel's instructions under valgrind; fails where they have become more
+	@BUILD=$(BUILD) CC='$(CC)' bench/instructions/count $(RECORD)
 
 # -------------------------------------------------------------------------------------------------------------- install
 

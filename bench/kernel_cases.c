@@ -13,6 +13,7 @@
 enum {
     RUN = 32,              /* columns of a block of activations */
     WIDEST = 10240,         /* columns of a shape */
+    CUT = 64,               /* outs that stay together, as attention's positions do */
     CACHED_BYTES = 1 << 18, /* weights of a thread that stay in its L2 cache */
     DISTINCT = 7,          /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
     GATHERED = 4096,       /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
@@ -419,11 +420,6 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
     return kernel->kind->shape_count;
 }
 
-/* The most outs, in whole slices of 64 (attention's blocks are that), that `room` bytes hold of what takes `bytes`. */
-static size_t cut(size_t outs, size_t bytes, size_t room) {
-    return bytes <= room ? outs : outs * room / bytes / 64 * 64;
-}
-
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room) {
     const fr_bench_kind *kind = kernel->kind;
@@ -436,7 +432,7 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
     c.units = 1;
     kind->size(&c);
     if (c.stream_bytes <= room) return c;
-    c.outs = cut(c.outs, c.stream_bytes, room);
+    c.outs = (size_t)((double)c.outs * (double)room / (double)c.stream_bytes) / CUT * CUT;
     kind->size(&c);
     return c;
 }

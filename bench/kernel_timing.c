@@ -211,6 +211,7 @@ static fr_status furnish(fr_bench_bed *bed, size_t stream_bytes) {
     bed->memory = fr_bench_memory_open(bed->pool, memory);
     if (!bed->memory.bytes) return fr_fail(FR_MEMORY, "no memory: %zu MiB to measure its bandwidth", memory >> 20);
     bed->slice = pages((stream_bytes ? stream_bytes : memory) / bed->threads);
+    if (bed->slice < FR_BENCH_LEAST_ROOM) bed->slice = FR_BENCH_LEAST_ROOM;
     return grow(&bed->streams, bed->threads * bed->slice);
 }
 

@@ -23,7 +23,7 @@ typedef struct fr_bench_kernels_plan {
     bool pin, numa;
     size_t repetitions;
     double max_spread;   /* per cent */
-    size_t weight_bytes; /* that products and attention walk through; 0: more than the caches hold */
+    size_t weight_bytes; /* that products and attention walk through; 0: more than the caches hold; 4 MiB a thread at least */
     FILE *plot;          /* a picture of the last number of threads; NULL: none */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);
     void *context;
