@@ -6,6 +6,8 @@
 
 #include "src/stats.h"
 
+#define ROUNDS 4000000 /* about 10 ms of a loop */
+
 static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
     for (int i = 0; memory->bytes && i < repeats; i++) {
@@ -66,7 +68,7 @@ double fr_bench_clock_rate(void) {
 typedef struct multiplying {
     fr_bench_loop *loop;
     size_t rounds;
-    double done[FR_MAX_THREADS], seconds[FR_MAX_THREADS], clock[FR_MAX_THREADS];
+    double done[FR_MAX_THREADS], seconds[FR_MAX_THREADS];
 } multiplying;
 
 static void multiply(void *context, const fr_team *team) {
@@ -74,31 +76,17 @@ static void multiply(void *context, const fr_team *team) {
     double start = fr_clock();
     job->done[team->index] = job->loop(job->rounds);
     job->seconds[team->index] = fr_clock() - start;
-    job->clock[team->index] = fr_bench_clock_rate(); /* what the loop has made of it */
 }
 
-double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds, double *clock) {
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds) {
     multiplying job = {.loop = peak->loop, .rounds = rounds};
-    double done = 0, seconds = 0, clocks = 0;
-    size_t threads = 0;
+    double done = 0, seconds = 0;
     fr_pool_run(pool, multiply, &job);
-    for (; threads < FR_MAX_THREADS && job.done[threads] > 0; threads++) {
-        done += job.done[threads];
-        seconds = fmax(seconds, job.seconds[threads]);
-        clocks += job.clock[threads];
+    for (size_t i = 0; i < FR_MAX_THREADS && job.done[i] > 0; i++) {
+        done += job.done[i];
+        seconds = fmax(seconds, job.seconds[i]);
     }
-    if (clock) *clock = clocks / (double)threads;
     return done / seconds;
-}
-
-size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds) {
-    size_t rounds = 1000;
-    for (;; rounds *= 2) {
-        double start = fr_clock();
-        peak->loop(rounds);
-        double took = fr_clock() - start;
-        if (took > seconds / 8) return 1 + (size_t)((double)rounds * seconds / took);
-    }
 }
 
 static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
@@ -113,8 +101,7 @@ static double best_rate(fr_pool *pool, fr_bench_operation operation, const char 
             peak = next;
     }
     if (!peak) return 0;
-    size_t rounds = fr_bench_multiply_rounds(peak, 0.01);
-    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, rounds, NULL));
+    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, ROUNDS));
     return best;
 }
 

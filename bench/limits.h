@@ -23,12 +23,8 @@ fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
 double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 
-/* The same of one run of a loop; clock, if wanted, becomes the cores' cycles per second at its end. This machine must
- * run the loop (fr_bench_peak_runs). */
-double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds, double *clock);
-
-/* The rounds that one thread does in about so many seconds. */
-size_t fr_bench_multiply_rounds(const fr_bench_peak *peak, double seconds);
+/* The same of one run of a loop. This machine must run it (fr_bench_peak_runs). */
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds);
 
 /* Cycles per second of the core that the calling thread is on, now: additions that wait for each other. */
 double fr_bench_clock_rate(void);

@@ -12,8 +12,8 @@
 #include "src/stats.h"
 
 #define PAGE         ((size_t)4096)
-#define LEAST_MEMORY ((size_t)1 << 30) /* to be read, where there is four times as much */
-#define A_WHILE      0.01              /* seconds of one timing */
+#define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */
+#define A_WHILE      0.003             /* seconds of one timing: short, so that few meet another program */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 typedef struct bench {
@@ -25,8 +25,8 @@ typedef struct bench {
     size_t most; /* threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
-    double bandwidth; /* the most that was read from memory, bytes per second */
-    double *values;   /* [repetitions] */
+    double bandwidth; /* the most that was read from memory, bytes per second; 0 before */
+    double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------------- sampling */
@@ -37,40 +37,71 @@ typedef struct timing {
     size_t count;
     const fr_bench_memory *memory;
     const fr_bench_peak *peak;
-    double result;
+    const void **at; /* the line of a ring where loads go on */
 } timing;
 
 typedef double measure_fn(const timing *task);
 
-/* Gives the task the count that takes a while; the way there warms up. */
-static void calibrate(measure_fn *measure, timing *task) {
-    for (task->count = 1;; task->count *= 2) {
+/* The shortest of three: another program may have had the core meanwhile. */
+static double shortest(measure_fn *measure, const timing *task) {
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++) {
         double start = fr_clock();
         measure(task);
-        double took = fr_clock() - start;
-        if (took < A_WHILE / 4) continue;
-        task->count = (size_t)fmax(1, (double)task->count * A_WHILE / took);
-        return;
+        least = fmin(least, fr_clock() - start);
     }
+    return least;
 }
 
-static fr_bench_figure sample(bench *b, measure_fn *measure, const timing *task) {
+/* Gives the task the count that takes a while; the way there warms up. */
+static void calibrate(measure_fn *measure, timing *task) {
+    double took = 0;
+    for (task->count = 1; (took = shortest(measure, task)) < A_WHILE / 4;) task->count *= 2;
+    task->count = (size_t)fmax(1, (double)task->count * A_WHILE / took);
+}
+
+static fr_bench_figure sample(bench *b, measure_fn *measure, timing *task) {
+    calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) b->values[i] = measure(task);
     return fr_bench_figure_of(b->values, b->options->repetitions);
 }
 
-static fr_bench_figure calibrate_and_sample(bench *b, measure_fn *measure, timing *task) {
+static void look_at_clock(void *context, const fr_team *team) {
+    (void)team;
+    *(double *)context = fr_bench_clock_rate();
+}
+
+/* The same by one thread, whose core's clock is looked at after each timing. */
+typedef struct core_figures {
+    fr_bench_figure value, cycles, clock;
+} core_figures;
+
+/* Of rates what is done in a cycle, of seconds how many cycles. */
+static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
-    return sample(b, measure, task);
+    for (size_t i = 0; i < b->options->repetitions; i++) {
+        double value = measure(task), clock;
+        fr_pool_run(b->one, look_at_clock, &clock);
+        b->values[i] = value;
+        b->cycles[i] = rates ? value / clock : value * clock;
+        b->clocks[i] = clock;
+    }
+    return (core_figures){fr_bench_figure_of(b->values, b->options->repetitions),
+                          fr_bench_figure_of(b->cycles, b->options->repetitions),
+                          fr_bench_figure_of(b->clocks, b->options->repetitions)};
 }
 
 static double told(const bench *b, const fr_bench_figure *figure, double value) {
     return fr_bench_told(figure, value, b->options->max_spread);
 }
 
+static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
+    fr_bench_number(b->report, told(b, figure, figure->middle * factor));
+}
+
 /* Two cells. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
-    fr_bench_number(b->report, told(b, figure, figure->middle * factor));
+    put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
 }
 
@@ -90,8 +121,8 @@ static double read_again(const timing *task) {
 /* The row's last cells. The pool reads what a team of as many threads has touched. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
-    fr_bench_figure figure = calibrate_and_sample(b, read_again, &reading);
-    b->bandwidth = fmax(b->bandwidth, figure.middle);
+    fr_bench_figure figure = sample(b, read_again, &reading);
+    b->bandwidth = fmax(b->bandwidth, told(b, &figure, figure.middle)); /* of a NaN it is the other */
     fr_bench_number(b->report, (double)threads);
     put(b, &figure, 1e-9);
     fr_bench_number(b->report, told(b, &figure, figure.most * 1e-9));
@@ -208,38 +239,17 @@ static fr_status node_table(bench *b) {
 
 /* ----------------------------------------------------------------------------------------------------------- caches */
 
-static void look_at_clock(void *context, const fr_team *team) {
-    (void)team;
-    ((timing *)context)->result = fr_bench_clock_rate();
-}
-
-/* Cycles per second of the core of a pool of one. */
-static double clock_of(fr_pool *one) {
-    timing looking = {0};
-    fr_pool_run(one, look_at_clock, &looking);
-    return looking.result;
-}
-
-static double read_per_cycle(const timing *task) {
-    double rate = read_again(task);
-    return rate / clock_of(task->pool);
-}
-
 static void chase(void *context, const fr_team *team) {
     (void)team;
-    timing *chasing = context;
-    chasing->result = fr_bench_memory_chase(chasing->memory, chasing->count);
+    const timing *task = context;
+    *task->at = fr_bench_memory_chase(*task->at, task->count);
 }
 
-static double seconds_of_load(const timing *what) {
-    timing chasing = *what;
-    fr_pool_run(chasing.pool, chase, &chasing);
-    return chasing.result;
-}
-
-static double cycles_of_load(const timing *task) {
-    double seconds = seconds_of_load(task);
-    return seconds * clock_of(task->pool);
+static double seconds_of_load(const timing *task) {
+    timing chasing = *task;
+    double start = fr_clock();
+    fr_pool_run(task->pool, chase, &chasing);
+    return (fr_clock() - start) / (double)task->count;
 }
 
 /* A core's part of a cache, half of it filled, and as much as the caches nearer to the core hold: little of it is
@@ -253,7 +263,7 @@ static const fr_bench_column cache_columns[] = {
     {"level", "level", 0},
     {"kib", "KiB", 0},
     {"line", "line, bytes", 0},
-    {"cores", "cores", 0},
+    {"sharing_cores", "cores", 0},
     {"set_kib", "read by a core, KiB", 0},
     {"gb_per_s_core", "1 core, GB/s", 1},
     {"spread_percent_core", "spread, %", 1},
@@ -265,46 +275,48 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* set: of a core; ring: of the lines that are chased. */
-static fr_status put_level(bench *b, size_t set, size_t ring) {
-    fr_bench_memory own = fr_bench_memory_take(b->one, set, FR_BENCH_HUGE),
-                    shared = fr_bench_memory_take(b->all, set * b->most, FR_BENCH_HUGE);
+/* The last cells of a row: one core reads and chases `alone` bytes, each of all reads `each`. */
+static fr_status put_level(bench *b, size_t alone, size_t each) {
+    fr_bench_memory own = fr_bench_memory_take(b->one, alone, FR_BENCH_HUGE),
+                    shared = fr_bench_memory_take(b->all, each * b->most, FR_BENCH_HUGE);
     bool taken = own.bytes && shared.bytes;
     if (taken) {
-        timing alone = {.pool = b->one, .memory = &own}, together = {.pool = b->all, .memory = &shared};
-        fr_bench_figure one = calibrate_and_sample(b, read_again, &alone), cycle = sample(b, read_per_cycle, &alone),
-                        all = calibrate_and_sample(b, read_again, &together);
-        fr_bench_memory_link(&own, ring);
-        fr_bench_figure load = calibrate_and_sample(b, seconds_of_load, &alone),
-                        cycles = sample(b, cycles_of_load, &alone);
-        fr_bench_number(b->report, (double)set / 1024);
-        put(b, &one, 1e-9);
-        fr_bench_number(b->report, told(b, &cycle, cycle.middle));
+        const void *line = own.bytes;
+        timing single = {.pool = b->one, .memory = &own, .at = &line}, together = {.pool = b->all, .memory = &shared};
+        core_figures reading = sample_core(b, read_again, &single, true);
+        fr_bench_figure all = sample(b, read_again, &together);
+        fr_bench_memory_link(&own);
+        core_figures load = sample_core(b, seconds_of_load, &single, false);
+        put(b, &reading.value, 1e-9);
+        put_alone(b, &reading.cycles, 1);
         put(b, &all, 1e-9);
-        put(b, &load, 1e9);
-        fr_bench_number(b->report, told(b, &cycles, cycles.middle));
+        put(b, &load.value, 1e9);
+        put_alone(b, &load.cycles, 1);
     }
     fr_bench_memory_close(&own);
     fr_bench_memory_close(&shared);
-    return taken ? FR_OK : fr_fail_memory("a working set", set * (1 + b->most));
+    return taken ? FR_OK : fr_fail_memory("memory to read", alone + each * b->most);
+}
+
+static fr_status put_cache(bench *b, size_t level) {
+    const fr_bench_cache *cache = &b->caches[level];
+    size_t set = working_set(b->caches, level);
+    char name[16];
+    snprintf(name, sizeof name, "L%u", cache->level);
+    fr_bench_text(b->report, name);
+    fr_bench_number(b->report, (double)cache->bytes / 1024);
+    fr_bench_number(b->report, cache->line ? (double)cache->line : NAN);
+    fr_bench_number(b->report, (double)cache->cores);
+    fr_bench_number(b->report, (double)set / 1024);
+    return put_level(b, set, set);
 }
 
 static fr_status cache_table(bench *b) {
     fr_bench_table(b->report, "caches", "Caches", cache_columns, COUNT(cache_columns));
-    for (size_t i = 0; i < b->cache_count; i++) {
-        const fr_bench_cache *cache = &b->caches[i];
-        char name[16];
-        snprintf(name, sizeof name, "L%u", cache->level);
-        fr_bench_text(b->report, name);
-        fr_bench_number(b->report, (double)cache->bytes / 1024);
-        fr_bench_number(b->report, cache->line ? (double)cache->line : NAN);
-        fr_bench_number(b->report, (double)cache->cores);
-        size_t set = working_set(b->caches, i);
-        FR_TRY(put_level(b, set, set));
-    }
+    for (size_t i = 0; i < b->cache_count; i++) FR_TRY(put_cache(b, i));
     fr_bench_text(b->report, "memory");
-    for (int i = 0; i < 3; i++) fr_bench_number(b->report, NAN);
-    FR_TRY(put_level(b, b->memory_bytes / (b->most + 1) / PAGE * PAGE, b->memory_bytes / (b->most + 1)));
+    for (int i = 0; i < 4; i++) fr_bench_number(b->report, NAN);
+    FR_TRY(put_level(b, b->memory_bytes / 2, b->memory_bytes / b->most));
     if (!b->cache_count) fr_bench_remark(b->report, "The caches' sizes are not known: this build has no hwloc.");
     fr_bench_remark(b->report, "Sizes are those of one cache, cores those of this process that share it. Latency: each "
                     "load waits for the one before, lines in random order. Cycles: by additions that wait for each "
@@ -315,12 +327,7 @@ static fr_status cache_table(bench *b) {
 /* ------------------------------------------------------------------------------------------------------------ peaks */
 
 static double multiply(const timing *task) {
-    return fr_bench_multiply(task->pool, task->peak, task->count, NULL);
-}
-
-static double multiply_per_cycle(const timing *task) {
-    double clock, rate = fr_bench_multiply(task->pool, task->peak, task->count, &clock);
-    return rate / clock;
+    return fr_bench_multiply(task->pool, task->peak, task->count);
 }
 
 /* Whether a comma list has the word; no list has all. */
@@ -351,17 +358,17 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     static const char *const words[] = {
         [FR_BENCH_INT8] = "int8", [FR_BENCH_FP32] = "fp32", [FR_BENCH_BF16] = "bf16"};
     timing alone = {.pool = b->one, .peak = peak}, together = {.pool = b->all, .peak = peak};
-    fr_bench_figure one = calibrate_and_sample(b, multiply, &alone), cycle = sample(b, multiply_per_cycle, &alone),
-                    all = calibrate_and_sample(b, multiply, &together);
+    core_figures one = sample_core(b, multiply, &alone, true);
+    fr_bench_figure all = sample(b, multiply, &together);
     fr_bench_text(b->report, words[peak->operation]);
     fr_bench_text(b->report, peak->isa);
     fr_bench_text(b->report, peak->instruction);
-    put(b, &one, 1e-9);
-    fr_bench_number(b->report, told(b, &cycle, cycle.middle));
-    fr_bench_number(b->report, told(b, &cycle, one.middle / cycle.middle * 1e-9));
+    put(b, &one.value, 1e-9);
+    put_alone(b, &one.cycles, 1);
+    put_alone(b, &one.clock, 1e-9);
     put(b, &all, 1e-9);
-    fr_bench_number(b->report, told(b, &one, told(b, &all, all.middle / one.middle)));
-    fr_bench_number(b->report, told(b, &all, all.middle / b->bandwidth));
+    fr_bench_number(b->report, told(b, &one.value, told(b, &all, all.middle / one.value.middle)));
+    put_alone(b, &all, 1 / b->bandwidth); /* not finite where that is not known */
 }
 
 static void peak_table(bench *b) {
@@ -370,9 +377,8 @@ static void peak_table(bench *b) {
         const fr_bench_peak *peak = &fr_bench_peaks[i];
         if (listed(b->options->isas, peak->isa) && fr_bench_peak_runs(peak)) put_peak(b, peak);
     }
-    fr_bench_remark(b->report, "MAC: a multiplication and an addition. On registers alone. MAC a byte: of all cores, by "
-                    "the most that was read from memory (%.1f GB/s): with fewer a byte, memory binds.",
-                    b->bandwidth * 1e-9);
+    fr_bench_remark(b->report, "MAC: a multiplication and an addition. On registers alone. MAC a byte: what all cores "
+                    "do while a byte comes from memory; a kernel that does fewer with each waits for memory.");
 }
 
 /* --------------------------------------------------------------------------------------------------------- barriers */
@@ -413,8 +419,8 @@ static fr_status barrier_table(bench *b) {
         timing meeting = {0};
         size_t threads;
         FR_TRY(open_pool(b, &b->machine, b->threads[i], &meeting.pool, &threads));
-        fr_bench_figure barrier = calibrate_and_sample(b, seconds_of_barrier, &meeting),
-                        run = calibrate_and_sample(b, seconds_of_run, &meeting);
+        fr_bench_figure barrier = sample(b, seconds_of_barrier, &meeting),
+                        run = sample(b, seconds_of_run, &meeting);
         fr_pool_close(meeting.pool);
         fr_bench_number(b->report, (double)threads);
         put(b, &barrier, 1e9);
@@ -475,10 +481,12 @@ static void choose_threads(bench *b) {
 
 fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_options *options) {
     bench *b = calloc(1, sizeof *b);
-    double *values = calloc(options->repetitions, sizeof *values);
+    double *values = calloc(3 * options->repetitions, sizeof *values);
     fr_status status = b && values ? FR_OK : fr_fail_memory("the bench", sizeof *b);
     if (status == FR_OK) {
         *b = (bench){.report = report, .options = options, .values = values};
+        b->cycles = values + options->repetitions;
+        b->clocks = values + 2 * options->repetitions;
         status = fr_machine_read(&b->machine);
     }
     if (status == FR_OK) status = fr_bench_machine_facts(report, NULL, 0);

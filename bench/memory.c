@@ -118,9 +118,9 @@ typedef union line {
 } line;
 
 /* A shuffle in which no line may stay, nor go back (Sattolo 1986): one ring of all. */
-void fr_bench_memory_link(const fr_bench_memory *memory, size_t set) {
+void fr_bench_memory_link(const fr_bench_memory *memory) {
     line *lines = (line *)(uintptr_t)memory->bytes;
-    size_t count = set / LINE;
+    size_t count = memory->size / LINE;
     uint64_t random = 0x9e3779b97f4a7c15;
     for (size_t i = 0; i < count; i++) lines[i].number = i;
     for (size_t i = count - 1; i > 0; i--) {
@@ -134,12 +134,11 @@ void fr_bench_memory_link(const fr_bench_memory *memory, size_t set) {
     for (size_t i = 0; i < count; i++) lines[i].next = &lines[lines[i].number];
 }
 
-double fr_bench_memory_chase(const fr_bench_memory *memory, size_t loads) {
-    const line *at = (const line *)memory->bytes;
-    double start = fr_clock();
+const void *fr_bench_memory_chase(const void *from, size_t loads) {
+    const line *at = from;
     for (size_t i = 0; i < loads; i++) {
         at = at->next;
         __asm__ volatile("" : "+r"(at));
     }
-    return (fr_clock() - start) / (double)loads;
+    return at;
 }

@@ -26,8 +26,9 @@ void fr_bench_memory_close(fr_bench_memory *memory);
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 
-/* Links the first `set` bytes' cache lines to one ring in random order, and walks it: seconds a load. */
-void fr_bench_memory_link(const fr_bench_memory *memory, size_t set);
-double fr_bench_memory_chase(const fr_bench_memory *memory, size_t loads);
+/* Links the cache lines to one ring in random order; walks it, each load waiting for the one before, from a line of it
+ * (the first is memory->bytes) to the one that is returned: where to go on. */
+void fr_bench_memory_link(const fr_bench_memory *memory);
+const void *fr_bench_memory_chase(const void *from, size_t loads);
 
 #endif

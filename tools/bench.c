@@ -25,7 +25,7 @@ static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
                     .numa = !args->given[FR_ARG_NUMA] || strcmp(args->text[FR_ARG_NUMA], "off") != 0,
                     .repetitions = args->given[FR_ARG_BENCH_REPETITIONS]
                                        ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS]
-                                       : 7,
+                                       : 15,
                     .max_spread = args->given[FR_ARG_BENCH_SPREAD] ? args->real[FR_ARG_BENCH_SPREAD] : 20,
                 }));
 }
