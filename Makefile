@@ -209,9 +209,10 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_cli_cache test_cli_chat test_cli_files test_depth \
-    test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file test_shared_model \
-    test_tokenizer test_topology test_trace test_turns %_speed),$(basename $(call test_sources,plain)))
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_kernels test_cli_cache test_cli_chat \
+    test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
+    test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
+    $(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \

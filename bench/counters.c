@@ -24,8 +24,7 @@ static fr_bench_event read_misses(uint64_t cache) {
 static fr_bench_event l2_misses(void) {
 #ifdef __x86_64__
     unsigned most, b, c, d;
-    if (__get_cpuid(0, &most, &b, &c, &d) && b == signature_INTEL_ebx)
-        return (fr_bench_event){PERF_TYPE_RAW, 0x3f24};
+    if (__get_cpuid(0, &most, &b, &c, &d) && b == signature_INTEL_ebx) return (fr_bench_event){PERF_TYPE_RAW, 0x3f24};
     return (fr_bench_event){PERF_TYPE_RAW, 0x0964};
 #else
     return (fr_bench_event){PERF_TYPE_RAW, 0x17};

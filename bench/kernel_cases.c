@@ -11,14 +11,14 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum {
-    RUN = 32,              /* columns of a block of activations */
+    RUN = 32,               /* columns of a block of activations */
     WIDEST = 10240,         /* columns of a shape */
     CUT = 64,               /* outs that stay together, as attention's positions do */
     CACHED_BYTES = 1 << 18, /* weights of a thread that stay in its L2 cache */
-    DISTINCT = 7,          /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
-    GATHERED = 4096,       /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
-    BEST = 32,             /* its clusters */
-    HEADS = 8              /* that share a KV head */
+    DISTINCT = 7,    /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
+    GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
+    BEST = 32,       /* its clusters */
+    HEADS = 8        /* that share a KV head */
 };
 
 /* How the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
@@ -35,7 +35,7 @@ struct fr_bench_kind {
     size_t arrays; /* read and written, of apply */
 };
 
-/* -------------------------------------------------------------------------------------------------- random numbers */
+/* --------------------------------------------------------------------------------------------------- random numbers */
 
 /* SplitMix64 of a counter. */
 static uint64_t random_bits(uint64_t *state) {
@@ -57,8 +57,10 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     for (size_t i = 0; i < cols; i++) {
         float value = random_value(state);
         uint16_t half = type == FR_F16 ? fr_f16_from_f32(value) : fr_bf16_from_f32(value);
-        if (type == FR_F32) memcpy(row + i * sizeof value, &value, sizeof value);
-        else memcpy(row + i * sizeof half, &half, sizeof half);
+        if (type == FR_F32)
+            memcpy(row + i * sizeof value, &value, sizeof value);
+        else
+            memcpy(row + i * sizeof half, &half, sizeof half);
     }
 }
 
@@ -76,8 +78,10 @@ static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
 
 static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) {
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
-    if (type < FR_FLOAT_TYPES) fill_float_row(type, row, cols, state);
-    else for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
+    if (type < FR_FLOAT_TYPES)
+        fill_float_row(type, row, cols, state);
+    else
+        for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
 }
 
 /* Rows, of which some differ and the others repeat them. */
@@ -149,8 +153,7 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                               size_t first, size_t units) {
     size_t out = first * FR_TILE_OUTS;
     ((fr_matmul_block_fn *)function)((float *)o->output + out, c->outs, o->input, c->cols / RUN, c->rows,
-                                     o->stream + fr_packed_bytes(c->type, out, c->cols), c->cols,
-                                     units * FR_TILE_OUTS);
+                                     o->stream + fr_packed_bytes(c->type, out, c->cols), c->cols, units * FR_TILE_OUTS);
 }
 
 /* A table's rows by number: the input is the row that they are multiplied with, then the numbers. */
@@ -186,7 +189,7 @@ static void size_attn(fr_bench_case *c) {
     c->scratch_bytes = fr_attn_scratch(c->cols, queries) * sizeof(float);
     c->bytes = (double)c->stream_bytes;
     c->values = (double)(2 * c->outs * c->cols);
-    c->macs = c->values * (double)queries;
+    c->macs = (double)(2 * c->cols * HEADS * (c->rows * c->outs - c->rows * (c->rows - 1) / 2));
 }
 
 static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
@@ -218,7 +221,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
     ((fr_attn_fn *)function)(&attn);
 }
 
-/* --------------------------------------------------------------------------------------------------- rows and arrays */
+/* -------------------------------------------------------------------------------------------------- rows and arrays */
 
 /* y, a and b of n floats; y is the output. */
 static void size_array(fr_bench_case *c) {
@@ -338,7 +341,7 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
     ((fr_topk_fn *)function)(o->input, c->cols, BEST, o->output, o->scratch);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ shapes */
+/* ----------------------------------------------------------------------------------------------------------- shapes */
 
 /* Gemma 4 E2B's gate and E4B's down projection; as many outs of 1536 columns as the cache holds. */
 static const fr_bench_shape products[] = {
@@ -351,42 +354,42 @@ static const fr_bench_shape products[] = {
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
 /* E2B's full attention: 8 heads share the one KV head; rows beyond the batch are calls of their own. */
-#define CACHE(type, positions) {FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type}
-static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, 4096),  CACHE(FR_F16, 128),
-                                        CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),  CACHE(FR_BF16, 4096),
-                                        CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096), CACHE(FR_Q4_0, 128),
-                                        CACHE(FR_Q4_0, 4096)};
+#define CACHE(type, positions) \
+    { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
+static const fr_bench_shape caches[] = {
+    CACHE(FR_F32, 128),   CACHE(FR_F32, 4096), CACHE(FR_F16, 128),   CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
+    CACHE(FR_BF16, 4096), CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096), CACHE(FR_Q4_0, 128), CACHE(FR_Q4_0, 4096)};
 #undef CACHE
 
-static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};    /* E2B's hidden row */
-static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};     /* its feed-forward's */
-static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}};  /* its vocabulary */
-static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};       /* of full attention */
-static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}};  /* the assistant's */
+static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */
+static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* its feed-forward's */
+static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* its vocabulary */
+static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* of full attention */
+static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the assistant's */
 
-/* ----------------------------------------------------------------------------------------------------- the kernels */
+/* ------------------------------------------------------------------------------------------------------ the kernels */
 
-#define KIND(slots, list, sized, streamed, filled, called)                                               \
-    {                                                                                                    \
-        .first_slot = slots, .shapes = list, .shape_count = COUNT(list), .size = sized,                  \
-        .fill_stream = streamed, .fill_input = filled, .call = called                                    \
+#define KIND(slots, list, sized, streamed, filled, called)                                                       \
+    {                                                                                                            \
+        .first_slot = slots, .shapes = list, .shape_count = COUNT(list), .size = sized, .fill_stream = streamed, \
+        .fill_input = filled, .call = called                                                                     \
     }
-#define ARRAY(list, filled, how, count)                                                                  \
-    {                                                                                                    \
-        .first_slot = SIZE_MAX, .shapes = list, .shape_count = COUNT(list), .size = size_array,          \
-        .fill_input = filled, .call = call_array, .apply = how, .arrays = count                          \
+#define ARRAY(list, filled, how, count)                                                                               \
+    {                                                                                                                 \
+        .first_slot = SIZE_MAX, .shapes = list, .shape_count = COUNT(list), .size = size_array, .fill_input = filled, \
+        .call = call_array, .apply = how, .arrays = count                                                             \
     }
 
-static const fr_bench_kind kind_matmul = KIND(offsetof(fr_kernels, matmul), products, size_matmul, fill_table,
-                                              fill_numbers, call_matmul);
+static const fr_bench_kind kind_matmul =
+    KIND(offsetof(fr_kernels, matmul), products, size_matmul, fill_table, fill_numbers, call_matmul);
 static const fr_bench_kind kind_matmul_block = KIND(offsetof(fr_kernels, matmul_block), products, size_matmul_block,
                                                     fill_tiles, fill_quantized, call_matmul_block);
-static const fr_bench_kind kind_gather = KIND(offsetof(fr_kernels, gather), tables, size_gather, fill_table,
-                                              fill_gather_input, call_gather);
+static const fr_bench_kind kind_gather =
+    KIND(offsetof(fr_kernels, gather), tables, size_gather, fill_table, fill_gather_input, call_gather);
 static const fr_bench_kind kind_attn = KIND(SIZE_MAX, caches, size_attn, fill_cache, fill_numbers, call_attn);
 static const fr_bench_kind kind_quantize = KIND(SIZE_MAX, hidden, size_quantize, NULL, fill_numbers, call_quantize);
-static const fr_bench_kind kind_kv_store = KIND(offsetof(fr_kernels, kv_store), head, size_kv_store, NULL,
-                                                fill_numbers, call_kv_store);
+static const fr_bench_kind kind_kv_store =
+    KIND(offsetof(fr_kernels, kv_store), head, size_kv_store, NULL, fill_numbers, call_kv_store);
 static const fr_bench_kind kind_argmax = KIND(SIZE_MAX, logits, size_argmax, NULL, fill_numbers, call_argmax);
 static const fr_bench_kind kind_topk = KIND(SIZE_MAX, clusters, size_topk, NULL, fill_numbers, call_topk);
 static const fr_bench_kind kind_rmsnorm = ARRAY(hidden, fill_numbers, apply_rmsnorm, 3);
@@ -439,10 +442,14 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
 
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size) {
     bool product = c->kind->size == size_matmul || c->kind->size == size_matmul_block;
-    if (product) snprintf(text, size, "%zu x %zu", c->outs / c->units * units * threads, c->cols);
-    else if (c->kind->size == size_attn) snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->outs, c->cols);
-    else if (c->kind->size == size_gather) snprintf(text, size, "%d of %zu x %zu", GATHERED, c->outs, c->cols);
-    else snprintf(text, size, "%zu", c->cols);
+    if (product)
+        snprintf(text, size, "%zu x %zu", c->outs / c->units * units * threads, c->cols);
+    else if (c->kind->size == size_attn)
+        snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->outs, c->cols);
+    else if (c->kind->size == size_gather)
+        snprintf(text, size, "%d of %zu x %zu", GATHERED, c->outs, c->cols);
+    else
+        snprintf(text, size, "%zu", c->cols);
 }
 
 void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream) {
@@ -455,8 +462,10 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
 
 /* Ordinary numbers too, for kernels that work in place. A product's are written over anyway. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
-    if (c->units == 1) fill_floats(output, c->output_bytes / sizeof(float), 4);
-    else memset(output, 0xff, c->output_bytes);
+    if (c->units == 1)
+        fill_floats(output, c->output_bytes / sizeof(float), 4);
+    else
+        memset(output, 0xff, c->output_bytes);
 }
 
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,

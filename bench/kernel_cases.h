@@ -79,7 +79,8 @@ void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* What the definition gives, for the units that are compared: some of a large product's. In expected, of output_bytes. */
+/* What the definition gives, in `expected` of output_bytes, for the units that are compared: some of a large
+ * product's. */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
 /* Whether a call on the first `units` units gives the definition's bits. */

@@ -11,9 +11,9 @@
 #include "src/stats.h"
 
 static const size_t least_memory = (size_t)1 << 28;
-static const double batch_seconds = 0.006; /* of a timing, at least */
+static const double batch_seconds = 0.004; /* of a timing, at least */
 /* A product that takes longer is cut; sooner where there is no limit to compare it with, as for scalar. */
-static const double slow_seconds = 0.2, slow_scalar_seconds = 0.01;
+static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
 /* Zero pages, for operands. */
 typedef struct area {
@@ -27,15 +27,15 @@ struct fr_bench_bed {
     size_t cache_bytes; /* of the last level, for all threads together */
     fr_bench_memory memory;
     area streams, input, outputs, scratch, expected;
-    size_t slice; /* of the streams, a thread's */
+    size_t slice;                /* of the streams, a thread's */
     fr_bench_counting *counting; /* [threads] */
     int no_counters;
-    double *samples; /* [4][repetitions] */
+    double *samples; /* [5][repetitions] */
 
     const fr_bench_case *c; /* that is loaded */
     size_t copies;
-    fr_bench_function *function; /* that the team calls */
-    size_t units, rounds, turn;  /* of a batch; turn: calls so far, each with the next copy */
+    fr_bench_function *function;         /* that the team calls */
+    size_t units, rounds, turn;          /* of a batch; turn: calls so far, each with the next copy */
     double (*counts)[FR_BENCH_COUNTERS]; /* [threads] of a batch */
 };
 
@@ -138,7 +138,7 @@ static void choose_rounds(fr_bench_bed *bed) {
 
 /* The seconds that the limit asks for a call: the larger of reading and multiplying. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
-    if (timing->macs == 0 || peak == 0) return NAN;
+    if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;
     timing->limit = reading > multiplying ? "bandwidth" : "arithmetic";
     return fmax(reading, multiplying);
@@ -150,28 +150,31 @@ static void add_counts(const fr_bench_bed *bed, fr_bench_timing *timing) {
         for (size_t i = 0; i < FR_BENCH_COUNTERS; i++) timing->counts[i] += bed->counts[t][i] / calls;
 }
 
-static void repeat(fr_bench_bed *bed, double peak, fr_bench_timing *timing) {
+static void repeat(fr_bench_bed *bed, fr_bench_roof roof, fr_bench_timing *timing) {
     size_t n = bed->repetitions;
-    double *seconds = bed->samples, *bandwidth = seconds + n, *clock = bandwidth + n, *of_limit = clock + n;
+    double *seconds = bed->samples, *bandwidth = seconds + n, *peak = bandwidth + n, *clock = peak + n;
+    double *of_limit = clock + n;
     for (size_t i = 0; i < n; i++) {
         bandwidth[i] = timing->from_memory ? fr_bench_bed_bandwidth(bed) : NAN;
+        peak[i] = roof.peak ? fr_bench_multiply(bed->pool, roof.peak, roof.rounds) : NAN;
         seconds[i] = run_batch(bed) / (double)bed->rounds;
         clock[i] = fr_bench_clock_rate();
-        of_limit[i] = limit_seconds(timing, bandwidth[i], peak) / seconds[i];
+        of_limit[i] = limit_seconds(timing, bandwidth[i], peak[i]) / seconds[i];
         add_counts(bed, timing);
     }
     timing->seconds = fr_bench_figure_of(seconds, n);
     timing->bandwidth = fr_bench_median(bandwidth, n);
+    timing->peak = fr_bench_median(peak, n);
     timing->clock = fr_bench_median(clock, n);
-    timing->of_limit = fr_bench_median(of_limit, n);
+    timing->of_limit = fr_bench_figure_of(of_limit, n);
 }
 
-void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, double peak, fr_bench_timing *timing) {
+void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, fr_bench_roof roof, fr_bench_timing *timing) {
     const fr_bench_case *c = bed->c;
     fr_bench_operands first = operands_of(bed, 0);
     bed->function = kernel->function;
     fr_pool_run(bed->pool, fill_outputs, bed);
-    choose_units(bed, peak > 0 ? slow_seconds : slow_scalar_seconds);
+    choose_units(bed, roof.peak ? slow_seconds : slow_scalar_seconds);
     double all = (double)bed->threads * (double)bed->units / (double)c->units;
     *timing = (fr_bench_timing){
         .units = bed->units, .bytes = all * c->bytes, .macs = all * c->macs, .values = all * c->values};
@@ -179,7 +182,7 @@ void fr_bench_bed_time(fr_bench_bed *bed, const fr_bench_kernel *kernel, double 
     timing->same_bits = fr_bench_same_bits(c, kernel->function, &first, bed->units, bed->expected.bytes);
     if (!timing->same_bits) return;
     choose_rounds(bed);
-    repeat(bed, peak, timing);
+    repeat(bed, roof, timing);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- the bed */
@@ -205,7 +208,7 @@ static fr_status furnish(fr_bench_bed *bed, size_t stream_bytes) {
     size_t memory = 4 * bed->cache_bytes > least_memory ? 4 * bed->cache_bytes : least_memory;
     bed->counting = calloc(bed->threads, sizeof *bed->counting);
     bed->counts = calloc(bed->threads, sizeof *bed->counts);
-    bed->samples = calloc(4 * bed->repetitions, sizeof *bed->samples);
+    bed->samples = calloc(5 * bed->repetitions, sizeof *bed->samples);
     if (!bed->counting || !bed->counts || !bed->samples) return fr_fail(FR_MEMORY, "no memory for timings");
     fr_pool_run(bed->pool, open_counting, bed);
     bed->memory = fr_bench_memory_open(bed->pool, memory);

@@ -9,6 +9,7 @@
 #include "bench/kernel_timing.h"
 #include "bench/roofline.h"
 #include "formats/error.h"
+#include "src/stats.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -27,22 +28,22 @@ typedef struct bench {
     /* Of a number of threads: */
     size_t threads;
     fr_bench_bed *bed;
-    fr_bench_roofline *roofline;    /* NULL: no picture */
-    double peaks[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* 0: not known, or not asked for */
-    bool counted;                   /* the processor's counters are there */
+    fr_bench_roofline *roofline;                         /* NULL: no picture */
+    fr_bench_roof roofs[DOMAINS][FR_ISA_SCALAR_FMA + 1]; /* of kernels that are wanted */
+    bool counted;                                        /* the processor's counters are there */
 
     size_t done, total;
     size_t wrong, withheld; /* withheld: of a table */
 } bench;
 
-/* ----------------------------------------------------------------------------------------------------- what is asked */
+/* ---------------------------------------------------------------------------------------------------- what is asked */
 
 static const char *word_of(fr_isa_level level) {
     return fr_isa_word(level == FR_ISA_SCALAR_FMA ? FR_ISA_SCALAR : level);
 }
 
 static domain domain_of(const fr_bench_kernel *kernel) {
-    size_t first = offsetof(fr_kernels, matmul_block), last = first + sizeof ((fr_kernels *)0)->matmul_block;
+    size_t first = offsetof(fr_kernels, matmul_block), last = first + sizeof((fr_kernels *)0)->matmul_block;
     return kernel->slot >= first && kernel->slot < last ? INTEGERS : FLOATS;
 }
 
@@ -97,23 +98,41 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Of the instruction sets whose kernels are wanted. */
-static void measure_peaks(bench *b, fr_pool *pool) {
+/* Rounds that take a millisecond or two. */
+static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
+    fr_bench_roof roof = {peak, 1000};
+    for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
+        start = fr_clock();
+        fr_bench_multiply(pool, peak, roof.rounds);
+        took = fr_clock() - start;
+    }
+    return roof;
+}
+
+static void measure_roof(bench *b, fr_pool *pool, domain d, fr_isa_level level) {
+    static const fr_bench_operation operations[DOMAINS] = {FR_BENCH_FP32, FR_BENCH_INT8};
     static const char *const names[DOMAINS] = {"float32 multiply-adds", "int8 dot products"};
     static double (*const measure[DOMAINS])(fr_pool *, const char *) = {fr_bench_fma_peak, fr_bench_dot_peak};
-    memset(b->peaks, 0, sizeof b->peaks);
+    const fr_bench_peak *peak = fr_bench_peak_of(operations[d], word_of(level));
+    char name[64];
+    if (!peak) return;
+    b->roofs[d][level] = make_roof(pool, peak);
+    double rate = measure[d](pool, word_of(level));
+    tell_limit(b, names[d], word_of(level), NAN, rate * 1e-9);
+    snprintf(name, sizeof name, "%s %s", word_of(level), d == FLOATS ? "float32" : "int8");
+    if (b->roofline) fr_bench_roofline_peak(b->roofline, word_of(level), name, rate);
+}
+
+/* Of the instruction sets whose kernels are wanted. */
+static void measure_roofs(bench *b, fr_pool *pool) {
+    memset(b->roofs, 0, sizeof b->roofs);
     for (domain d = 0; d < DOMAINS; d++)
         for (fr_isa_level level = 0; level < FR_ISA_SCALAR_FMA; level++) {
             bool asked = false;
             for (size_t i = 0; i < fr_bench_kernel_count && !asked; i++)
                 asked = fr_bench_kernels[i].level == level && domain_of(&fr_bench_kernels[i]) == d &&
                         wanted(b, &fr_bench_kernels[i]);
-            if (asked) b->peaks[d][level] = measure[d](pool, word_of(level));
-            if (b->peaks[d][level] == 0) continue;
-            tell_limit(b, names[d], word_of(level), NAN, b->peaks[d][level] * 1e-9);
-            if (b->roofline)
-                fr_bench_roofline_peak(b->roofline, word_of(level), d == FLOATS ? "float32" : "int8",
-                                       b->peaks[d][level]);
+            if (asked) measure_roof(b, pool, d, level);
         }
 }
 
@@ -127,7 +146,7 @@ static void measure_limits(bench *b, fr_pool *pool) {
     if (b->plan->plot) b->roofline = fr_bench_roofline_open(title, bandwidth);
     fr_bench_table(b->report, "limits", "Limits, measured now", limit_columns, COUNT(limit_columns));
     tell_limit(b, "reading memory", NULL, bandwidth * 1e-9, NAN);
-    measure_peaks(b, pool);
+    measure_roofs(b, pool);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -152,6 +171,7 @@ static const fr_bench_column columns[] = {
     {"limit", "limit", 0},
     {"of_limit", "of it %", 0},
     {"bandwidth_gb_s", NULL, 0},
+    {"peak_gmac_s", NULL, 0},
     {"clock_ghz", NULL, 0},
     {"cycles_block", "cycles a block", 2},
     /* counted by the processor: */
@@ -188,19 +208,22 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     fr_bench_number(b->report, t->bytes / seconds * 1e-9);
     fr_bench_number(b->report, t->macs > 0 ? t->macs / seconds * 1e-9 : NAN);
     fr_bench_text(b->report, told ? t->limit : NULL);
-    fr_bench_number(b->report, told ? 100 * t->of_limit : NAN);
+    fr_bench_number(b->report, told ? fr_bench_told(&t->of_limit, 100 * t->of_limit.middle, b->plan->max_spread) : NAN);
     fr_bench_number(b->report, told ? t->bandwidth * 1e-9 : NAN);
+    fr_bench_number(b->report, told ? t->peak * 1e-9 : NAN);
     fr_bench_number(b->report, told ? t->clock * 1e-9 : NAN);
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-static void draw(bench *b, const fr_bench_kernel *kernel, const char *shape, size_t rows, const fr_bench_timing *t) {
-    char series[96], tip[160];
-    if (!b->roofline || !t->same_bits || !t->from_memory || t->macs == 0 ||
+/* What comes from memory and has a roof to lie under. */
+static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
+    char shape[64], series[128], tip[160];
+    if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||
         !isfinite(fr_bench_told(&t->seconds, 1, b->plan->max_spread)))
         return;
+    fr_bench_case_name(c, c->units, b->threads, shape, sizeof shape);
     snprintf(series, sizeof series, "%s, %s", kernel->name, shape);
-    snprintf(tip, sizeof tip, "%s, %zu rows: %.1f GMAC/s", series, rows, t->macs / t->seconds.middle * 1e-9);
+    snprintf(tip, sizeof tip, "%s, %zu rows: %.1f GMAC/s", series, c->rows, t->macs / t->seconds.middle * 1e-9);
     fr_bench_roofline_point(b->roofline, word_of(kernel->level), series, tip, t->macs / t->bytes,
                             t->macs / t->seconds.middle);
 }
@@ -209,7 +232,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
     fr_bench_timing t;
     char shape[64];
     b->plan->progress(b->plan->context, kernel->name, b->done++, b->total);
-    fr_bench_bed_time(b->bed, kernel, b->peaks[domain_of(kernel)][kernel->level], &t);
+    fr_bench_bed_time(b->bed, kernel, b->roofs[domain_of(kernel)][kernel->level], &t);
     fr_bench_case_name(c, t.units, b->threads, shape, sizeof shape);
     fr_bench_text(b->report, kernel->name);
     fr_bench_text(b->report, word_of(kernel->level));
@@ -219,11 +242,11 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
     fr_bench_text(b->report, t.from_memory ? "memory" : "cache");
     fr_bench_text(b->report, t.same_bits ? "equal" : "DIFFER");
     tell_figures(b, &t);
-    draw(b, kernel, shape, c->rows, &t);
+    draw(b, kernel, c, &t);
     b->wrong += !t.same_bits;
 }
 
-/* --------------------------------------------------------------------------------------------------- all of the cases */
+/* ------------------------------------------------------------------------------------------------- all of the cases */
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
@@ -296,7 +319,7 @@ static fr_status time_group(bench *b, fr_bench_group group) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ threads */
+/* ---------------------------------------------------------------------------------------------------------- threads */
 
 static void tell_counters(bench *b, int reason) {
     char text[128] = "instructions, cycles and misses, by perf_event_open";

@@ -14,7 +14,7 @@ static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#
 
 /* A roof has no series. */
 typedef struct mark {
-    char class[24], series[96], text[160];
+    char class[24], series[128], text[160];
     double x, y;
 } mark;
 
@@ -120,23 +120,33 @@ static size_t class_of(const fr_bench_roofline *r, const mark *m) {
     return number % CLASSES;
 }
 
+/* Names stand at the right, above their lines; those that would meet an earlier one's move to the left. */
+static void draw_peak(const frame *f, const fr_bench_roofline *r, size_t index) {
+    enum { NAME_WIDTH = 160, NAME_HEIGHT = 14 };
+    const mark *m = &r->marks[index];
+    const char *colour = colours[class_of(r, m)];
+    double y = at_y(f, m->y);
+    int right = WIDTH - RIGHT - 4;
+    for (size_t i = 0; i < index; i++)
+        if (!*r->marks[i].series && fabs(at_y(f, r->marks[i].y) - y) < NAME_HEIGHT) right -= NAME_WIDTH;
+    fprintf(f->out, "<path class=\"roof\" stroke=\"%s\" d=\"M%.1f %.1fH%d\"/>", colour, at_x(f, m->x), y,
+            WIDTH - RIGHT);
+    fprintf(f->out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"%s\">%s, %.0f</text>\n", right, y - 4, colour,
+            m->text, m->y * 1e-9);
+}
+
 static void draw_roofs(const frame *f, const fr_bench_roofline *r) {
     double most = f->x_low;
     for (size_t i = 0; i < r->count; i++) {
-        const mark *m = &r->marks[i];
-        if (*m->series) continue;
-        const char *colour = colours[class_of(r, m)];
-        most = fmax(most, m->x);
-        fprintf(f->out, "<path class=\"roof\" stroke=\"%s\" d=\"M%.1f %.1fH%d\"/>", colour, at_x(f, m->x),
-                at_y(f, m->y), WIDTH - RIGHT);
-        fprintf(f->out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"%s\">%s, %.0f</text>\n",
-                WIDTH - RIGHT - 4, at_y(f, m->y) - 5, colour, m->text, m->y * 1e-9);
+        if (*r->marks[i].series) continue;
+        most = fmax(most, r->marks[i].x);
+        draw_peak(f, r, i);
     }
     double from = fmax(f->x_low, f->y_low / r->bandwidth), to = fmin(most, f->y_high / r->bandwidth);
     fprintf(f->out, "<path class=\"roof\" stroke=\"#000\" d=\"M%.1f %.1fL%.1f %.1f\"/>", at_x(f, from),
             at_y(f, from * r->bandwidth), at_x(f, to), at_y(f, to * r->bandwidth));
-    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\">%.1f GB/s</text>\n", at_x(f, from) + 6,
-            at_y(f, from * r->bandwidth) - 16, r->bandwidth * 1e-9);
+    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\">%.1f GB/s</text>\n", at_x(f, from) + 18, at_y(f, from * r->bandwidth),
+            r->bandwidth * 1e-9);
 }
 
 static void draw_points(const frame *f, const fr_bench_roofline *r) {
@@ -157,10 +167,11 @@ static void draw_points(const frame *f, const fr_bench_roofline *r) {
 
 void fr_bench_roofline_write(const fr_bench_roofline *r, FILE *out) {
     frame f = frame_of(r, out);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-                 "font-size=\"12\">\n<style>.grid{stroke:#ddd}.roof{stroke-width:2;fill:none}"
-                 ".join{stroke-opacity:.35}.title{font-size:16px}</style>\n"
-                 "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<style>.grid{stroke:#ddd}.roof{stroke-width:2;fill:none}"
+            ".join{stroke-opacity:.35}.title{font-size:16px}</style>\n"
+            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
             WIDTH, HEIGHT, WIDTH, HEIGHT);
     draw_grid(&f);
     draw_axes(&f, r->title);

@@ -30,8 +30,10 @@ static int check(const fr_arguments *args) {
 static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
     const bool *shown = context;
     if (!*shown) return;
-    if (done == total) fprintf(stderr, "\r\033[K");
-    else fprintf(stderr, "\r\033[K%zu of %zu: %s", done + 1, total, kernel);
+    if (done == total)
+        fprintf(stderr, "\r\033[K");
+    else
+        fprintf(stderr, "\r\033[K%zu of %zu: %s", done + 1, total, kernel);
     fflush(stderr);
 }
 
@@ -48,8 +50,8 @@ static int run(const fr_arguments *args, fr_bench_report *report, FILE *plot) {
         .thread_count = fr_arguments_numbers(args, FR_ARG_BENCH_THREADS, threads, LIST),
         .pin = !args->given[FR_ARG_NO_PIN],
         .numa = !args->given[FR_ARG_NUMA] || strcmp(args->text[FR_ARG_NUMA], "off") != 0,
-        .repetitions = args->given[FR_ARG_BENCH_REPETITIONS] ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS]
-                                                             : REPETITIONS,
+        .repetitions =
+            args->given[FR_ARG_BENCH_REPETITIONS] ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS] : REPETITIONS,
         .max_spread = args->given[FR_ARG_BENCH_SPREAD] ? args->real[FR_ARG_BENCH_SPREAD] : SPREAD,
         .weight_bytes = args->given[FR_ARG_BENCH_WEIGHTS] ? (size_t)args->number[FR_ARG_BENCH_WEIGHTS] << 20 : 0,
         .plot = plot,

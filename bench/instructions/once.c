@@ -1,7 +1,7 @@
 /* Calls every kernel that runs here once, for a tool that counts its instructions: bench/instructions/count.
  *
- * In: nothing. Out: a line a call: the kernel's name, its shape, the 32nd part of the values that the shape has (blocks).
- * Products have 4 rows and 64 outs of 1536 columns, attention one row and 128 positions of float16. */
+ * In: nothing. Out: a line a call: the kernel's name, its shape, blocks: the values that the shape has, by 32. Products
+ * have 4 rows and 64 outs of 1536 columns, attention one row and 128 positions of float16. */
 #include <stdio.h>
 #include <stdlib.h>
 
