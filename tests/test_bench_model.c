@@ -370,7 +370,7 @@ static const struct {
     {"bench model " DEMO "--spec-synth-rates 1 --prompts x", "exclude each other", 2},
     {"bench model " DEMO "--draft-max 3,sometimes", "or auto", 2},
     {"bench model " DEMO "--draft-max 16", "1 to 15", 2},
-    {"bench model " DEMO "--filter x", "--filter is for bench kernels", 2},
+    {"bench model " DEMO "--filter x", "for bench kernels", 2},
     {"bench model " DEMO "--spec-type mtp", "needs a drafter", 2},
     {"bench model " DEMO "--prompts tools/demo/prompts", "give -md DRAFTER", 2},
     {"bench model " DEMO "-o xml", "xml is unknown", 2},
