@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/measure.h"
 #include "bench/model_run.h"
 #include "command.h"
 #include "src/accept.h"
@@ -156,6 +157,33 @@ START_TEST(a_line_of_jsonl_is_an_object) {
     }
     ck_assert_uint_eq(lines, 2);
     fr_command_free(&command);
+}
+END_TEST
+
+/* Every slot that positions below the length lie in holds what a run of the first 512 wrote. */
+START_TEST(a_filled_cache_repeats_its_first_512_positions) {
+    enum { LENGTH = 1200 };
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_THREADS, 3), FR_OK);
+    ck_assert_int_eq(fr_model_open("tools/demo/target", options, &model), FR_OK);
+    ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_OK);
+    fr_bench_prompt(model, session->ids, session->context, 0);
+    fr_bench_fill(session, LENGTH);
+    size_t copies = 0;
+    for (size_t l = 0; l < session->kv.count; l++) {
+        const fr_kv_layer *layer = &session->kv.layers[l];
+        const fr_kv_rows *both[] = {&layer->k, &layer->v};
+        for (size_t p = 512; p < LENGTH && p < layer->slots; p++)
+            for (size_t i = 0; i < 2 * layer->heads; i++, copies++)
+                ck_assert_mem_eq(fr_kv_slot(layer, both[i % 2], i / 2, p),
+                                 fr_kv_slot(layer, both[i % 2], i / 2, p % 512), both[i % 2]->bytes);
+    }
+    ck_assert_uint_ge(copies, 2 * (LENGTH - 512));
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
 }
 END_TEST
 
@@ -403,6 +431,7 @@ int main(void) {
     tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
     tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
+    tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
