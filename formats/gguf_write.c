@@ -52,7 +52,7 @@ static void begin_key(fr_gguf_writer *writer, const char *key, fr_gguf_type type
 
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture) {
     *writer = (fr_gguf_writer){.out = out, .architecture = architecture};
-    fr_gguf_put_text(writer, "general.architecture", (fr_text){architecture, strlen(architecture)});
+    fr_gguf_put_string(writer, "general.architecture", architecture);
 }
 
 void fr_gguf_writer_close(fr_gguf_writer *writer) {
@@ -65,6 +65,10 @@ void fr_gguf_writer_close(fr_gguf_writer *writer) {
 void fr_gguf_put_text(fr_gguf_writer *writer, const char *key, fr_text value) {
     begin_key(writer, key, FR_GGUF_STRING);
     fr_gguf_add_text(writer, value);
+}
+
+void fr_gguf_put_string(fr_gguf_writer *writer, const char *key, const char *value) {
+    fr_gguf_put_text(writer, key, (fr_text){value, strlen(value)});
 }
 
 void fr_gguf_put_u32(fr_gguf_writer *writer, const char *key, uint32_t value) {

@@ -33,6 +33,7 @@ void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architec
 void fr_gguf_writer_close(fr_gguf_writer *writer);
 
 void fr_gguf_put_text(fr_gguf_writer *writer, const char *key, fr_text value);
+void fr_gguf_put_string(fr_gguf_writer *writer, const char *key, const char *value);
 void fr_gguf_put_u32(fr_gguf_writer *writer, const char *key, uint32_t value);
 void fr_gguf_put_i32(fr_gguf_writer *writer, const char *key, int32_t value);
 void fr_gguf_put_f32(fr_gguf_writer *writer, const char *key, float value);

@@ -15,10 +15,11 @@ extern "C" {
  * FR_INPUT with the reason in fr_last_error(). tensors: list every tensor too. */
 fr_status fr_lab_inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out);
 
-/* Writes random weights of a shape ("gemma4-e2b", "gemma4-e4b", "gemma4-1b"), all matrices in one type, as GGUF: what
- * engines are timed on. type: any that fr_lab_quantize takes. vocab: ids, 0 for the shape's own. Of the options,
- * progress counts; they may be NULL. */
-fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, const fr_options *options, FILE *out);
+/* Writes random weights of a published shape (the error for an unknown one lists them), all matrices in one type, as
+ * GGUF: what engines are timed on. type: any that fr_lab_quantize takes. vocab: ids, 0 for the shape's own. layers: the
+ * first so many, the last of them of full attention; 0 for all. Of the options, progress counts; they may be NULL. */
+fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, size_t layers, const fr_options *options,
+                       FILE *out);
 
 /* Writes a GGUF target or drafter as a GGUF whose matrices are stored as kernels stream them: mapped and used as it
  * lies. Of the options, progress counts. What was written to out before a failure is of no use. */

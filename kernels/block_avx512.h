@@ -14,7 +14,7 @@
  * columns; tiles or pairs of them; blocks. The activations of a chunk are lined up first, those of one run side by
  * side, in a buffer that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all
  * outputs one group: weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD
- * bytes before use.
+ * bytes before use, of each tile of a pair half as many: more pushes the activations out of the L1 cache.
  */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
@@ -385,7 +385,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
     float *y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
     size_t left = job->outs - tile * FR_TILE_OUTS;
     __mmask16 stored[PAIR] = {lanes(left), partner ? lanes(left - FR_TILE_OUTS) : 0};
-    size_t step = f->bytes / f->runs, size = (c->to - c->from) * f->bytes, fetched = AHEAD;
+    size_t step = f->bytes / f->runs, size = (c->to - c->from) * f->bytes, fetched = AHEAD / tiles;
     const fr_qblock *x = c->lined;
     block blocks[PAIR];
     __m512 acc[ROWS][PAIR];

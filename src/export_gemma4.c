@@ -202,10 +202,6 @@ static void print_count(double count, char *text, size_t size) {
     snprintf(text, size, "%.*f%s", count < 9.5 ? 1 : 0, count, units[unit]);
 }
 
-static void put_string(fr_gguf_writer *writer, const char *key, const char *text) {
-    fr_gguf_put_text(writer, key, (fr_text){text, strlen(text)});
-}
-
 /* Parameters; of a mixture "8x342K": its experts, times all that runs with one of them. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     size_t experts = export->net.net.config.experts;
@@ -219,13 +215,13 @@ static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf
     }
     print_count(total, count, sizeof count);
     snprintf(label, sizeof label, "%zux%s", experts, count);
-    put_string(writer, "general.size_label", experts ? label : count);
+    fr_gguf_put_string(writer, "general.size_label", experts ? label : count);
 }
 
 static fr_status put_general(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const json_t *generation = export->files->generation;
     const char *where = "generation_config.json";
-    put_string(writer, "general.type", "model");
+    fr_gguf_put_string(writer, "general.type", "model");
     if (generation) {
         int64_t top_k;
         double top_p, temperature;
@@ -269,7 +265,7 @@ static void put_head_dim(fr_gguf_writer *writer, const fr_gemma4_config *c, fr_l
     }
 }
 
-static void put_sizes(const fr_gemma4_config *c, bool assistant, fr_gguf_writer *writer) {
+static void put_sizes(const fr_gemma4_config *c, fr_gguf_writer *writer) {
     size_t shared = 0;
     for (size_t i = 0; i < c->layers; i++) shared += !c->layer[i].owns_kv;
     fr_gguf_put_u32(writer, ".block_count", (uint32_t)c->layers);
@@ -283,7 +279,7 @@ static void put_sizes(const fr_gemma4_config *c, bool assistant, fr_gguf_writer 
     fr_gguf_put_f32(writer, ".attention.layer_norm_rms_epsilon", c->eps);
     if (c->softcap > 0) fr_gguf_put_f32(writer, ".final_logit_softcapping", c->softcap);
     fr_gguf_put_u32(writer, ".attention.sliding_window", (uint32_t)c->window);
-    fr_gguf_put_u32(writer, ".attention.shared_kv_layers", (uint32_t)(assistant ? c->layers : shared));
+    fr_gguf_put_u32(writer, ".attention.shared_kv_layers", (uint32_t)shared);
     fr_gguf_put_u32(writer, ".embedding_length_per_layer_input", (uint32_t)c->ple);
     fr_gguf_put_array(writer, ".attention.sliding_window_pattern", FR_GGUF_BOOL, c->layers);
     for (size_t i = 0; i < c->layers; i++) fr_gguf_add_bool(writer, c->layer[i].kind == FR_SLIDING);
@@ -293,31 +289,37 @@ static void put_sizes(const fr_gemma4_config *c, bool assistant, fr_gguf_writer 
     fr_gguf_put_u32(writer, ".expert_feed_forward_length", (uint32_t)c->expert_ffn);
 }
 
-/* The keys of llama.cpp for a plain head, those of the fork for centroids. */
-static void put_assistant(const fr_assistant *assistant, fr_gguf_writer *writer) {
-    uint32_t backbone = (uint32_t)assistant->post.outs;
-    if (assistant->clusters == 0) {
-        fr_gguf_put_u32(writer, ".embedding_length_out", backbone);
-        fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)assistant->net.config.layers);
+/* The keys of llama.cpp for a plain head, and that no centroids were dropped; those of the fork for centroids. */
+static void put_assistant(const fr_gemma4_config *c, size_t backbone, size_t clusters, size_t top,
+                          fr_gguf_writer *writer) {
+    if (clusters == 0) {
+        fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)backbone);
+        fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)c->layers);
+        fr_gguf_put_bool(writer, ".use_ordered_embeddings", false);
         return;
     }
-    fr_gguf_put_u32(writer, ".n_embd_backbone", backbone);
-    fr_gguf_put_u32(writer, ".n_centroids", (uint32_t)assistant->clusters);
-    fr_gguf_put_u32(writer, ".centroid_top_k", (uint32_t)assistant->top);
+    fr_gguf_put_u32(writer, ".n_embd_backbone", (uint32_t)backbone);
+    fr_gguf_put_u32(writer, ".n_centroids", (uint32_t)clusters);
+    fr_gguf_put_u32(writer, ".centroid_top_k", (uint32_t)top);
     fr_gguf_put_bool(writer, ".use_ordered_embeddings", true);
-    fr_gguf_put_bool(writer, ".attention.k_eq_v", assistant->net.config.k_eq_v);
-    put_string(writer, ".requires_target_arch", "gemma4");
+    fr_gguf_put_bool(writer, ".attention.k_eq_v", c->k_eq_v);
+    fr_gguf_put_string(writer, ".requires_target_arch", "gemma4");
 }
 
-fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+void fr_export_config(const fr_gemma4_config *config, size_t backbone, size_t clusters, size_t top,
+                      fr_gguf_writer *writer) {
     static const char *const full[] = {".attention.key_length", ".attention.value_length", ".rope.dimension_count"};
     static const char *const sliding[] = {".attention.key_length_swa", ".attention.value_length_swa",
                                           ".rope.dimension_count_swa"};
-    const fr_gemma4_config *c = &export->net.net.config;
+    put_sizes(config, writer);
+    put_head_dim(writer, config, FR_FULL, full);
+    put_head_dim(writer, config, FR_SLIDING, sliding);
+    if (backbone) put_assistant(config, backbone, clusters, top, writer);
+}
+
+fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+    const fr_assistant *net = &export->net;
     FR_TRY(put_general(export, outputs, writer));
-    put_sizes(c, export->assistant, writer);
-    put_head_dim(writer, c, FR_FULL, full);
-    put_head_dim(writer, c, FR_SLIDING, sliding);
-    if (export->assistant) put_assistant(&export->net, writer);
-    return fr_export_tokenizer(export->files, c->vocab, writer);
+    fr_export_config(&net->net.config, net->post.outs, net->clusters, net->top, writer);
+    return fr_export_tokenizer(export->files, net->net.config.vocab, writer);
 }

@@ -49,7 +49,13 @@ typedef struct fr_type_choice {
     size_t rule_count;
 } fr_type_choice;
 
-/* Words for types in any case. */
+/* A type's word, in any case; one that fr_encodes. */
+fr_status fr_type_read(const char *word, fr_dtype *type);
+
+/* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
+fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols);
+
+/* Types and rules from their words. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
 
 /* Sets every output's type. A matrix whose rows don't fit a type's blocks gets the type that llama-quantize falls back
@@ -77,6 +83,11 @@ void fr_export_close(fr_export *export);
 
 /* All keys but those that tell of types. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
+
+/* The keys of Gemma 4's sizes. backbone: the width of the target that an assistant is for, 0 for a target itself.
+ * clusters: the assistant's centroids, of which the best `top` are scored; 0: it has a plain head. */
+void fr_export_config(const fr_gemma4_config *config, size_t backbone, size_t clusters, size_t top,
+                      fr_gguf_writer *writer);
 
 /* export_tokenizer.c: the tokenizer.* keys, of `vocab` ids; where the folder has no tokenizer.json, just that it has
  * none. */

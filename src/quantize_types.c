@@ -24,7 +24,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-static fr_status read_type(const char *word, fr_dtype *type) {
+fr_status fr_type_read(const char *word, fr_dtype *type) {
     char name[16] = "";
     for (size_t i = 0; word[i] && i + 1 < sizeof name; i++) name[i] = (char)toupper((unsigned char)word[i]);
     *type = strlen(word) < sizeof name ? fr_dtype_from_name(name) : FR_DTYPE_COUNT;
@@ -48,7 +48,7 @@ static fr_status read_rule(const char *text, fr_type_rule *rule) {
     if (!equals || equals == text || equals - text > 256)
         return fr_fail(FR_USAGE, "%.40s is not PATTERN=TYPE, as in attn_v=q8_0", text);
     *rule = (fr_type_rule){.pattern = text, .length = (size_t)(equals - text)};
-    FR_TRY(read_type(equals + 1, &rule->type));
+    FR_TRY(fr_type_read(equals + 1, &rule->type));
     regex_t compiled;
     FR_TRY(compile(rule, &compiled));
     regfree(&compiled);
@@ -60,7 +60,7 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
     if (choice->rule_count > FR_MAX_TYPE_RULES)
         return fr_fail(FR_USAGE, "%zu overrides, and at most %d are read", choice->rule_count, FR_MAX_TYPE_RULES);
     for (size_t i = 0; i < choice->rule_count; i++) FR_TRY(read_rule(how->overrides[i], &choice->rules[i]));
-    return read_type(how->type, &choice->type);
+    return fr_type_read(how->type, &choice->type);
 }
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
@@ -132,8 +132,7 @@ static fr_dtype mixed_type(fr_dtype type, const fr_outputs *outputs, const char 
     return type;
 }
 
-/* A type whose blocks the rows fill. */
-static fr_dtype fitting_type(fr_dtype type, uint64_t cols) {
+fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {[FR_Q4_K] = FR_Q5_0, [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0};
     if (cols % fr_dtype_block(type) == 0) return type;
     fr_dtype smaller = fr_dtype_block(type) > 32 ? fallback[type] : type;
@@ -173,7 +172,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     const fr_type_rule *rule;
     FR_TRY(find_rule(choice, output->name, &rule));
     fr_dtype type = rule ? rule->type : matrix_type(choice, outputs, output, l);
-    output->type = fitting_type(type, output->shape[output->dims - 1]);
+    output->type = fr_type_fitting(type, output->shape[output->dims - 1]);
     return FR_OK;
 }
 

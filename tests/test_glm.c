@@ -159,8 +159,9 @@ START_TEST(text_behind_a_picture) {
         json_array_foreach(json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
-            ck_assert_uint_eq(rounds, json_array_size(expected));
-            json_array_foreach(expected, at, round) if (at + 1 < rounds) /* the last one stops at 48 ids */
+            size_t whole = json_array_size(expected) - 1; /* the last one stops at 48 ids, or has room for no draft */
+            ck_assert(rounds == whole + 1 || rounds == whole);
+            json_array_foreach(expected, at, round) if (at < whole)
                 ck_assert_int_eq(lengths[at], json_integer_value(json_object_get(round, "accepted")));
         }
         fr_session_close(session);

@@ -466,7 +466,7 @@ START_TEST(damaged_traces_are_refused_or_drawn) {
         size_t size = length;
         for (int hits = 0; hits < 1 + i % 3; hits++) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            size_t at = (size_t)(state >> 33) % length, run = (size_t)(state >> 20) % 40 + 1;
+            size_t at = (size_t)(state >> 33) % size, run = (size_t)(state >> 20) % 40 + 1;
             if (run > size - at) continue;
             if (i % 4 == 0) memset(damaged + at, (int)(state >> 56), 1);
             if (i % 4 == 1) memmove(damaged + at, damaged + at + run, (size -= run) - at);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# forerun synth: the file is a model that inspect describes and generate runs, and wrong arguments are refused.
+# forerun synth: the files are models and drafters that inspect describes and generate runs, and wrong arguments are
+# refused.
 #
-# In: BUILD, a build without sanitizers; 320 MB of room for a temporary file. Out: exit 0, or 1 after saying what is
-# wrong.
+# In: BUILD, a build without sanitizers; 320 MB of room for temporary files, 1.2 GB with FULL=1. Out: exit 0, or 1 after
+# saying what is wrong.
 set -euo pipefail
 
 forerun=${BUILD:-build}/forerun
@@ -27,6 +28,90 @@ ids=$("$forerun" generate -m "$folder/model.gguf" --ids 2,270,281 -n 3 --ignore-
 # The same arguments give the same bytes.
 "$forerun" synth --shape gemma4-1b --type q4_0 --vocab 300 -o - | cmp - "$folder/model.gguf" || fail "another file"
 
+# The whole of a shape, its weights left out: a file with a hole in their place, which inspect does not look into.
+outline() { # SHAPE WORDS...: writes outline.gguf
+    { "$forerun" synth --shape "$1" --type q4_0 --quiet "${@:2}" -o - 2>"$folder/errors" || true; } |
+        head -c 8M >"$folder/outline.gguf"
+    truncate -s 3G "$folder/outline.gguf"
+}
+described() { # LINE...: that inspect prints of outline.gguf
+    local said line
+    said=$("$forerun" inspect -m "$folder/outline.gguf" 2>&1) || fail "$said"
+    for line in "$@"; do [[ $said == *"$line"* ]] || fail "no '$line' in: $said"; done
+}
+
+# As many tensors as the files have that llama.cpp's converter made of the published models.
+while read -r shape count; do
+    outline "$shape"
+    found=$(($(od -An -tu8 -j8 -N8 "$folder/outline.gguf")))
+    [ "$found" -eq "$count" ] || fail "$shape has $found tensors, the published model $count"
+done <<'END'
+gemma4-26b-a4b 658
+gemma4-31b 833
+gemma4-e2b-assistant 51
+gemma4-26b-a4b-assistant 49
+gemma4-31b-assistant 49
+glm-ocr 179
+END
+
+# The sizes that config.json of the published models has.
+outline gemma4-e2b --vocab 384
+described 'layers         35: 28 sliding (window 512), 7 full; 15 own their KV cache, 20 borrow one' \
+    'width          hidden 1536, feed-forward 6144 to 12288, 8 attention heads' 'per-layer      embeddings of width 256'
+outline gemma4-e4b --vocab 384
+described 'layers         42: 35 sliding (window 512), 7 full; 24 own their KV cache, 18 borrow one' \
+    'width          hidden 2560, feed-forward 10240 to 10240, 8 attention heads'
+outline gemma4-26b-a4b --vocab 384 --layers 6
+described 'layers         6: 5 sliding (window 1024), 1 full' 'experts        128 of width 704, 8 chosen a token' \
+    'width          hidden 2816, feed-forward 2112 to 2112, 16 attention heads'
+outline gemma4-31b --vocab 384 --layers 6
+described 'layers         6: 5 sliding (window 1024), 1 full' \
+    'width          hidden 5376, feed-forward 21504 to 21504, 32 attention heads'
+outline glm-ocr --vocab 384
+described 'layers         16, all of full attention' 'drafter        an MTP layer in the checkpoint' \
+    'width          hidden 1536, feed-forward 4608, 16 attention heads, 8 of keys and values, of 128'
+"$forerun" synth --shape gemma4-e2b-assistant --type q4_0 "$folder/outline.gguf"
+described 'layers         4: 3 sliding (window 512), 1 full; 0 own their KV cache, 4 borrow one' \
+    'head           2048 centroids of 128 ids, the best 32 scored: 4096 of 262144 rows a draft'
+
+# A model and its assistant, or its own MTP layer, draft together, and the text is the same without.
+pair() { # SHAPE ASSISTANT TYPE: ASSISTANT "": the model's own layer
+    local drafter=(--spec-type mtp) plain drafting
+    local generate=(generate -m "$folder/model.gguf" --quiet --ids 2,270,281 -n 5 --ignore-eos --output json)
+    "$forerun" synth --shape "$1" --type "$3" --vocab 384 --layers 2 --quiet "$folder/model.gguf"
+    if [ "$2" ]; then
+        "$forerun" synth --shape "$2" --type "$3" --vocab 384 --quiet "$folder/drafter.gguf"
+        drafter=(-md "$folder/drafter.gguf")
+    fi
+    plain=$("$forerun" "${generate[@]}" --spec-type none)
+    drafting=$("$forerun" "${generate[@]}" "${drafter[@]}" --draft-max 3)
+    [[ $plain == *'"stop": "length"'* ]] || fail "$1: $plain"
+    [[ $drafting =~ \"drafted\":\ [1-9] ]] || fail "$1 with ${2:-its own layer} drafts nothing: $drafting"
+    [[ ${plain%%]*} = "${drafting%%]*}" ]] || fail "$1 with ${2:-its own layer}: $drafting, and alone $plain"
+}
+pair gemma4-e2b gemma4-e2b-assistant q4_k
+pair gemma4-e2b gemma4-e2b-assistant-plain q4_0
+pair gemma4-e4b gemma4-e4b-assistant q4_0
+pair gemma4-e4b gemma4-e4b-assistant-plain q8_0
+pair gemma4-1b gemma4-1b-assistant q6_k
+pair glm-ocr '' q4_k
+if [ "${FULL:-}" ]; then # 1 GB files
+    pair gemma4-26b-a4b gemma4-26b-a4b-assistant q4_k
+    pair gemma4-31b gemma4-31b-assistant q4_0
+fi
+
+# Whoever names a shape that is not there is told of all; help and the manual page tell of them too.
+words() { # each between blanks
+    tr -cs 'a-z0-9-' ' '
+}
+known=$("$forerun" synth --shape gemma4-9b --type q4_0 "$folder/out" 2>&1) && fail "synth takes gemma4-9b"
+[[ $known == *' gemma4-31b-assistant '*' glm-ocr'* ]] || fail "synth --shape gemma4-9b: $known"
+help=$("$forerun" synth --help | words)
+manual=$(sed 's/\\-/-/g' tools/forerun.1 | words)
+for shape in ${known##*known: }; do
+    [[ $help == *" $shape "* && $manual == *" $shape "* ]] || fail "no $shape in --help or in the manual page"
+done
+
 refused() { # WORDS... TEXT: exit status 2, a line with the text, and no file
     local text=${*: -1} said status=0
     said=$("$forerun" synth "${@:1:$#-1}" 2>&1 >/dev/null) || status=$?
@@ -40,5 +125,8 @@ refused --shape gemma4-1b --type q4_0 'the name of a file'
 refused --shape gemma4-9b --type q4_0 "$folder/out" 'gemma4-9b is unknown'
 refused --shape gemma4-1b --type q4_9 "$folder/out" 'q4_9 is unknown'
 refused --shape gemma4-1b --type q4_0 --vocab 100 "$folder/out" 'out of range'
+refused --shape gemma4-1b --type q4_0 --layers 19 "$folder/out" '2 to 18'
+refused --shape gemma4-1b --type q4_0 --layers 1 "$folder/out" 'out of range'
+refused --shape gemma4-e2b-assistant --type q4_0 --vocab 300 "$folder/out" 'multiples of 128'
 refused --shape gemma4-1b --type q4_0 "$folder/out" more 'what is this word for?'
 refused -m x --shape gemma4-1b --type q4_0 "$folder/out" 'takes no -m'

@@ -68,10 +68,17 @@ static const fr_verb verbs[] = {
      "it is for forerun alone.\n",
      "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n", fr_verb_pack},
     {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
-     "synth --shape SHAPE --type TYPE [--vocab N] OUT",
+     "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
-     "for the projection of per-layer embeddings, which quantizers leave in f16.\n",
-     "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n", fr_verb_synth},
+     "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
+     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b glm-ocr (with its MTP layer), and\n"
+     "gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Assistants, for the model of the\n"
+     "name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a centroid for 128 ids\n"
+     "gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which knows no centroids,\n"
+     "gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain.\n",
+     "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
+     "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
+     "  forerun synth --shape gemma4-26b-a4b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
     {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model [options]",
      "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
      "instruction set, checked for equal bits, against the limit that binds. model: prompts and decode as llama-bench\n"

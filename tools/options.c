@@ -101,8 +101,10 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = NUMBER, .verbs = P, .low = 1,
                        .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N"},
     [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = WORD, .verbs = S,
-                      .words = "gemma4-e2b gemma4-e4b gemma4-1b",
-                      .help = "gemma4-e2b, gemma4-e4b, or gemma4-1b (E2B's widths, dense, 18 layers)"},
+                      .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
+                               "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
+                               "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr",
+                      .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = WORD, .verbs = Q | S,
                      .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
                      .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32"},
@@ -111,7 +113,9 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_PURE] = {.names = "--pure", .verbs = Q,
                      .help = "every matrix in TYPE, tables too (default: llama-quantize's mixture)"},
     [FR_ARG_VOCAB] = {.names = "--vocab", .value = "N", .kind = NUMBER, .verbs = S, .low = 262, .high = 1 << 24,
-                      .help = "ids (default: the shape's 262144)"},
+                      .help = "ids (default: the shape's own); the same for a model and its assistant"},
+    [FR_ARG_LAYERS] = {.names = "--layers", .value = "N", .kind = NUMBER, .verbs = S, .low = 2, .high = 1024,
+                       .help = "the first N layers alone, the last of them of full attention (default: all)"},
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = I, .help = "list every tensor"},
 
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = REAL, .verbs = G | C, .low = 0, .high = 100,

@@ -69,6 +69,7 @@ typedef enum fr_arg {
     FR_ARG_TENSOR_TYPE,
     FR_ARG_PURE,
     FR_ARG_VOCAB,
+    FR_ARG_LAYERS,
     FR_ARG_TEMP,
     FR_ARG_TOP_K,
     FR_ARG_TOP_P,

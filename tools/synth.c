@@ -6,9 +6,9 @@
 #include "verbs.h"
 
 static int write_model(const fr_arguments *args, const fr_options *options, fr_progress *progress, fr_writer *writer) {
-    size_t vocab = args->given[FR_ARG_VOCAB] ? (size_t)args->number[FR_ARG_VOCAB] : 0;
     fr_status status =
-        fr_lab_synth(args->text[FR_ARG_SHAPE], args->text[FR_ARG_TYPE], vocab, options, writer->file);
+        fr_lab_synth(args->text[FR_ARG_SHAPE], args->text[FR_ARG_TYPE], (size_t)args->number[FR_ARG_VOCAB],
+                     (size_t)args->number[FR_ARG_LAYERS], options, writer->file);
     fr_progress_end(progress);
     if (status == FR_OK || ferror(writer->file)) return fr_writer_close(writer);
     fr_writer_abandon(writer);
