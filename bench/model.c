@@ -55,12 +55,11 @@ static void mean_of(const double *values, size_t n, double *mean, double *deviat
     *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
 }
 
-/* What ran beside the row; the next row's time begins. */
+/* What ran beside the row. */
 static void put_others(fr_bench_run *run) {
     double others = fr_bench_busy_others(&run->busy);
     run->others = fmax(run->others, others);
     fr_bench_number(run->report, others);
-    run->busy = fr_bench_busy_now();
 }
 
 /* Times are whole nanoseconds, and rates are those of these times. */
