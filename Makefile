@@ -148,13 +148,12 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
-# Suites of the bench look inside it.
-BENCH_TESTS := $(filter %/test_bench_kernels,$(TEST_PROGRAMS))
-$(BENCH_TESTS): $(BENCH_PARTS)
+# Suites that look inside the instrument.
+$(addprefix $(BUILD)/tests/,test_bench test_bench_kernels test_bench_speed): $(BENCH_PARTS)
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(filter-out %.a,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -209,7 +208,7 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_kernels test_cli_cache test_cli_chat \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_bench_kernels test_cli_cache test_cli_chat \
     test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
     test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
     $(basename $(call test_sources,plain)))
