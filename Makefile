@@ -92,7 +92,7 @@ TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
-PEER_PROGRAMS := $(BUILD)/bench/peers/speed
+ONCE := $(BUILD)/bench/instructions/once
 # The instrument's parts: in the command, and in the programs.
 OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
@@ -147,8 +147,9 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
-# Suites that look inside the instrument.
-$(BUILD)/tests/test_bench $(BUILD)/tests/test_bench_speed: $(BENCH_PARTS)
+# Suites of the bench look inside it; one breaks acceptance to see that it notices.
+$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
+$(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -158,7 +159,7 @@ $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
 
-$(PEER_PROGRAMS): %: %.o $(LIBRARY)
+$(ONCE): %: %.o $(BUILD)/bench/kernel_cases.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
@@ -167,7 +168,7 @@ $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(MUTATORS) $(FUZZERS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -203,9 +204,10 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_cli_cache test_cli_chat test_cli_files \
-    test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file \
-    test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_bench_kernels test_bench_model \
+    test_cli_cache test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity test_pool \
+    test_quantize test_report test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns \
+    %_speed), \
     $(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
@@ -280,9 +282,13 @@ libfuzzer: $(FUZZERS)
 	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
-bench-programs: $(BENCH_PROGRAMS) $(PEER_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS) $(ONCE)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
+
+.PHONY: bench-instructions
+bench-instructions: $(ONCE) ## counts each kernel's instructions under valgrind; fails where they have become more
+	@BUILD=$(BUILD) CC='$(CC)' bench/instructions/count $(RECORD)
 
 # -------------------------------------------------------------------------------------------------------------- install
 
