@@ -36,16 +36,19 @@ FLAGS_avx2 := -mavx2 -mfma -mf16c
 FLAGS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
 FLAGS_avxvnni := $(FLAGS_avx2) -mavxvnni
 FLAGS_avx512vnni := $(FLAGS_avx512) -mavx512vnni
+FLAGS_avx512bf16 := $(FLAGS_avx512) -mavx512bf16
+FLAGS_amx := -mamx-tile -mamx-int8 -mamx-bf16
 FLAGS_neon :=
 FLAGS_dotprod := -march=armv8.2-a+dotprod
 FLAGS_i8mm := -march=armv8.2-a+dotprod+i8mm
-ALL_LEVELS := scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm
+FLAGS_bf16 := -march=armv8.2-a+bf16
+ALL_LEVELS := scalar avx2 avxvnni avx512 avx512vnni avx512bf16 amx neon dotprod i8mm bf16
 
 ifeq ($(ARCH),x86_64)
-  LEVELS := scalar avx2 avxvnni avx512 avx512vnni
+  LEVELS := scalar avx2 avxvnni avx512 avx512vnni avx512bf16 amx
   MACHINE := x86
 else ifeq ($(ARCH),aarch64)
-  LEVELS := scalar neon dotprod i8mm
+  LEVELS := scalar neon dotprod i8mm bf16
   MACHINE := aarch64
 else
   $(error forerun runs on x86_64 and aarch64, not on $(ARCH))
@@ -89,10 +92,10 @@ TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
-PEER_PROGRAMS := $(BUILD)/bench/peers/speed
 # The instrument's parts: in the command, and in the programs.
-BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out bench/bench_% \
-  $(foreach l,$(filter-out $(LEVELS),$(ALL_LEVELS)),bench/%_$(l).c),$(wildcard bench/*.c)))
+OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
+BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
+  $(filter-out bench/bench_% $(OTHER_SUFFIXES:%=bench/\%_%.c),$(wildcard bench/*.c)))
 # Programs that damage files again and again; and libFuzzer's targets, which need clang.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -147,20 +150,20 @@ $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
+# Looks inside the bench, and breaks acceptance to see that it notices.
+$(BUILD)/tests/test_bench_model: $(BENCH_PARTS)
+$(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
+
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
-
-$(PEER_PROGRAMS): %: %.o $(LIBRARY)
-	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(PEER_PROGRAMS) $(MUTATORS) $(FUZZERS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -196,9 +199,10 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_cli_cache test_cli_chat test_cli_files test_depth \
-    test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file test_shared_model \
-    test_tokenizer test_topology test_trace test_turns %_speed),$(basename $(call test_sources,plain)))
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_model test_cli_cache test_cli_chat \
+    test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
+    test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
+    $(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks
   NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
@@ -272,7 +276,7 @@ libfuzzer: $(FUZZERS)
 	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
-bench-programs: $(BENCH_PROGRAMS) $(PEER_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
 

@@ -107,36 +107,13 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------- T(K), and the draft step */
 
-static fr_status ignore_logits(void *context, const float *logits, size_t rows, size_t vocab) {
-    (void)context;
-    (void)logits;
-    (void)rows;
-    (void)vocab;
-    return FR_OK;
-}
-
-/* Seconds of one chained draft step: rounds of 15 and of 5 steps, their difference over 10. */
+/* Seconds of one chained draft step. */
 static double time_draft_step(fr_session *s) {
-    double seconds[2][PAIRS], medians[2];
-    int32_t drafts[FR_STEP_MAX];
-    size_t proposed;
-    int32_t ids[CONTEXT];
-    fr_bench_prompt(s->model, ids, CONTEXT, 0);
-    /* Leaves the timeline ready to draft. */
-    fr_bench_require(fr_session_draft_logits(s, ids, CONTEXT, 1, ignore_logits, NULL));
-    fr_draft_view view = {.ids = s->ids,
-                          .length = s->length,
-                          .kv = &s->kv,
-                          .pool = s->pool,
-                          .hidden = s->hidden + s->hidden_row * s->model->hidden};
+    double five[PAIRS], fifteen[PAIRS];
+    fr_bench_require(fr_bench_begin_drafts(s));
     for (int pair = -1; pair < PAIRS; pair++)
-        for (int which = 0; which < 2; which++) {
-            double start = fr_clock();
-            fr_bench_require(s->draft->method->propose(s->draft, &view, which ? 15 : 5, drafts, &proposed, NULL));
-            if (pair >= 0) seconds[which][pair] = fr_clock() - start;
-        }
-    for (int which = 0; which < 2; which++) medians[which] = fr_bench_median(seconds[which], PAIRS);
-    return (medians[1] - medians[0]) / 10;
+        fr_bench_require(fr_bench_time_drafts(s, &five[pair < 0 ? 0 : pair], &fifteen[pair < 0 ? 0 : pair]));
+    return (fr_bench_median(fifteen, PAIRS) - fr_bench_median(five, PAIRS)) / 10;
 }
 
 /* ------------------------------------------------------------------------------------------------------ speculation */

@@ -28,11 +28,11 @@
 #define DECODE    0.90 /* of the bandwidth, at least */
 #define BANDWIDTH ((size_t)1 << 30)
 
-/* What is expected of a type: e of L(K), and the share of the dot peak that a prompt's products reach at least. */
+/* The share of the dot peak that a prompt's products reach at least. */
 static const struct {
     fr_dtype type;
-    double e, prompt;
-} expectations[] = {{FR_Q4_0, 0.75, 0.60}, {FR_Q8_0, 0.75, 0.60}, {FR_Q4_K, 0.62, 0.50}, {FR_Q6_K, 0.62, 0.50}};
+    double prompt;
+} expectations[] = {{FR_Q4_0, 0.60}, {FR_Q8_0, 0.60}, {FR_Q4_K, 0.50}, {FR_Q6_K, 0.50}};
 
 static const double vnni_limits[MAX_ROWS + 1] = {[2] = 1.08, [4] = 1.15, [8] = 1.15}; /* of T(K) / T(1) over L(K) */
 static const double avx2_limits[MAX_ROWS + 1] = {[4] = 1.30};
@@ -53,37 +53,23 @@ typedef struct bench {
     fr_model *model;
     fr_session *session;
     fr_dtype type; /* of most of the bytes that a step reads */
-    double e, prompt_share;
+    double prompt_share;
     double bytes, macs; /* of a step; of a row */
     double bandwidth, peak, decode; /* seconds of a step */
 } bench;
 
-static fr_dtype main_type(const fr_model *model) {
-    double bytes[FR_DTYPE_COUNT] = {0};
-    fr_dtype main = 0;
-    for (size_t i = 0; i < model->weights.count; i++) {
-        const fr_bound *bound = &model->weights.bound[i];
-        if (bound->access == FR_STREAMED) bytes[bound->tensor->type] += (double)bound->tensor->bytes;
-    }
-    for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++)
-        if (bytes[type] > bytes[main]) main = type;
-    return main;
-}
-
 /* isa: NULL for the best. */
 static bench open_bench(const char *path, const char *isa) {
-    bench b = {.options = fr_options_new(), .e = 1};
+    bench b = {.options = fr_options_new()};
     fr_bench_require(fr_options_set(b.options, FR_OPT_CONTEXT, LONG + FR_STEP_MAX));
     fr_bench_require(fr_options_set_text(b.options, FR_OPT_KV_K, "f16"));
     fr_bench_require(fr_options_set_text(b.options, FR_OPT_KV_V, "f16"));
     if (isa) fr_bench_require(fr_options_set_text(b.options, FR_OPT_ISA, isa));
     fr_bench_require(fr_model_open(path, b.options, &b.model));
     fr_bench_require(fr_session_open(b.model, NULL, b.options, &b.session));
-    b.type = main_type(b.model);
+    b.type = fr_bench_main_type(b.model);
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
-        if (expectations[i].type != b.type) continue;
-        b.e = expectations[i].e;
-        b.prompt_share = expectations[i].prompt;
+        if (expectations[i].type == b.type) b.prompt_share = expectations[i].prompt;
     }
     b.bytes = fr_bench_streamed_bytes(b.model);
     b.macs = fr_bench_streamed_macs(b.model);
@@ -119,10 +105,6 @@ static double measure_limits(bench *b) {
     return fr_bench_median(shares, FR_BENCH_PAIRS);
 }
 
-static double limit_of(const bench *b, size_t rows) {
-    return fmax(1, (double)rows * b->macs / (b->e * b->peak) / (b->bytes / b->bandwidth));
-}
-
 static void begin_at(bench *b, size_t positions) {
     static int32_t ids[LONG];
     fr_bench_prompt(b->model, ids, positions, 0);
@@ -135,7 +117,8 @@ static void begin_at(bench *b, size_t positions) {
 static void print_rows(bench *b, const double *limits, double *one) {
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
     for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
-        double ratio = fr_bench_verify_ratio(b->session, rows, SHORT, one), limit = limit_of(b, rows);
+        double ratio = fr_bench_verify_ratio(b->session, rows, SHORT, one), limit;
+        limit = fr_bench_row_limit(b->model, rows, b->bandwidth, b->peak);
         printf("| %zu | %.3f | %.3f | %.3f |", rows, ratio, limit, ratio / limit);
         if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(ratio <= limits[rows] * limit));
         else printf(" | |\n");

@@ -1,31 +1,31 @@
 /* The peak of AVX2: 32 multiply-adds in three instructions, which form pairs of products, pairs of pairs, and
- * sums (dot.h). */
+ * sums (peaks.h). */
 #include <immintrin.h>
 
-#include "bench/dot.h"
+#include "bench/peaks.h"
 
 enum { SUMS = 10 };
 
-double fr_dot_avx2(size_t rounds) {
+double fr_bench_dot_avx2(size_t rounds) {
     __m256i sum[SUMS], a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(5);
-    FR_OPAQUE(a);
-    FR_OPAQUE(b);
+    FR_BENCH_OPAQUE(a);
+    FR_BENCH_OPAQUE(b);
     __m256i ones = _mm256_set1_epi16(1);
-    FR_OPAQUE(ones);
+    FR_BENCH_OPAQUE(ones);
 #pragma GCC unroll 10
     for (int s = 0; s < SUMS; s++) {
         sum[s] = _mm256_setzero_si256();
-        FR_OPAQUE(sum[s]);
+        FR_BENCH_OPAQUE(sum[s]);
     }
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 10
         for (int s = 0; s < SUMS; s++) {
-            FR_OPAQUE(a); /* or the product would be taken out of the loop */
+            FR_BENCH_OPAQUE(a); /* or the product would be taken out of the loop */
             __m256i pairs = _mm256_maddubs_epi16(a, b);
             sum[s] = _mm256_add_epi32(sum[s], _mm256_madd_epi16(pairs, ones));
         }
     }
 #pragma GCC unroll 10
-    for (int s = 0; s < SUMS; s++) FR_OPAQUE(sum[s]);
+    for (int s = 0; s < SUMS; s++) FR_BENCH_OPAQUE(sum[s]);
     return (double)rounds * SUMS * 32;
 }

@@ -1,31 +1,31 @@
 /* The peak of AVX-512 without VNNI: 64 multiply-adds in three instructions, which form pairs of products, pairs of
- * pairs, and sums (dot.h). */
+ * pairs, and sums (peaks.h). */
 #include <immintrin.h>
 
-#include "bench/dot.h"
+#include "bench/peaks.h"
 
 enum { SUMS = 16 };
 
-double fr_dot_avx512(size_t rounds) {
+double fr_bench_dot_avx512(size_t rounds) {
     __m512i sum[SUMS], a = _mm512_set1_epi8(3), b = _mm512_set1_epi8(5);
-    FR_OPAQUE(a);
-    FR_OPAQUE(b);
+    FR_BENCH_OPAQUE(a);
+    FR_BENCH_OPAQUE(b);
     __m512i ones = _mm512_set1_epi16(1);
-    FR_OPAQUE(ones);
+    FR_BENCH_OPAQUE(ones);
 #pragma GCC unroll 16
     for (int s = 0; s < SUMS; s++) {
         sum[s] = _mm512_setzero_si512();
-        FR_OPAQUE(sum[s]);
+        FR_BENCH_OPAQUE(sum[s]);
     }
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 16
         for (int s = 0; s < SUMS; s++) {
-            FR_OPAQUE(a); /* or the product would be taken out of the loop */
+            FR_BENCH_OPAQUE(a); /* or the product would be taken out of the loop */
             __m512i pairs = _mm512_maddubs_epi16(a, b);
             sum[s] = _mm512_add_epi32(sum[s], _mm512_madd_epi16(pairs, ones));
         }
     }
 #pragma GCC unroll 16
-    for (int s = 0; s < SUMS; s++) FR_OPAQUE(sum[s]);
+    for (int s = 0; s < SUMS; s++) FR_BENCH_OPAQUE(sum[s]);
     return (double)rounds * SUMS * 64;
 }

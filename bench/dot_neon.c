@@ -1,29 +1,29 @@
-/* The peak of plain NEON: 8 multiply-adds in two instructions, products (16 bits) and their pairwise sums (dot.h). */
+/* The peak of plain NEON: 8 multiply-adds in two instructions, products (16 bits) and their pairwise sums (peaks.h). */
 #include <arm_neon.h>
 
-#include "bench/dot.h"
+#include "bench/peaks.h"
 
 enum { SUMS = 12 };
 
-double fr_dot_neon(size_t rounds) {
+double fr_bench_dot_neon(size_t rounds) {
     int32x4_t sum[SUMS];
     int8x8_t a = vdup_n_s8(3), b = vdup_n_s8(5);
-    FR_OPAQUE(a);
-    FR_OPAQUE(b);
+    FR_BENCH_OPAQUE(a);
+    FR_BENCH_OPAQUE(b);
 #pragma GCC unroll 12
     for (int s = 0; s < SUMS; s++) {
         sum[s] = vdupq_n_s32(0);
-        FR_OPAQUE(sum[s]);
+        FR_BENCH_OPAQUE(sum[s]);
     }
     for (size_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 12
         for (int s = 0; s < SUMS; s++) {
-            FR_OPAQUE(a); /* or the product would be taken out of the loop */
+            FR_BENCH_OPAQUE(a); /* or the product would be taken out of the loop */
             int16x8_t products = vmull_s8(a, b);
             sum[s] = vpadalq_s16(sum[s], products);
         }
     }
 #pragma GCC unroll 12
-    for (int s = 0; s < SUMS; s++) FR_OPAQUE(sum[s]);
+    for (int s = 0; s < SUMS; s++) FR_BENCH_OPAQUE(sum[s]);
     return (double)rounds * SUMS * 8;
 }

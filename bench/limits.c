@@ -1,76 +1,12 @@
 /* The machine's limits: see limits.h. */
 #include "bench/limits.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#include "bench/dot.h"
 #include "src/stats.h"
 
-/* As wide as the widest registers; the compiler splits it where they are narrower. */
-typedef uint64_t wide __attribute__((vector_size(64), aligned(64)));
-
-/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. */
-#ifdef __x86_64__
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST
-#endif
-
-typedef struct reading {
-    const uint8_t *bytes;
-    size_t size;
-    volatile uint64_t sums[FR_MAX_THREADS];
-} reading;
-
-static void touch(void *context, const fr_team *team) {
-    reading *job = context;
-    size_t begin, end;
-    fr_partition(job->size, 4096, team->index, team->count, &begin, &end);
-    memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
-}
-
-/* bytes: a multiple of 4096, page-aligned. */
-WIDEST static uint64_t read_range(const uint8_t *bytes, size_t size) {
-    wide a = {0}, b = {0}, c = {0}, d = {0};
-    for (const wide *w = (const wide *)bytes, *end = (const wide *)(bytes + size); w < end; w += 4) {
-        a ^= w[0];
-        b ^= w[1];
-        c ^= w[2];
-        d ^= w[3];
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
-}
-
-static void read_all(void *context, const fr_team *team) {
-    reading *job = context;
-    size_t begin, end;
-    fr_partition(job->size, 4096, team->index, team->count, &begin, &end);
-    job->sums[team->index] = read_range(job->bytes + begin, end - begin);
-}
-
-static fr_bench_memory take(fr_pool *pool, size_t size, int advice) {
-    size = size / 4096 * 4096;
-    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED) return (fr_bench_memory){0};
-    madvise(bytes, size, advice);
-    fr_pool_run(pool, touch, &(reading){.bytes = bytes, .size = size});
-    return (fr_bench_memory){bytes, size};
-}
-
-void fr_bench_memory_close(fr_bench_memory *memory) {
-    if (memory->bytes) munmap((void *)(uintptr_t)memory->bytes, memory->size);
-    *memory = (fr_bench_memory){0};
-}
-
-double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory) {
-    reading job = {.bytes = memory->bytes, .size = memory->size};
-    double start = fr_clock();
-    fr_pool_run(pool, read_all, &job);
-    return (double)memory->size / (fr_clock() - start);
-}
+#define ROUNDS 4000000 /* about 10 ms of a loop */
 
 static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int repeats) {
     double best = 0;
@@ -83,7 +19,8 @@ static double best_reading(fr_pool *pool, const fr_bench_memory *memory, int rep
 
 /* Both kinds of pages, tried in turn; the faster one is kept. */
 static fr_bench_memory faster(fr_pool *pool, size_t size, int repeats, double *best) {
-    fr_bench_memory small = take(pool, size, MADV_NOHUGEPAGE), huge = take(pool, size, MADV_HUGEPAGE);
+    fr_bench_memory small = fr_bench_memory_take(pool, size, FR_BENCH_SMALL),
+                    huge = fr_bench_memory_take(pool, size, FR_BENCH_HUGE);
     double small_rate = best_reading(pool, &small, repeats), huge_rate = best_reading(pool, &huge, repeats);
     bool is_huge = huge_rate >= small_rate;
     fr_bench_memory_close(is_huge ? &small : &huge);
@@ -103,66 +40,75 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
     return best;
 }
 
-/* AMX has a matrix unit, no loop here: its word is measured by the level below, as its kernels are chosen. */
-static const struct {
-    const char *isa;
-    fr_dot_fn *dot;
-} dots[] = {
-#ifdef __x86_64__
-    {"avx2", fr_dot_avx2},
-    {"avxvnni", fr_dot_avxvnni},
-    {"avx512", fr_dot_avx512},
-    {"avx512vnni", fr_dot_avx512vnni},
-    {"amx", fr_dot_avx512vnni},
-#endif
-#ifdef __aarch64__
-    {"neon", fr_dot_neon},
-    {"dotprod", fr_dot_dotprod},
-    {"i8mm", fr_dot_i8mm},
-#endif
-    {NULL, NULL},
-};
+/* -------------------------------------------------------------------------------------------------------- arithmetic */
 
-typedef struct dotting {
-    fr_dot_fn *dot;
-    size_t rounds;
-    double done[FR_MAX_THREADS];
-} dotting;
-
-static void dot_all(void *context, const fr_team *team) {
-    dotting *job = context;
-    job->done[team->index] = job->dot(job->rounds);
-}
-
-static double dots_per_second(fr_pool *pool, dotting *job, size_t rounds) {
-    *job = (dotting){.dot = job->dot, .rounds = rounds};
-    double start = fr_clock(), done = 0;
-    fr_pool_run(pool, dot_all, job);
-    double seconds = fr_clock() - start;
-    for (size_t i = 0; i < FR_MAX_THREADS; i++) done += job->done[i];
-    return done / seconds;
-}
-
-double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
-    static dotting job;
-    double best = 0;
-    size_t level = 0;
-    while (dots[level].isa && strcmp(dots[level].isa, isa) != 0) level++;
-    if (!dots[level].isa) return 0;
-    job.dot = dots[level].dot;
-    for (int i = 0; i < 7; i++) {
-        double rate = dots_per_second(pool, &job, 4000000);
-        if (rate > best) best = rate;
+/* A chain of additions, each of which needs the one before: one a cycle on every processor we know. Of registers: some
+ * processors add constants while they rename. */
+static double chain_rate(void) {
+    const size_t rounds = 1000, adds = 64;
+    size_t sum = 0, one = 1;
+    double start = fr_clock();
+    for (size_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 64
+        for (size_t i = 0; i < adds; i++) {
+            __asm__ volatile("" : "+r"(one), "+r"(sum));
+            sum += one;
+        }
     }
+    __asm__ volatile("" : : "r"(sum));
+    return (double)(rounds * adds) / (fr_clock() - start);
+}
+
+double fr_bench_clock_rate(void) {
+    double best = 0;
+    for (int i = 0; i < 3; i++) best = fmax(best, chain_rate());
     return best;
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+typedef struct multiplying {
+    fr_bench_loop *loop;
+    size_t rounds;
+    double done[FR_MAX_THREADS], seconds[FR_MAX_THREADS];
+} multiplying;
+
+static void multiply(void *context, const fr_team *team) {
+    multiplying *job = context;
+    double start = fr_clock();
+    job->done[team->index] = job->loop(job->rounds);
+    job->seconds[team->index] = fr_clock() - start;
 }
 
-double fr_bench_median(double *values, size_t n) {
-    qsort(values, n, sizeof *values, compare);
-    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds) {
+    multiplying job = {.loop = peak->loop, .rounds = rounds};
+    double done = 0, seconds = 0;
+    fr_pool_run(pool, multiply, &job);
+    for (size_t i = 0; i < FR_MAX_THREADS && job.done[i] > 0; i++) {
+        done += job.done[i];
+        seconds = fmax(seconds, job.seconds[i]);
+    }
+    return done / seconds;
+}
+
+static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
+    const fr_bench_peak *peak = NULL;
+    double best = 0;
+    size_t level = 0;
+    while (fr_isa_word(level) && strcmp(fr_isa_word(level), isa) != 0) level++;
+    unsigned allowed = fr_isa_word(level) ? fr_isa_allows((fr_isa_level)level) : 0;
+    for (size_t i = 0; i < fr_bench_peak_count; i++) {
+        const fr_bench_peak *next = &fr_bench_peaks[i];
+        if (next->operation == operation && next->kernels && (allowed >> next->level & 1) && fr_bench_peak_runs(next))
+            peak = next;
+    }
+    if (!peak) return 0;
+    for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, ROUNDS));
+    return best;
+}
+
+double fr_bench_dot_peak(fr_pool *pool, const char *isa) {
+    return best_rate(pool, FR_BENCH_INT8, isa);
+}
+
+double fr_bench_fma_peak(fr_pool *pool, const char *isa) {
+    return best_rate(pool, FR_BENCH_FP32, isa);
 }

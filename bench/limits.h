@@ -5,30 +5,28 @@
 #ifndef FR_BENCH_LIMITS_H
 #define FR_BENCH_LIMITS_H
 
-#include "src/pool.h"
+#include "bench/memory.h"
+#include "bench/peaks.h"
+#include "bench/sample.h"
 
 /* Bytes per second that the pool's threads read from memory together: the best of `repeats` passes over `bytes` of
  * fresh memory, small and huge pages both tried. 0: no memory. */
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats);
 
-/* Memory to be read between other measurements, in the kind of pages, small or huge, that was read faster. */
-typedef struct fr_bench_memory {
-    const uint8_t *bytes;
-    size_t size;
-} fr_bench_memory;
-
-/* bytes NULL: no memory. */
+/* Memory to be read between other measurements (fr_bench_memory_read), in the kind of pages, small or huge, that was
+ * read faster. bytes NULL: no memory. */
 fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
-void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* Bytes per second of one reading by all threads. */
-double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
-
-/* int8 multiply-adds per second that the pool's threads do together, on registers alone, with the dot product of an
- * instruction-set word: the best of several runs. 0 for a word without one (scalar). This machine must have it. */
+/* Multiply-adds per second that the pool's threads do together, on registers alone, with the int8 dot product or the
+ * float32 product that the kernels of an instruction-set word use: the best of several runs. 0 for a word without one
+ * (scalar), and for one that this machine lacks. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
+double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 
-/* The middle of n values, which are sorted in place. */
-double fr_bench_median(double *values, size_t n);
+/* The same of one run of a loop. This machine must run it (fr_bench_peak_runs). */
+double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds);
+
+/* Cycles per second of the core that the calling thread is on, now: additions that wait for each other. */
+double fr_bench_clock_rate(void);
 
 #endif

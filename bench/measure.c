@@ -1,10 +1,13 @@
 /* Whole forwards, timed: see measure.h. */
 #include "bench/measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/limits.h"
+#include "formats/error.h"
 
 void fr_bench_require(fr_status status) {
     if (status == FR_OK) return;
@@ -13,24 +16,117 @@ void fr_bench_require(fr_status status) {
 }
 
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number) {
-    for (size_t i = 0; i < count; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->vocab);
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->vocab);
+        if (ids[i] == model->image_token) ids[i] = 0;
+    }
 }
 
-double fr_bench_forward(fr_session *s, size_t rows, size_t position) {
+/* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
+static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     fr_forward f = {.model = s->model,
                     .pass = s->pass,
                     .kv = &s->kv,
-                    .ids = s->ids,
+                    .ids = s->ids + position,
+                    .places = s->places + position,
+                    .given = &fr_nothing_given,
                     .rows = rows,
                     .position = (int64_t)position,
+                    .keep = rows - head_rows,
                     .hidden = s->hidden,
-                    .head_rows = rows,
+                    .head_first = rows - head_rows,
+                    .head_rows = head_rows,
                     .logits = s->logits,
                     .best = s->best};
-    double start = fr_clock();
     fr_forward_run(s->pool, &f);
+}
+
+double fr_bench_forward(fr_session *session, size_t rows, size_t position) {
+    double start = fr_clock();
+    run_batch(session, rows, position, rows);
     return fr_clock() - start;
 }
+
+double fr_bench_prefill(fr_session *session, size_t count, size_t position) {
+    double start = fr_clock();
+    for (size_t done = 0, rows; done < count; done += rows) {
+        rows = session->chunk < count - done ? session->chunk : count - done;
+        run_batch(session, rows, position + done, done + rows == count);
+    }
+    return fr_clock() - start;
+}
+
+double fr_bench_decode(fr_session *session, size_t count, size_t position) {
+    double start = fr_clock();
+    for (size_t i = 0; i < count; i++) run_batch(session, 1, position + i, 1);
+    return fr_clock() - start;
+}
+
+/* --------------------------------------------------------------------------------------------------- a filled cache */
+
+enum { RUN = 512, BLOCK = 64 };
+
+typedef struct filling {
+    fr_session *session;
+    size_t length;
+} filling;
+
+static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t to) {
+    for (size_t head = 0; head < layer->heads; head++)
+        for (size_t position = from; position < to; position++)
+            memcpy(fr_kv_slot(layer, rows, head, position), fr_kv_slot(layer, rows, head, position % RUN), rows->bytes);
+}
+
+/* Each thread writes as many positions of a block as in a prompt, so that pages come to lie where a prompt's do. */
+static void fill_positions(void *context, const fr_team *team) {
+    const filling *f = context;
+    const fr_kv *kv = &f->session->kv;
+    size_t begin, end;
+    fr_partition(BLOCK, 1, team->index, team->count, &begin, &end);
+    for (size_t l = 0; l < kv->count; l++) {
+        const fr_kv_layer *layer = &kv->layers[l];
+        size_t length = f->length < layer->slots ? f->length : layer->slots;
+        for (size_t block = RUN; block < length; block += BLOCK) {
+            size_t to = block + end < length ? block + end : length;
+            copy_rows(layer, &layer->k, block + begin, to);
+            copy_rows(layer, &layer->v, block + begin, to);
+        }
+    }
+}
+
+void fr_bench_fill(fr_session *session, size_t length) {
+    filling f = {session, length};
+    fr_bench_prefill(session, length < RUN ? length : RUN, 0);
+    fr_pool_run(session->pool, fill_positions, &f);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- drafts */
+
+enum { BEFORE = 128 };
+
+fr_status fr_bench_begin_drafts(fr_session *session) {
+    int32_t ids[BEFORE], id;
+    size_t count, accepted;
+    fr_bench_prompt(session->model, ids, BEFORE, 0);
+    FR_TRY(fr_session_prompt(session, ids, BEFORE));
+    return fr_session_step(session, &id, 1, &count, &accepted);
+}
+
+static fr_status time_drafts(fr_session *session, size_t drafts, double *seconds) {
+    int32_t ids[FR_STEP_MAX];
+    size_t count;
+    double start = fr_clock();
+    FR_TRY(fr_draft_now(session, drafts, ids, &count, NULL));
+    *seconds = count == drafts ? fr_clock() - start : NAN;
+    return FR_OK;
+}
+
+fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen) {
+    FR_TRY(time_drafts(session, 5, five));
+    return time_drafts(session, 15, fifteen);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- ratios */
 
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one) {
     double ratios[FR_BENCH_PAIRS], ones[FR_BENCH_PAIRS];
@@ -59,4 +155,27 @@ double fr_bench_streamed_macs(const fr_model *model) {
         if (model->weights.bound[i].access == FR_STREAMED && tensor->dims > 1) macs += values;
     }
     return macs;
+}
+
+fr_dtype fr_bench_main_type(const fr_model *model) {
+    double bytes[FR_DTYPE_COUNT] = {0};
+    fr_dtype main = 0;
+    for (size_t i = 0; i < model->weights.count; i++) {
+        const fr_bound *bound = &model->weights.bound[i];
+        if (bound->access == FR_STREAMED) bytes[bound->tensor->type] += (double)bound->tensor->bytes;
+    }
+    for (fr_dtype type = 0; type < FR_DTYPE_COUNT; type++)
+        if (bytes[type] > bytes[main]) main = type;
+    return main;
+}
+
+double fr_bench_dot_share(fr_dtype type) {
+    static const double shares[FR_DTYPE_COUNT] = {
+        [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};
+    return shares[type] > 0 ? shares[type] : 1;
+}
+
+double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak) {
+    double dot_time = fr_bench_streamed_macs(model) / (fr_bench_dot_share(fr_bench_main_type(model)) * peak);
+    return fmax(1, (double)rows * dot_time / (fr_bench_streamed_bytes(model) / bandwidth));
 }

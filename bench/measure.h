@@ -1,4 +1,5 @@
-/* What the benchmarks of whole models share: forwards timed from outside the session's cycle, and what they cost.
+/* What the benchmarks of whole models share: forwards timed from outside the session's cycle, what they cost, and what
+ * they can cost at least.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H
@@ -11,18 +12,39 @@
 /* Ends the benchmark with the library's line. */
 void fr_bench_require(fr_status status);
 
-/* A prompt that differs from number to number. */
+/* A prompt that differs from number to number; no id stands for a picture. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
-/* Seconds of a forward of `rows` ids of the timeline with all their logits, at any position of the context. */
+/* Forwards of the timeline's ids at any position of the context, in seconds: of `rows` ids with all their logits; of
+ * `count` ids as a prompt's, in chunks, with the last one's logits; of `count` ids one after the other. What the cache
+ * holds of positions before is read, whatever it is. */
 double fr_bench_forward(fr_session *session, size_t rows, size_t position);
+double fr_bench_prefill(fr_session *session, size_t count, size_t position);
+double fr_bench_decode(fr_session *session, size_t count, size_t position);
+
+/* Makes the cache hold `length` positions: the first 512 are run, the others get copies of their keys and values, which
+ * take as long to read. */
+void fr_bench_fill(fr_session *session, size_t length);
+
+/* A prompt of 128 ids and a token, behind which a session drafts; then the seconds of proposing 5 and 15 drafts, NaN
+ * where fewer came. A draft step is a tenth of their difference: what starting costs is left out. */
+fr_status fr_bench_begin_drafts(fr_session *session);
+fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen);
 
 /* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
 /* What a decode step of one row reads of the weights, as the file has them, and multiplies: every bound tensor but
- * looked-up rows. */
+ * looked-up rows. And the type of most of the bytes that it reads. */
 double fr_bench_streamed_bytes(const fr_model *model);
 double fr_bench_streamed_macs(const fr_model *model);
+fr_dtype fr_bench_main_type(const fr_model *model);
+
+/* The share of the dot peak that unpacking a type leaves to the dot product; 1 where nothing is known. */
+double fr_bench_dot_share(fr_dtype type);
+
+/* L(K): the least that T(K) / T(1) can be, if nothing but reading and multiplying took time. peak: multiply-adds a
+ * second that products of this model can have. */
+double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak);
 
 #endif

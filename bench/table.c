@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIGITS JSON_REAL_PRECISION(9)
+
 struct fr_bench_report {
     FILE *out;
     fr_bench_form form;
@@ -53,7 +55,7 @@ static json_t *json_of(double value) {
 }
 
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value) {
-    if (head && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %.6g\n", head, value);
+    if (head && isfinite(value) && report->form == FR_BENCH_MD) fprintf(report->out, "- %s: %.6g\n", head, value);
     add_fact(report, name, json_of(value));
 }
 
@@ -92,7 +94,7 @@ static void print_value(FILE *out, const json_t *value) {
     if (json_is_string(value)) {
         print_quoted(out, json_string_value(value));
     } else if (!json_is_null(value)) {
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | DIGITS);
         if (json_is_array(value)) print_quoted(out, text ? text : "");
         else fprintf(out, "%s", text ? text : "");
         free(text);
@@ -133,7 +135,7 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
 static void end_row(fr_bench_report *report) {
     if (report->form == FR_BENCH_CSV) print_csv(report, false);
     if (report->form == FR_BENCH_JSON) fprintf(report->out, report->rows ? ",\n  " : "\n  ");
-    if (report->form == FR_BENCH_JSON || report->form == FR_BENCH_JSONL) json_dumpf(report->row, report->out, 0);
+    if (report->form == FR_BENCH_JSON || report->form == FR_BENCH_JSONL) json_dumpf(report->row, report->out, DIGITS);
     if (report->form == FR_BENCH_JSONL) fprintf(report->out, "\n");
     fflush(report->out);
     report->rows++;

@@ -15,7 +15,7 @@ typedef enum fr_bench_form { FR_BENCH_MD, FR_BENCH_CSV, FR_BENCH_JSON, FR_BENCH_
 typedef struct fr_bench_column {
     const char *name; /* for programs; NULL: for people alone */
     const char *head; /* for people, with the unit; NULL: for programs alone */
-    int digits;       /* behind a number's point, for people; programs get all of it */
+    int digits;       /* behind a number's point, for people; programs get nine in all */
 } fr_bench_column;
 
 typedef struct fr_bench_report fr_bench_report;
@@ -24,7 +24,8 @@ typedef struct fr_bench_report fr_bench_report;
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
-/* Facts come before the first table. Text is copied; name and head as of a column. */
+/* Facts come before the first table. Text is copied; name and head as of a column. A number that is not finite is null,
+ * and nothing for people. */
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 

@@ -1,7 +1,9 @@
 /* forerun bench: what was asked for, to the instrument in bench/. */
 #include <string.h>
 
+#include "bench/machine.h"
 #include "bench/table.h"
+#include "bench_model.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -13,8 +15,19 @@ static fr_bench_form form_of(const fr_arguments *args) {
 }
 
 static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
-    (void)args, (void)report;
-    return fr_wrong_usage("bench machine is not built yet");
+    int64_t threads[64];
+    return fr_exit_status(fr_bench_machine(
+        report, &(fr_bench_machine_options){
+                    .threads = threads,
+                    .thread_count = fr_arguments_numbers(args, FR_ARG_BENCH_THREADS, threads, 64),
+                    .isas = args->text[FR_ARG_BENCH_ISA],
+                    .pin = !args->given[FR_ARG_NO_PIN],
+                    .numa = !args->given[FR_ARG_NUMA] || strcmp(args->text[FR_ARG_NUMA], "off") != 0,
+                    .repetitions = args->given[FR_ARG_BENCH_REPETITIONS]
+                                       ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS]
+                                       : 15,
+                    .max_spread = args->given[FR_ARG_BENCH_SPREAD] ? args->real[FR_ARG_BENCH_SPREAD] : 20,
+                }));
 }
 
 static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
@@ -22,16 +35,11 @@ static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
     return fr_wrong_usage("bench kernels is not built yet");
 }
 
-static int bench_model(const fr_arguments *args, fr_bench_report *report) {
-    (void)args, (void)report;
-    return fr_wrong_usage("bench model is not built yet");
-}
-
 int fr_verb_bench(const fr_arguments *args) {
     static const struct {
         const char *word;
         int (*run)(const fr_arguments *args, fr_bench_report *report);
-    } parts[] = {{"machine", bench_machine}, {"kernels", bench_kernels}, {"model", bench_model}};
+    } parts[] = {{"machine", bench_machine}, {"kernels", bench_kernels}, {"model", fr_bench_model_part}};
     if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels or model");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;

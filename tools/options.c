@@ -148,7 +148,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .unbuilt = "eagle eagle3 draft-eagle3",
                           .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V | B, .low = 1, .high = 15, .special = "auto",
+                          .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
                           .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
                        .words = "throughput balanced quality",
@@ -197,8 +197,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                              .help = "kernels: those whose name the regular expression matches"},
     [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = ISAS, .verbs = B,
                           .help = "instruction sets (default: the best here; for kernels all that run here)"},
-    [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1, .high = 4096,
-                           .help = "rows of activations: 1,2,4,8,64,512; for model 1..8,16 by default"},
+    [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0, .high = 4096,
+                           .help = "rows of activations: 1,2,4,8,64,512; for model 1..8,16 by default, 0: none"},
     [FR_ARG_BENCH_THREADS] = {.names = "-t --threads", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1,
                               .high = 1024, .help = "threads (default: the cores that this process may use)"},
     [FR_ARG_BENCH_PROMPT] = {.names = "-p --n-prompt", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
@@ -206,15 +206,21 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_BENCH_GENERATE] = {.names = "-n --n-gen", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
                                .high = 1 << 20, .help = "model: tokens to generate (default 128; 0: none)"},
     [FR_ARG_BENCH_DEPTH] = {.names = "-d --n-depth", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
-                            .high = 1 << 20, .help = "model: tokens in the context before (default 0)"},
+                            .high = 1 << 20, .help = "model: tokens in the context before (default 0,4096,16384)"},
+    [FR_ARG_BENCH_DRAFTS] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "LIST",
+                             .kind = NUMBERS, .verbs = B, .low = 1, .high = 15, .special = "auto",
+                             .help = "model: drafts a step, 1..3,auto (default auto; for made-up rates 1..4,auto)"},
+    [FR_ARG_BENCH_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = B,
+                                .words = "none mtp ngram draft-mtp", .unbuilt = "eagle eagle3 draft-eagle3",
+                                .help = "model: who drafts (default mtp with a drafter)"},
     [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = B,
-                              .help = "model: speculate on its CLASS.txt or CLASS-*.txt files, class by class"},
+                              .help = "model: speculate on its CLASS*.txt files (default: texts of its own)"},
     [FR_ARG_BENCH_SYNTH_RATES] = {.names = "--spec-synth-rates", .value = "LIST", .verbs = B,
                                   .help = "model: drafts accepted at these rates, by depth: 0.8,0.6,0.5"},
     [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = NUMBER, .verbs = B, .low = 1,
                                   .high = 1000, .help = "timings whose middle is told"},
     [FR_ARG_BENCH_SPREAD] = {.names = "--max-spread", .value = "PERCENT", .kind = REAL, .verbs = B, .low = 0,
-                             .high = 1000, .help = "tell no number that spread more than this (default 20)"},
+                             .high = 1000000, .help = "tell no number that spread more than this (default 20)"},
     [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = B,
                            .help = "kernels, model: also draw a picture of it, SVG"},
 };
@@ -380,14 +386,20 @@ static bool take_stretch(const fr_row *row, const char *item, size_t length, int
            *first >= row->low && *last <= row->high;
 }
 
+static bool is_special(const fr_row *row, const char *item, size_t length) {
+    return row->special && strlen(row->special) == length && memcmp(row->special, item, length) == 0;
+}
+
 static int take_numbers(fr_arg arg, const char *name, const char *text) {
     const fr_row *row = &table[arg];
     int64_t first, last;
     size_t length;
     for (const char *item; (item = next_word(&text, ',', &length));) {
+        if (is_special(row, item, length)) continue;
         if (!take_stretch(row, item, length, &first, &last))
-            return fr_wrong_usage("%s %.*s: numbers such as 1..8,16 from %lld to %lld", name, (int)least(length, 40),
-                                  item, (long long)row->low, (long long)row->high);
+            return fr_wrong_usage("%s %.*s: numbers such as 1..8,16 from %lld to %lld%s%s", name,
+                                  (int)least(length, 40), item, (long long)row->low, (long long)row->high,
+                                  row->special ? ", or " : "", row->special ? row->special : "");
     }
     return 0;
 }
@@ -397,7 +409,8 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
     int64_t first, last;
     size_t length, count = 0;
     for (const char *item; (item = next_word(&list, ',', &length));) {
-        take_stretch(&table[arg], item, length, &first, &last);
+        first = last = -1;
+        if (!is_special(&table[arg], item, length)) take_stretch(&table[arg], item, length, &first, &last);
         for (; first <= last && count < most; first++) numbers[count++] = first;
     }
     return count;

@@ -111,6 +111,8 @@ typedef enum fr_arg {
     FR_ARG_BENCH_PROMPT,
     FR_ARG_BENCH_GENERATE,
     FR_ARG_BENCH_DEPTH,
+    FR_ARG_BENCH_DRAFTS,
+    FR_ARG_BENCH_SPEC_TYPE,
     FR_ARG_BENCH_PROMPTS,
     FR_ARG_BENCH_SYNTH_RATES,
     FR_ARG_BENCH_REPETITIONS,
@@ -140,7 +142,8 @@ struct fr_arguments {
     bool uses_drafter; /* unless --spec-type says otherwise */
 };
 
-/* The numbers of a list such as "1..8,16", in its order; their count, at most `most`. 0: the option was not given. */
+/* The numbers of a list such as "1..8,16", in its order, -1 for a word among them; their count, at most `most`. 0: the
+ * option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */

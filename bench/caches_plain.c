@@ -1,0 +1,7 @@
+/* The caches without hwloc: none is known. */
+#include "bench/caches.h"
+
+size_t fr_bench_caches(fr_bench_cache caches[FR_BENCH_CACHES]) {
+    (void)caches;
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* Reading memory: see memory.h. */
+#include "bench/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/stats.h"
+
+#define PAGE      ((size_t)4096)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define LINE      64
+
+/* As wide as the widest registers; the compiler splits it where they are narrower. */
+typedef uint64_t wide __attribute__((vector_size(64), aligned(64)));
+
+/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. */
+#ifdef __x86_64__
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+typedef struct reading {
+    const uint8_t *bytes;
+    size_t size, passes;
+    volatile uint64_t sums[FR_MAX_THREADS];
+} reading;
+
+/* ----------------------------------------------------------------------------------------------------------- taking */
+
+/* What the system says of this process's memory in huge pages; 0 where it doesn't. */
+static size_t huge_bytes(void) {
+    char line[256];
+    size_t kilobytes = 0;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    if (!file) return 0;
+    while (fgets(line, sizeof line, file) && sscanf(line, "AnonHugePages: %zu", &kilobytes) != 1) continue;
+    fclose(file);
+    return kilobytes << 10;
+}
+
+static void touch(void *context, const fr_team *team) {
+    reading *job = context;
+    size_t begin, end;
+    fr_partition(job->size, PAGE, team->index, team->count, &begin, &end);
+    memset((uint8_t *)job->bytes + begin, (int)team->index + 1, end - begin);
+}
+
+/* Aligned to huge pages: one more is mapped, and what lies outside given back. */
+static uint8_t *map(size_t size) {
+    uint8_t *bytes = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED) return NULL;
+    size_t before = (HUGE_PAGE - (uintptr_t)bytes % HUGE_PAGE) % HUGE_PAGE;
+    if (before) munmap(bytes, before);
+    munmap(bytes + before + size, HUGE_PAGE - before);
+    return bytes + before;
+}
+
+fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages) {
+    size = size / PAGE * PAGE;
+    size_t mapped = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, before = huge_bytes();
+    uint8_t *bytes = map(mapped);
+    if (!bytes) return (fr_bench_memory){0};
+    madvise(bytes, mapped, pages == FR_BENCH_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    fr_pool_run(pool, touch, &(reading){.bytes = bytes, .size = size});
+    size_t after = huge_bytes();
+    return (fr_bench_memory){bytes, size, mapped, after > before && after - before > size / 2};
+}
+
+void fr_bench_memory_close(fr_bench_memory *memory) {
+    if (memory->bytes) munmap((void *)(uintptr_t)memory->bytes, memory->mapped);
+    *memory = (fr_bench_memory){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+/* bytes: a multiple of 4096, page-aligned. */
+WIDEST static uint64_t read_range(const uint8_t *bytes, size_t size, size_t passes) {
+    wide a = {0}, b = {0}, c = {0}, d = {0};
+    for (; passes > 0; passes--) {
+        for (const wide *w = (const wide *)bytes, *end = (const wide *)(bytes + size); w < end; w += 4) {
+            a ^= w[0];
+            b ^= w[1];
+            c ^= w[2];
+            d ^= w[3];
+        }
+        __asm__ volatile("" : : : "memory"); /* or a second pass would undo the first */
+    }
+    a ^= b ^ c ^ d;
+    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
+}
+
+static void read_all(void *context, const fr_team *team) {
+    reading *job = context;
+    size_t begin, end;
+    fr_partition(job->size, PAGE, team->index, team->count, &begin, &end);
+    job->sums[team->index] = read_range(job->bytes + begin, end - begin, job->passes);
+}
+
+double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes) {
+    reading job = {.bytes = memory->bytes, .size = memory->size, .passes = passes};
+    double start = fr_clock();
+    fr_pool_run(pool, read_all, &job);
+    return (double)memory->size * (double)passes / (fr_clock() - start);
+}
+
+double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory) {
+    return fr_bench_memory_reread(pool, memory, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- chasing */
+
+typedef union line {
+    const union line *next;
+    size_t number;
+    uint8_t bytes[LINE];
+} line;
+
+/* A shuffle in which no line may stay, nor go back (Sattolo 1986): one ring of all. */
+void fr_bench_memory_link(const fr_bench_memory *memory) {
+    line *lines = (line *)(uintptr_t)memory->bytes;
+    size_t count = memory->size / LINE;
+    uint64_t random = 0x9e3779b97f4a7c15;
+    for (size_t i = 0; i < count; i++) lines[i].number = i;
+    for (size_t i = count - 1; i > 0; i--) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        size_t other = random % i, number = lines[i].number;
+        lines[i].number = lines[other].number;
+        lines[other].number = number;
+    }
+    for (size_t i = 0; i < count; i++) lines[i].next = &lines[lines[i].number];
+}
+
+const void *fr_bench_memory_chase(const void *from, size_t loads) {
+    const line *at = from;
+    for (size_t i = 0; i < loads; i++) {
+        at = at->next;
+        __asm__ volatile("" : "+r"(at));
+    }
+    return at;
+}

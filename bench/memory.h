@@ -1,0 +1,34 @@
+/* Memory that a team of threads reads, each its own part, as often as it takes to time it; and one thread alone, each
+ * load waiting for the one before.
+ *
+ * In: a pool, sizes. Out: bytes per second, seconds a load. */
+#ifndef FR_BENCH_MEMORY_H
+#define FR_BENCH_MEMORY_H
+
+#include "src/pool.h"
+
+typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
+
+/* Each page is first touched by the thread that will read it. */
+typedef struct fr_bench_memory {
+    const uint8_t *bytes;
+    size_t size;
+    size_t mapped; /* bytes that the system was asked for: whole huge pages */
+    bool huge;     /* the system has put most of it in huge pages */
+} fr_bench_memory;
+
+/* size: is rounded down to whole pages. bytes NULL: no memory. */
+fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
+void fr_bench_memory_close(fr_bench_memory *memory);
+
+/* Bytes per second of one reading by all threads, and of several in a row: of a working set that fits a cache all but
+ * the first come from there. The pool must have as many threads as the one that took the memory. */
+double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
+double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
+
+/* Links the cache lines to one ring in random order; walks it, each load waiting for the one before, from a line of it
+ * (the first is memory->bytes) to the one that is returned: where to go on. */
+void fr_bench_memory_link(const fr_bench_memory *memory);
+const void *fr_bench_memory_chase(const void *from, size_t loads);
+
+#endif

@@ -1,0 +1,259 @@
+/* A model's speed: see model.h. */
+#include "bench/model_run.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "formats/error.h"
+
+/* ------------------------------------------------------------------------------------------------------------ a row */
+
+/* Under llama-bench's names where it has one. */
+static const fr_bench_column common[] = {
+    {"test", "test", 0},        {"isa", NULL, 0},          {"n_threads", NULL, 0},    {"n_prompt", NULL, 0},
+    {"n_gen", NULL, 0},         {"n_depth", NULL, 0},      {"median_ns", NULL, 0},    {NULL, "ms", 3},
+    {"avg_ns", NULL, 0},        {"stddev_ns", NULL, 0},    {"median_ts", "t/s", 2},   {"avg_ts", "mean t/s", 2},
+    {"stddev_ts", "±", 2},      {"spread", "spread, %", 1}, {"samples_ns", NULL, 0},  {"samples_ts", NULL, 2},
+};
+enum { COMMON = sizeof common / sizeof *common };
+
+void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {
+    static fr_bench_column columns[FR_BENCH_COLUMNS];
+    char whole[160];
+    memcpy(columns, common, sizeof common);
+    for (size_t i = 0; i < count; i++) columns[COMMON + i] = own[i];
+    snprintf(whole, sizeof whole, "%s%s", title, run->how);
+    fr_bench_table(run->report, name, whole, columns, COMMON + count);
+    run->kept_back = 0;
+}
+
+fr_bench_figure fr_bench_figure_kept(const double *values, size_t n) {
+    double sorted[FR_BENCH_TIMINGS];
+    if (n == 0) return (fr_bench_figure){.middle = NAN, .least = NAN, .most = NAN, .spread = NAN};
+    memcpy(sorted, values, n * sizeof *values);
+    return fr_bench_figure_of(sorted, n);
+}
+
+void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value) {
+    run->kept_back += figure->spread > run->plan->max_spread;
+    fr_bench_number(run->report, fr_bench_told(figure, value, run->plan->max_spread));
+}
+
+/* The mean and the standard deviation of a sample; of one value it is 0, as llama-bench has it. */
+static void mean_of(const double *values, size_t n, double *mean, double *deviation) {
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) sum += values[i];
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) squares += (values[i] - *mean) * (values[i] - *mean);
+    *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
+}
+
+/* Times are whole nanoseconds, and rates are those of these times. */
+static void put_times(fr_bench_run *run, const fr_bench_test *test) {
+    double ns[FR_BENCH_TIMINGS], rates[FR_BENCH_TIMINGS], mean, deviation, limit = run->plan->max_spread;
+    for (size_t i = 0; i < test->count; i++) {
+        ns[i] = rint(test->seconds[i] * 1e9);
+        rates[i] = 1e9 * (double)test->tokens / ns[i];
+    }
+    fr_bench_figure time = fr_bench_figure_kept(ns, test->count);
+    fr_bench_put(run, &time, time.middle);
+    fr_bench_number(run->report, fr_bench_told(&time, time.middle / 1e6, limit));
+    mean_of(ns, test->count, &mean, &deviation);
+    fr_bench_number(run->report, fr_bench_told(&time, rint(mean), limit));
+    fr_bench_number(run->report, fr_bench_told(&time, rint(deviation), limit));
+    fr_bench_figure rate = fr_bench_figure_kept(rates, test->count);
+    fr_bench_number(run->report, fr_bench_told(&time, rate.middle, limit));
+    mean_of(rates, test->count, &mean, &deviation);
+    fr_bench_number(run->report, fr_bench_told(&time, mean, limit));
+    fr_bench_number(run->report, fr_bench_told(&time, deviation, limit));
+    fr_bench_number(run->report, time.spread);
+    fr_bench_numbers(run->report, ns, test->count);
+    fr_bench_numbers(run->report, rates, test->count);
+}
+
+void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test) {
+    fr_bench_doing(run, NULL);
+    fr_bench_text(run->report, test->name);
+    fr_bench_text(run->report, fr_model_isa(run->model));
+    fr_bench_number(run->report, (double)run->model->plan.threads);
+    fr_bench_number(run->report, (double)test->prompt);
+    fr_bench_number(run->report, (double)test->generate);
+    fr_bench_number(run->report, (double)test->depth);
+    put_times(run, test);
+}
+
+void fr_bench_end(fr_bench_run *run) {
+    if (run->kept_back)
+        fr_bench_remark(run->report, "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
+                        "runs here, or allow more by --max-spread.", run->plan->max_spread, run->kept_back);
+}
+
+void fr_bench_name(char *name, size_t size, const char *what, size_t depth) {
+    if (depth) snprintf(name, size, "%s @ d%zu", what, depth);
+    else snprintf(name, size, "%s", what);
+}
+
+void fr_bench_doing(const fr_bench_run *run, const char *what) {
+    if (run->plan->doing) run->plan->doing(run->plan->context, what);
+}
+
+/* --------------------------------------------------------------------------------------------------- what is opened */
+
+/* Every tensor of the files, as llama-bench counts them. */
+static void count_weights(const fr_model *model, double *bytes, double *parameters) {
+    const fr_tensors *tensors = &model->files.tensors;
+    *bytes = *parameters = 0;
+    for (size_t i = 0; i < tensors->count; i++) {
+        double values = 1;
+        for (uint32_t d = 0; d < tensors->items[i].dims; d++) values *= (double)tensors->items[i].shape[d];
+        *parameters += values;
+        *bytes += (double)tensors->items[i].bytes;
+    }
+}
+
+static void kv_fact(fr_bench_report *report, const char *name, const char *head, fr_dtype type) {
+    char word[16];
+    snprintf(word, sizeof word, "%s", fr_dtype_name(type));
+    for (char *c = word; *c; c++) *c = (char)tolower((unsigned char)*c);
+    fr_bench_fact_text(report, name, head, word);
+}
+
+/* Under llama-bench's names; what only graphics cards have is left out. */
+static void model_facts(const fr_bench_run *run) {
+    const fr_model *model = run->model;
+    fr_bench_report *report = run->report;
+    fr_kv_types kv = fr_model_kv_types(model, run->plan->options);
+    double bytes, parameters;
+    char text[128];
+    count_weights(model, &bytes, &parameters);
+    snprintf(text, sizeof text, "%s %.2f%c %s", fr_checkpoint_architecture(&model->files),
+             parameters / (parameters < 1e9 ? 1e6 : 1e9), parameters < 1e9 ? 'M' : 'B',
+             fr_dtype_name(fr_bench_main_type(model)));
+    fr_bench_fact_text(report, "build_commit", NULL, fr_version());
+    fr_bench_fact_text(report, "gpu_info", NULL, "");
+    fr_bench_fact_text(report, "backends", NULL, "CPU");
+    fr_bench_fact_text(report, "model_filename", "model", model->files.path);
+    fr_bench_fact_text(report, "model_type", "type", text);
+    fr_bench_fact_number(report, "model_size", NULL, bytes);
+    fr_bench_fact_number(report, NULL, "size, MB", bytes / 1e6);
+    fr_bench_fact_number(report, "model_n_params", NULL, parameters);
+    if (run->drafter)
+        fr_bench_fact_text(report, "drafter_filename", "drafter",
+                           run->plan->drafter ? run->plan->drafter : "in the model");
+    int64_t chunk = fr_options_resolve(run->plan->options).value[FR_OPT_CHUNK];
+    fr_bench_fact_number(report, "n_batch", NULL, (double)chunk);
+    fr_bench_fact_number(report, "n_ubatch", "rows of a prompt's forward", (double)chunk);
+    kv_fact(report, "type_k", "cached keys", kv.k);
+    kv_fact(report, "type_v", "cached values", kv.v);
+}
+
+fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t context, fr_session **session) {
+    fr_options *options = run->plan->options;
+    const char *words = run->plan->spec_type;
+    FR_TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    FR_TRY(fr_options_set(options, FR_OPT_CONTEXT, (int64_t)context));
+    FR_TRY(fr_options_set(options, FR_OPT_DRAFT_MAX, drafts));
+    FR_TRY(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words ? words : run->drafter ? "mtp" : "none"));
+    return fr_session_open(run->model, drafts ? run->drafter : NULL, options, session);
+}
+
+static bool wants_drafter(const fr_bench_model_plan *plan) {
+    return !plan->spec_type || strstr(plan->spec_type, "mtp");
+}
+
+static fr_status open_models(fr_bench_run *run) {
+    const fr_bench_model_plan *plan = run->plan;
+    fr_bench_doing(run, "loading");
+    FR_TRY(fr_model_open(plan->model, plan->options, &run->model));
+    bool one = plan->drafter || fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
+    if (wants_drafter(plan) && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
+    if (wants_drafter(plan) && plan->spec_type && !one)
+        return fr_fail(FR_USAGE, "--spec-type mtp needs a drafter: -md DRAFTER, or a model with an MTP layer");
+    if (plan->prompt_folder && !fr_bench_drafts_at_all(run))
+        return fr_fail(FR_USAGE, "--prompts are to draft on: give -md DRAFTER, or --spec-type ngram");
+    snprintf(run->how, sizeof run->how, ", %zu threads, %s", run->model->plan.threads, fr_model_isa(run->model));
+    return FR_OK;
+}
+
+static size_t largest(const fr_bench_list *list, size_t least) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i] > (int64_t)least) least = (size_t)list->at[i];
+    return least;
+}
+
+/* The session that forwards are timed in, as long as the deepest test needs. */
+static fr_status open_session(fr_bench_run *run) {
+    const fr_bench_model_plan *plan = run->plan;
+    size_t longest = largest(&plan->generate, largest(&plan->prompts, FR_STEP_MAX));
+    run->depths.count = 0;
+    for (size_t i = 0; i < plan->depths.count; i++)
+        if (!plan->depths_fit || (size_t)plan->depths.at[i] + longest <= run->model->context_limit)
+            run->depths.at[run->depths.count++] = plan->depths.at[i];
+    FR_TRY(fr_bench_session(run, 0, largest(&run->depths, 0) + longest, &run->session));
+    fr_bench_prompt(run->model, run->session->ids, run->session->context, 0);
+    return FR_OK;
+}
+
+static void close_all(fr_bench_run *run) {
+    fr_session_close(run->session);
+    fr_drafter_close(run->drafter);
+    fr_model_close(run->model);
+    run->session = NULL;
+    run->drafter = NULL;
+    run->model = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the command */
+
+static void note_depths(const fr_bench_run *run) {
+    if (run->depths.count < run->plan->depths.count)
+        fr_bench_remark(run->report, "The model's context, %zu, has no room for a test at the deepest of the usual "
+                        "contexts.", run->model->context_limit);
+}
+
+static fr_bench_curve begin_curve(const fr_bench_run *run) {
+    fr_bench_curve curve = {.depth = run->depths.count ? (size_t)run->depths.at[0] : 0};
+    memcpy(curve.how, run->how, sizeof curve.how);
+    return curve;
+}
+
+static fr_status run_parts(fr_bench_run *run, bool first) {
+    FR_TRY(open_models(run));
+    FR_TRY(open_session(run));
+    if (first) FR_TRY(fr_bench_machine_facts(run->report, NULL, 0));
+    if (first) model_facts(run);
+    if (first) *run->curve = begin_curve(run);
+    fr_bench_model_tests(run);
+    note_depths(run);
+    FR_TRY(fr_bench_model_drafts(run));
+    FR_TRY(fr_bench_model_rows(run));
+    fr_session_close(run->session); /* its context may be long */
+    run->session = NULL;
+    return fr_bench_model_texts(run);
+}
+
+static fr_status run_configuration(fr_bench_run *run, const char *isa, int64_t threads, bool first) {
+    fr_options *options = run->plan->options;
+    if (isa) FR_TRY(fr_options_set_text(options, FR_OPT_ISA, isa));
+    if (threads) FR_TRY(fr_options_set(options, FR_OPT_THREADS, threads));
+    run->one = run->draft_start = run->draft_step = NAN;
+    for (size_t k = 0; k <= FR_STEP_MAX; k++) run->ratio[k] = NAN;
+    fr_status status = run_parts(run, first);
+    close_all(run);
+    return status;
+}
+
+fr_status fr_bench_model(const fr_bench_model_plan *plan, fr_bench_report *report, fr_bench_curve *curve) {
+    fr_bench_run run = {.plan = plan, .report = report, .curve = curve};
+    size_t isas = plan->isa_count ? plan->isa_count : 1, teams = plan->threads.count ? plan->threads.count : 1;
+    curve->count = 0;
+    for (size_t i = 0; i < isas; i++)
+        for (size_t t = 0; t < teams; t++)
+            FR_TRY(run_configuration(&run, plan->isa_count ? plan->isas[i] : NULL,
+                                     plan->threads.count ? plan->threads.at[t] : 0, i + t == 0));
+    if (!run.differs) return FR_OK;
+    return fr_fail(FR_NUMERIC, "%s: speculation changed the answer; no speed is told for what differs", plan->model);
+}

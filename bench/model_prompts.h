@@ -1,0 +1,24 @@
+/* The texts that speculation is measured on, by class: how well drafts stand depends on what is written.
+ *
+ * In: a folder of CLASS.txt and CLASS-NAME.txt files, or none: then five classes of our own, prose, code, chat,
+ * repetitive and hard, a text each. Out: the texts, ordered by file name. */
+#ifndef FR_BENCH_MODEL_PROMPTS_H
+#define FR_BENCH_MODEL_PROMPTS_H
+
+#include "forerun.h"
+
+typedef struct fr_bench_prompt_text {
+    char class[32], *bytes;
+    size_t length;
+} fr_bench_prompt_text;
+
+typedef struct fr_bench_prompts {
+    fr_bench_prompt_text *texts;
+    size_t count;
+} fr_bench_prompts;
+
+/* folder NULL: our own. A folder without such a file is FR_INPUT. */
+fr_status fr_bench_prompts_open(const char *folder, fr_bench_prompts *prompts);
+void fr_bench_prompts_close(fr_bench_prompts *prompts);
+
+#endif

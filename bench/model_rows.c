@@ -1,0 +1,175 @@
+/* What verifying K rows costs, what drafting costs, and how good drafts must be to pay.
+ *
+ * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, beside L(K), the least it can be on
+ * this machine; a table of the draft step. T(K) is one forward of K rows with all their logits, timed in turn with one
+ * row. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/limits.h"
+#include "bench/measure.h"
+#include "bench/model_run.h"
+#include "formats/error.h"
+
+#define BANDWIDTH  ((size_t)1 << 30) /* read to learn the bandwidth */
+#define MEMORY     2.5e8 /* weights below so many bytes may lie in a cache, whose bandwidth isn't measured: no L(K) */
+#define PAIRS_MORE 3     /* a pair of forwards is short: so many times the repetitions */
+
+/* ------------------------------------------------------------------------------------------------------- draft step */
+
+enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
+
+static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step, size_t pairs) {
+    static const fr_bench_column own[] = {
+        {"step_ns", NULL, 0}, {NULL, "a step, ms", 3}, {"step_spread", "spread, %", 1}, {NULL, "starting, ms", 3},
+        {"start_ns", NULL, 0}};
+    fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
+    fr_bench_begin_row(run, &(fr_bench_test){
+                                .name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
+    fr_bench_put(run, step, rint(run->draft_step * 1e9));
+    fr_bench_number(run->report, run->draft_step * 1e3);
+    fr_bench_number(run->report, step->spread);
+    fr_bench_number(run->report, run->draft_start * 1e3);
+    fr_bench_number(run->report, rint(run->draft_start * 1e9));
+    fr_bench_end(run);
+}
+
+static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
+    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], five;
+    size_t pairs = PAIRS_MORE * run->plan->repetitions;
+    FR_TRY(fr_bench_begin_drafts(session));
+    FR_TRY(fr_bench_time_drafts(session, &five, fifteen));
+    for (size_t i = 0; i < pairs; i++) {
+        FR_TRY(fr_bench_time_drafts(session, &five, &fifteen[i]));
+        steps[i] = (fifteen[i] - five) / 10;
+        starts[i] = five - 5 * steps[i];
+    }
+    if (isnan(steps[0])) return FR_OK;
+    fr_bench_figure step = fr_bench_figure_kept(steps, pairs), start = fr_bench_figure_kept(starts, pairs);
+    run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
+    run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
+    put_drafts(run, fifteen, &step, pairs);
+    return FR_OK;
+}
+
+fr_status fr_bench_model_drafts(fr_bench_run *run) {
+    fr_session *session;
+    if (!run->drafter) return FR_OK;
+    fr_bench_doing(run, "draft step");
+    FR_TRY(fr_bench_session(run, FR_STEP_MAX - 1, BEFORE + 2 * FR_STEP_MAX, &session));
+    fr_status status = time_draft_step(run, session);
+    fr_session_close(session);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- T(K) */
+
+/* E(a) = 1 + a + ... + a^drafts. */
+static double expected(size_t drafts, double a) {
+    double sum = 1;
+    for (size_t i = 0; i < drafts; i++) sum = 1 + a * sum;
+    return sum;
+}
+
+double fr_bench_break_even(size_t drafts, double cost) {
+    double low = 0, high = 1;
+    if (cost <= 1) return 0;
+    if (!(cost <= expected(drafts, 1))) return NAN;
+    for (int i = 0; i < 60; i++) {
+        double middle = 0.5 * (low + high);
+        if (expected(drafts, middle) < cost) low = middle;
+        else high = middle;
+    }
+    return high;
+}
+
+typedef struct limits {
+    double bandwidth, peak; /* NaN: not known */
+} limits;
+
+static limits measure_limits(const fr_bench_run *run) {
+    limits l = {NAN, NAN};
+    if (fr_bench_streamed_bytes(run->model) < MEMORY) return l;
+    fr_bench_doing(run, "the machine's limits");
+    double bandwidth = fr_bench_read_bandwidth(run->session->pool, BANDWIDTH, 5);
+    bool integers = fr_weights_quantized(&run->model->weights);
+    double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(run->session->pool, fr_model_isa(run->model));
+    if (bandwidth > 0 && peak > 0) l = (limits){bandwidth, peak};
+    return l;
+}
+
+/* T(rows) and T(rows)/T(1), in turn with T(1). */
+typedef struct row_timings {
+    double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
+    size_t count;
+} row_timings;
+
+static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_timings *t) {
+    t->count = PAIRS_MORE * run->plan->repetitions;
+    fr_bench_forward(run->session, rows, depth);
+    for (size_t i = 0; i < t->count; i++) {
+        t->ones[i] = fr_bench_forward(run->session, 1, depth);
+        t->seconds[i] = fr_bench_forward(run->session, rows, depth);
+        t->ratios[i] = t->seconds[i] / t->ones[i];
+    }
+}
+
+/* What the first depth's figures are for: the picture, and what speculation is expected to give. */
+static void keep(fr_bench_run *run, size_t rows, const fr_bench_figure *ratio, double one, double limit) {
+    fr_bench_curve *curve = run->curve;
+    double told = fr_bench_told(ratio, ratio->middle, run->plan->max_spread);
+    run->ratio[rows] = told;
+    run->one = one;
+    if (strcmp(curve->how, run->how) != 0 || curve->count == FR_STEP_MAX) return;
+    size_t at = curve->count++;
+    curve->rows[at] = (double)rows;
+    curve->ratio[at] = told;
+    curve->spread[at] = ratio->spread;
+    curve->limit[at] = limit;
+}
+
+static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
+    char name[64], words[32];
+    row_timings t;
+    snprintf(words, sizeof words, "T(%zu)", rows);
+    fr_bench_name(name, sizeof name, words, depth);
+    fr_bench_doing(run, name);
+    time_rows(run, rows, depth, &t);
+    fr_bench_figure ratio = fr_bench_figure_kept(t.ratios, t.count), one = fr_bench_figure_kept(t.ones, t.count);
+    double limit = isnan(l->peak) ? NAN : fr_bench_row_limit(run->model, rows, l->bandwidth, l->peak);
+    double drafts = (double)rows - 1;
+    double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN; /* seconds */
+    double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
+    if (first) keep(run, rows, &ratio, one.middle, limit);
+    fr_bench_begin_row(
+        run, &(fr_bench_test){.name = name, .depth = depth, .tokens = rows, .seconds = t.seconds, .count = t.count});
+    fr_bench_number(run->report, (double)rows);
+    fr_bench_put(run, &ratio, ratio.middle);
+    fr_bench_number(run->report, ratio.spread);
+    fr_bench_number(run->report, depth ? NAN : limit);
+    fr_bench_number(run->report, depth ? NAN : fr_bench_told(&ratio, ratio.middle / limit, run->plan->max_spread));
+    fr_bench_number(run->report, drafts);
+    fr_bench_number(run->report, draft * 1e3);
+    double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
+    fr_bench_number(run->report, fr_bench_told(&ratio, even, run->plan->max_spread));
+}
+
+fr_status fr_bench_model_rows(fr_bench_run *run) {
+    static const fr_bench_column own[] = {
+        {"rows", "K", 0},         {"over_one", "T(K)/T(1)", 3},   {"over_one_spread", "spread, %", 1},
+        {"limit", "L(K)", 3},     {"over_limit", "over L(K)", 3}, {"drafts", "drafts, K-1", 0},
+        {"draft_ms", "drafting, ms", 3}, {"break_even", "break-even acceptance", 3}};
+    const fr_bench_list *rows = &run->plan->rows;
+    if (rows->count == 0) return FR_OK;
+    limits l = measure_limits(run);
+    fr_bench_begin(run, "rows", "Verifying K rows", own, sizeof own / sizeof *own);
+    for (size_t d = 0; d < run->depths.count; d++) {
+        fr_bench_fill(run->session, (size_t)run->depths.at[d]);
+        for (size_t k = 0; k < rows->count; k++)
+            put_row(run, (size_t)rows->at[k], (size_t)run->depths.at[d], d == 0, &l);
+    }
+    fr_bench_end(run);
+    fr_bench_remark(run->report, "%s", "Break-even: the chance of each draft to stand, where those before it stood, "
+                    "from which on K - 1 drafts a round are faster than none. Empty: they never are.");
+    return FR_OK;
+}

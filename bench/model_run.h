@@ -1,0 +1,72 @@
+/* What the parts of a model's bench share: what is open, and how a row of a table begins.
+ *
+ * In: a plan, an opened model. Out: cells that all tables begin with, under llama-bench's names. */
+#ifndef FR_BENCH_MODEL_RUN_H
+#define FR_BENCH_MODEL_RUN_H
+
+#include "bench/model.h"
+#include "bench/sample.h"
+#include "src/session.h"
+
+#define FR_BENCH_COLUMNS 40
+#define FR_BENCH_TIMINGS 3000 /* of one measurement at most */
+
+typedef struct fr_bench_run {
+    const fr_bench_model_plan *plan;
+    fr_bench_report *report;
+    fr_model *model;
+    fr_drafter *drafter; /* NULL: none */
+    fr_bench_curve *curve;
+    fr_session *session;   /* that forwards are timed in; it has no drafter */
+    fr_bench_list depths;  /* those that fit the model's context */
+    char how[64];        /* ", 2 threads, avx2": what a title ends with */
+    double one;                    /* T(1) at the first depth, seconds; NaN: not known, as below */
+    double ratio[FR_STEP_MAX + 1]; /* T(K)/T(1) there */
+    double draft_start, draft_step; /* seconds of proposing K drafts: start + K * step */
+    size_t kept_back;    /* figures of this table that spread too much */
+    bool differs;        /* speculation changed an answer */
+} fr_bench_run;
+
+/* One measurement: a test by its name, and its timings. */
+typedef struct fr_bench_test {
+    const char *name;
+    size_t prompt, generate, depth;
+    size_t tokens; /* that each timing is about */
+    const double *seconds;
+    size_t count; /* of timings; 0: none may be told */
+} fr_bench_test;
+
+/* A table: the columns that all have, then its own, which last until the next call. */
+void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count);
+
+/* The common cells of a row. */
+void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
+
+/* The figure of n values, which stay as they are, and its cell: empty where it spread too much. */
+fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
+void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
+
+/* Ends a table: says how many figures it keeps back. */
+void fr_bench_end(fr_bench_run *run);
+
+/* A session of the model: drafts a round (0: none, FR_DRAFT_AUTO), room for `context` ids. */
+fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t context, fr_session **session);
+
+/* "pp512 @ d4096" */
+void fr_bench_name(char *name, size_t size, const char *what, size_t depth);
+void fr_bench_doing(const fr_bench_run *run, const char *what);
+
+/* The chance a of each draft to stand where all before it stood at which a round of so many is worth its cost in
+ * decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any; NaN: at none. */
+double fr_bench_break_even(size_t drafts, double cost);
+
+/* Whether anybody drafts. */
+bool fr_bench_drafts_at_all(const fr_bench_run *run);
+
+/* The parts; all but the last time forwards in run->session. */
+void fr_bench_model_tests(fr_bench_run *run);
+fr_status fr_bench_model_drafts(fr_bench_run *run);
+fr_status fr_bench_model_rows(fr_bench_run *run);
+fr_status fr_bench_model_texts(fr_bench_run *run);
+
+#endif

@@ -1,0 +1,383 @@
+/* Speculation end to end, on texts of several classes, or with drafts that are right at chosen rates.
+ *
+ * In: an opened model, who drafts. Out: a table: for each class and manner (drafts a round) the speed with and without,
+ * what became of drafts by depth, and a verdict. The first run of a manner is not timed: it warms up, and its ids and
+ * every logit that they were chosen from are compared, by hash, with those of plain decoding. Where anything differs no
+ * speed is told. Then plain decoding and the manner take turns. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/measure.h"
+#include "bench/model_prompts.h"
+#include "bench/model_run.h"
+#include "formats/error.h"
+#include "forerun_lab.h"
+#include "src/fingerprint.h"
+
+enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
+
+/* A prompt, and what plain decoding says after it. */
+typedef struct passage {
+    int32_t *ids; /* [prompt + tokens] */
+    size_t prompt;
+    uint64_t ids_hash, logits_hash;
+} passage;
+
+/* The prompts of a class. */
+typedef struct text_class {
+    const char *name;
+    passage *texts;
+    size_t count;
+    size_t tokens;  /* after each prompt: the first comes from the prompt's own forward, the others are timed */
+    size_t context; /* of its sessions */
+} text_class;
+
+/* What became of drafts, by depth and of all. */
+typedef struct draft_counts {
+    double compared[MOST_DRAFTS], accepted[MOST_DRAFTS], drafted, stood, generated, calls;
+} draft_counts;
+
+/* What one manner did: sums over a class. */
+typedef struct outcome {
+    double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
+    size_t count;
+    draft_counts drafts; /* of the timed runs; of the one that differed, where none was timed */
+    uint64_t ids_hash, logits_hash;
+    bool same;
+} outcome;
+
+/* -------------------------------------------------------------------------------------------------- a run of a text */
+
+/* What a run says; hashes only if asked for. */
+typedef struct said {
+    int32_t *ids; /* [tokens] */
+    bool hashed;
+    uint64_t ids_hash, logits_hash;
+} said;
+
+static fr_status run_text(fr_session *session, const text_class *class, const passage *text, said *answer) {
+    size_t vocab = session->model->vocab;
+    fr_session_reset(session);
+    FR_TRY(fr_session_prompt(session, text->ids, text->prompt));
+    for (size_t made = 0, count, accepted; made < class->tokens; made += count) {
+        FR_TRY(fr_session_step(session, answer->ids + made, class->tokens - made, &count, &accepted));
+        if (answer->hashed)
+            for (size_t r = 0; r < count; r++)
+                answer->logits_hash =
+                    fr_hash(answer->logits_hash, session->logits + r * vocab, vocab * sizeof *session->logits);
+    }
+    if (answer->hashed) answer->ids_hash = fr_hash(0, answer->ids, class->tokens * sizeof *answer->ids);
+    return FR_OK;
+}
+
+static void count_drafts(const fr_session *session, draft_counts *o) {
+    for (size_t d = 0; d < MOST_DRAFTS; d++) {
+        o->compared[d] += fr_session_depth_stat(session, d, FR_DEPTH_COMPARED);
+        o->accepted[d] += fr_session_depth_stat(session, d, FR_DEPTH_ACCEPTED);
+    }
+    o->drafted += fr_session_stat(session, FR_STAT_DRAFTED);
+    o->stood += fr_session_stat(session, FR_STAT_ACCEPTED);
+    o->generated += fr_session_stat(session, FR_STAT_GENERATED_TOKENS) - 1;
+    o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
+}
+
+/* Every text of the class once: the seconds of the tokens that are timed. What became of drafts is added to `drafts`,
+ * unless that is NULL. */
+static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
+                           draft_counts *drafts) {
+    said answer = {.ids = ids};
+    *seconds = 0;
+    for (size_t t = 0; t < class->count; t++) {
+        const passage *text = &class->texts[t];
+        FR_TRY(run_text(session, class, text, &answer));
+        *seconds += fr_session_stat(session, FR_STAT_DECODE_SECONDS);
+        if (drafts) count_drafts(session, drafts);
+        *same = *same && memcmp(ids, text->ids + text->prompt, class->tokens * sizeof *ids) == 0;
+    }
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------- synthetic drafts */
+
+/* Drafts right at given rates, evenly spread instead of drawn, so that short texts have the rates too. */
+typedef struct synthetic {
+    const fr_bench_model_plan *plan;
+    double owed[MOST_DRAFTS];
+    bool stands; /* all drafts of this round so far */
+} synthetic;
+
+static bool accept_at_rates(void *context, size_t round, size_t depth) {
+    synthetic *s = context;
+    const fr_bench_model_plan *plan = s->plan;
+    (void)round;
+    if (depth == 0) s->stands = true;
+    if (!s->stands) return false;
+    s->owed[depth] += plan->rates[depth < plan->rate_count ? depth : plan->rate_count - 1];
+    s->stands = s->owed[depth] >= 1 - 1e-9;
+    s->owed[depth] -= s->stands;
+    return s->stands;
+}
+
+/* --------------------------------------------------------------------------------------------------------- a manner */
+
+/* The hash of a class: those of its texts, in turn. */
+static void add_hash(uint64_t *sum, uint64_t hash) {
+    *sum = fr_hash(*sum, &hash, sizeof hash);
+}
+
+/* The untimed run, whose ids and logits are compared. */
+static fr_status judge(fr_session *session, const text_class *class, int32_t *ids, outcome *o) {
+    o->same = true;
+    for (size_t t = 0; t < class->count; t++) {
+        said answer = {.ids = ids, .hashed = true};
+        FR_TRY(run_text(session, class, &class->texts[t], &answer));
+        o->same = o->same && answer.ids_hash == class->texts[t].ids_hash &&
+                  answer.logits_hash == class->texts[t].logits_hash;
+        add_hash(&o->ids_hash, answer.ids_hash);
+        add_hash(&o->logits_hash, answer.logits_hash);
+        count_drafts(session, &o->drafts);
+    }
+    return FR_OK;
+}
+
+static fr_status time_manner(const fr_bench_run *run, fr_session *plain, fr_session *drafting, const text_class *class,
+                             int32_t *ids, outcome *o) {
+    FR_TRY(judge(drafting, class, ids, o));
+    if (o->same) o->drafts = (draft_counts){0};
+    for (o->count = 0; o->same && o->count < run->plan->repetitions; o->count++) {
+        size_t i = o->count;
+        FR_TRY(run_class(plain, class, ids, &o->plain[i], &o->same, NULL));
+        FR_TRY(run_class(drafting, class, ids, &o->seconds[i], &o->same, &o->drafts));
+        o->ratio[i] = o->plain[i] / o->seconds[i];
+    }
+    if (!o->same) o->count = 0;
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+static const fr_bench_column own[] = {{"class", "text", 0},
+                                      {"texts", NULL, 0},
+                                      {"drafts", "drafts", 0},
+                                      {"over_none", "over none", 3},
+                                      {"over_none_spread", "spread, %", 1},
+                                      {"foretold", "foretold", 3},
+                                      {"tokens_a_call", "tokens a call", 2},
+                                      {"drafted", NULL, 0},
+                                      {"accepted", NULL, 0},
+                                      {"acceptance", "acceptance", 3},
+                                      {"acceptance_by_depth", "by depth", 2},
+                                      {"ids_hash", NULL, 0},
+                                      {"logits_hash", NULL, 0},
+                                      {"answer", "ids and logits", 0}};
+
+static void put_hash(fr_bench_report *report, uint64_t hash) {
+    char text[24];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    fr_bench_text(report, text);
+}
+
+static void put_hashes(fr_bench_run *run, const text_class *class, const outcome *o) {
+    uint64_t ids = 0, logits = 0;
+    for (size_t t = 0; t < class->count; t++) {
+        add_hash(&ids, class->texts[t].ids_hash);
+        add_hash(&logits, class->texts[t].logits_hash);
+    }
+    put_hash(run->report, o ? o->ids_hash : ids);
+    put_hash(run->report, o ? o->logits_hash : logits);
+}
+
+static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
+    double rates[MOST_DRAFTS];
+    size_t depths = 0;
+    for (; depths < MOST_DRAFTS && o->compared[depths] > 0; depths++)
+        rates[depths] = o->accepted[depths] / o->compared[depths];
+    fr_bench_number(run->report, o->drafted);
+    fr_bench_number(run->report, o->stood);
+    fr_bench_number(run->report, o->drafted > 0 ? o->stood / o->drafted : NAN);
+    fr_bench_numbers(run->report, rates, depths);
+}
+
+/* What T(K + 1) and the draft step allow: the tokens of a round over its cost in decode steps. */
+static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
+    if (drafts == FR_DRAFT_AUTO) return NAN;
+    double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
+    return tokens_a_call / (run->ratio[drafts + 1] + draft);
+}
+
+/* seconds: those of the row. drafts 0: plain decoding. */
+static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
+                    const outcome *o) {
+    char name[64], words[24] = "none";
+    double calls = o->drafts.generated / o->drafts.calls;
+    fr_bench_figure ratio = fr_bench_figure_kept(o->ratio, drafts ? o->count : 0);
+    size_t prompt = 0;
+    for (size_t t = 0; t < class->count; t++) prompt += class->texts[t].prompt;
+    snprintf(name, sizeof name, "spec %s", class->name);
+    if (drafts) snprintf(words, sizeof words, drafts < 0 ? "auto" : "%lld", (long long)drafts);
+    fr_bench_begin_row(run, &(fr_bench_test){.name = name,
+                                             .depth = prompt / class->count,
+                                             .generate = class->tokens - 1,
+                                             .tokens = class->count * (class->tokens - 1),
+                                             .seconds = seconds,
+                                             .count = o->count});
+    fr_bench_text(run->report, class->name);
+    fr_bench_number(run->report, (double)class->count);
+    fr_bench_text(run->report, words);
+    fr_bench_put(run, &ratio, ratio.middle);
+    fr_bench_number(run->report, ratio.spread);
+    fr_bench_number(run->report, drafts && o->same ? foretell(run, drafts, calls) : NAN);
+    fr_bench_number(run->report, drafts ? calls : 1);
+    put_acceptance(run, drafts ? &o->drafts : &(draft_counts){0});
+    put_hashes(run, class, drafts ? o : NULL);
+    fr_bench_text(run->report, !drafts ? "" : o->same ? "same" : "differ");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- a class */
+
+static fr_status open_drafting(const fr_bench_run *run, const text_class *class, int64_t drafts, synthetic *rule,
+                               fr_session **session) {
+    FR_TRY(fr_bench_session(run, drafts, class->context, session));
+    if (run->plan->rate_count == 0) return FR_OK;
+    fr_status status = fr_lab_session_script(*session, class->texts[0].ids, class->texts[0].prompt + class->tokens,
+                                             accept_at_rates, rule);
+    if (status == FR_OK) return FR_OK;
+    fr_session_close(*session);
+    return status;
+}
+
+static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_class *class, size_t manner,
+                              int32_t *ids) {
+    int64_t drafts = run->plan->drafts.at[manner];
+    synthetic rule = {.plan = run->plan};
+    fr_session *drafting;
+    outcome *o = calloc(1, sizeof *o);
+    if (!o) return fr_fail_memory("timings", sizeof *o);
+    fr_status status = open_drafting(run, class, drafts, &rule, &drafting);
+    if (status == FR_OK) {
+        status = time_manner(run, plain, drafting, class, ids, o);
+        fr_session_close(drafting);
+    }
+    if (status == FR_OK) {
+        if (manner == 0) put_row(run, class, 0, o->plain, o);
+        put_row(run, class, drafts, o->seconds, o);
+        run->differs = run->differs || !o->same;
+    }
+    free(o);
+    return status;
+}
+
+/* What plain decoding says, which the texts keep; the same session decodes plainly from here on. */
+static fr_status write_texts(fr_session *plain, text_class *class) {
+    for (size_t t = 0; t < class->count; t++) {
+        passage *text = &class->texts[t];
+        said answer = {.ids = text->ids + text->prompt, .hashed = true};
+        FR_TRY(run_text(plain, class, text, &answer));
+        text->ids_hash = answer.ids_hash;
+        text->logits_hash = answer.logits_hash;
+    }
+    return FR_OK;
+}
+
+static fr_status bench_class(fr_bench_run *run, text_class *class) {
+    char doing[64];
+    fr_session *plain = NULL;
+    snprintf(doing, sizeof doing, "speculation: %s", class->name);
+    fr_bench_doing(run, doing);
+    int32_t *ids = calloc(class->tokens, sizeof *ids);
+    fr_status status = ids ? FR_OK : fr_fail_memory("ids", class->tokens * sizeof *ids);
+    if (status == FR_OK) status = fr_bench_session(run, 0, class->context, &plain);
+    if (status == FR_OK) status = write_texts(plain, class);
+    for (size_t m = 0; status == FR_OK && m < run->plan->drafts.count; m++)
+        status = bench_manner(run, plain, class, m, ids);
+    fr_session_close(plain);
+    free(ids);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the classes */
+
+static void free_class(text_class *class) {
+    for (size_t t = 0; t < class->count; t++) free(class->texts[t].ids);
+    free(class->texts);
+}
+
+/* Room for a prompt of `count` ids and what follows it. */
+static fr_status add_text(text_class *class, const int32_t *ids, size_t count) {
+    passage *text = &class->texts[class->count];
+    text->ids = malloc((count + class->tokens) * sizeof *ids);
+    if (!text->ids) return fr_fail_memory("a prompt", (count + class->tokens) * sizeof *ids);
+    if (ids) memcpy(text->ids, ids, count * sizeof *ids);
+    text->prompt = count;
+    class->count++;
+    if (count + class->tokens + FR_STEP_MAX > class->context) class->context = count + class->tokens + FR_STEP_MAX;
+    return FR_OK;
+}
+
+static fr_status tokenize_class(const fr_bench_run *run, const fr_bench_prompt_text *texts, size_t count,
+                                text_class *class) {
+    class->texts = calloc(count, sizeof *class->texts);
+    if (!class->texts) return fr_fail_memory("prompts", count * sizeof *class->texts);
+    for (size_t t = 0; t < count; t++) {
+        int32_t *ids;
+        size_t tokens;
+        FR_TRY(fr_tokenize(fr_model_tokenizer(run->model), texts[t].bytes, texts[t].length, true, &ids, &tokens));
+        fr_status status = tokens ? add_text(class, ids, tokens) : fr_fail(FR_INPUT, "%s: a prompt of no tokens",
+                                                                            class->name);
+        fr_free(ids);
+        FR_TRY(status);
+    }
+    return FR_OK;
+}
+
+static fr_status bench_prompts(fr_bench_run *run, const fr_bench_prompts *prompts) {
+    for (size_t from = 0, to; from < prompts->count; from = to) {
+        text_class class = {.name = prompts->texts[from].class, .tokens = run->plan->text_tokens + 1};
+        for (to = from + 1; to < prompts->count && strcmp(prompts->texts[to].class, class.name) == 0;) to++;
+        fr_status status = tokenize_class(run, prompts->texts + from, to - from, &class);
+        if (status == FR_OK) status = bench_class(run, &class);
+        free_class(&class);
+        FR_TRY(status);
+    }
+    return FR_OK;
+}
+
+static fr_status bench_texts(fr_bench_run *run) {
+    fr_bench_prompts prompts;
+    fr_status status = fr_bench_prompts_open(run->plan->prompt_folder, &prompts);
+    if (status == FR_OK) status = bench_prompts(run, &prompts);
+    fr_bench_prompts_close(&prompts);
+    return status;
+}
+
+static fr_status bench_synthetic(fr_bench_run *run) {
+    text_class class = {.name = "synthetic", .tokens = run->plan->text_tokens + 1, .texts = calloc(1, sizeof(passage))};
+    if (!class.texts) return fr_fail_memory("a prompt", sizeof(passage));
+    fr_status status = add_text(&class, NULL, SYNTHETIC_PROMPT);
+    if (status == FR_OK) {
+        fr_bench_prompt(run->model, class.texts[0].ids, SYNTHETIC_PROMPT, 0);
+        status = bench_class(run, &class);
+    }
+    free_class(&class);
+    return status;
+}
+
+bool fr_bench_drafts_at_all(const fr_bench_run *run) {
+    const char *words = run->plan->spec_type;
+    return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
+}
+
+fr_status fr_bench_model_texts(fr_bench_run *run) {
+    const fr_bench_model_plan *plan = run->plan;
+    if (plan->text_tokens == 0 || plan->drafts.count == 0 || !fr_bench_drafts_at_all(run)) return FR_OK;
+    if (plan->rate_count == 0 && !fr_model_tokenizer(run->model)) {
+        if (plan->prompt_folder) return fr_fail(FR_INPUT, "%s has no tokenizer to read prompts with", plan->model);
+        fr_bench_remark(run->report, "No speculation on texts: the model has no tokenizer.");
+        return FR_OK;
+    }
+    fr_bench_begin(run, "speculation", "Speculation", own, sizeof own / sizeof *own);
+    FR_TRY(plan->rate_count ? bench_synthetic(run) : bench_texts(run));
+    fr_bench_end(run);
+    return FR_OK;
+}

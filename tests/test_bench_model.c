@@ -1,0 +1,417 @@
+/* forerun bench model: what it writes, what it refuses, and that it tells no speed of an answer that drafts changed.
+ *
+ * This program is linked with a wrapper around fr_accept_greedy, which can take one draft too many: speculation as it
+ * must not be. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench/model_run.h"
+#include "command.h"
+#include "src/accept.h"
+
+#define BENCH "bench model " DEMO
+#define QUICK "-p 0 -n 8 -d 0 --rows 0 -r 3 --max-spread 1000000 -o json "
+
+static bool broken;
+
+size_t __real_fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
+size_t __wrap_fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
+
+size_t __wrap_fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count) {
+    size_t stood = __real_fr_accept_greedy(choices, drafts, count);
+    return broken && stood < count ? stood + 1 : stood;
+}
+
+static json_t *parse(const char *text) {
+    json_error_t error;
+    json_t *rows = json_loads(text, 0, &error);
+    ck_assert_msg(rows, "line %d: %s", error.line, error.text);
+    ck_assert(json_is_array(rows));
+    return rows;
+}
+
+static json_t *bench(const char *options) {
+    fr_command command = fr_command_ok("%s %s", BENCH, options);
+    json_t *rows = parse(command.out);
+    fr_command_free(&command);
+    return rows;
+}
+
+static const char *text_of(const json_t *row, const char *key) {
+    const json_t *value = fr_json_get(row, key);
+    ck_assert_msg(json_is_string(value), "%s is no text", key);
+    return json_string_value(value);
+}
+
+static double number_of(const json_t *row, const char *key) {
+    const json_t *value = fr_json_get(row, key);
+    ck_assert_msg(json_is_number(value), "%s is no number", key);
+    return json_number_value(value);
+}
+
+/* The row of a test; of several the last. */
+static const json_t *row_of(const json_t *rows, const char *test) {
+    const json_t *found = NULL, *row;
+    size_t i;
+    json_array_foreach(rows, i, row) {
+        if (strcmp(text_of(row, "test"), test) == 0) found = row;
+    }
+    ck_assert_msg(found, "no row %s", test);
+    return found;
+}
+
+/* --------------------------------------------------------------------------------------------- llama-bench's fields */
+
+static void check_fields(const json_t *row) {
+    static const char *const texts[] = {"build_commit",   "cpu_info",   "gpu_info", "backends", "model_filename",
+                                        "model_type",     "type_k",     "type_v",   "test_time"};
+    static const char *const numbers[] = {"model_size", "model_n_params", "n_batch", "n_ubatch",  "n_threads",
+                                          "n_prompt",   "n_gen",          "n_depth", "avg_ns",    "stddev_ns",
+                                          "avg_ts",     "stddev_ts"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) text_of(row, texts[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
+}
+
+/* Three samples; their means and deviations as a statistics book has them. */
+static void check_samples(const json_t *row, double tokens) {
+    const json_t *ns = fr_json_get(row, "samples_ns"), *rates = fr_json_get(row, "samples_ts");
+    double sum = 0, rate = 0, squares = 0, median;
+    ck_assert_uint_eq(json_array_size(ns), 3);
+    ck_assert_uint_eq(json_array_size(rates), 3);
+    for (size_t i = 0; i < 3; i++) {
+        double n = json_number_value(json_array_get(ns, i)), r = json_number_value(json_array_get(rates, i));
+        ck_assert_double_gt(n, 0);
+        ck_assert_double_eq_tol(n * r, 1e9 * tokens, 1e3 * tokens);
+        sum += n;
+        rate += r;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        double r = json_number_value(json_array_get(rates, i)) - rate / 3;
+        squares += r * r;
+    }
+    median = number_of(row, "median_ts");
+    ck_assert_double_eq_tol(number_of(row, "avg_ns"), sum / 3, 1);
+    ck_assert_double_eq_tol(number_of(row, "avg_ts"), rate / 3, 1e-6 * rate);
+    ck_assert_double_eq_tol(number_of(row, "stddev_ts"), sqrt(squares / 2), 1e-6 * rate);
+    ck_assert_double_eq_tol(number_of(row, "median_ns") * median, 1e9 * tokens, 1e3 * tokens);
+}
+
+START_TEST(prompts_and_decode_have_llama_benchs_fields_and_names) {
+    static const struct {
+        const char *name;
+        int prompt, generate, depth;
+    } tests[] = {{"pp70", 70, 0, 0}, {"tg9", 0, 9, 0}, {"pp70 @ d600", 70, 0, 600}, {"tg9 @ d600", 0, 9, 600}};
+    json_t *rows = bench("-p 70 -n 9 -d 0,600 --rows 0 -r 3 --max-spread 1000000 -o json -t 1 -ctk f16");
+    ck_assert_uint_eq(json_array_size(rows), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_str_eq(text_of(row, "test"), tests[i].name);
+        ck_assert_double_eq(number_of(row, "n_prompt"), tests[i].prompt);
+        ck_assert_double_eq(number_of(row, "n_gen"), tests[i].generate);
+        ck_assert_double_eq(number_of(row, "n_depth"), tests[i].depth);
+        ck_assert_double_eq(number_of(row, "n_threads"), 1);
+        ck_assert_str_eq(text_of(row, "type_k"), "f16");
+        ck_assert_str_eq(text_of(row, "type_v"), "f32");
+        check_fields(row);
+        check_samples(row, tests[i].prompt + tests[i].generate);
+    }
+    json_decref(rows);
+}
+END_TEST
+
+/* The sums are those of the shapes in the header of tools/demo/target's model.safetensors. */
+START_TEST(a_model_is_as_large_as_its_files_tensors) {
+    json_t *rows = bench(QUICK);
+    ck_assert_double_eq(number_of(json_array_get(rows, 0), "model_size"), 13419596);
+    ck_assert_double_eq(number_of(json_array_get(rows, 0), "model_n_params"), 6709798);
+    json_decref(rows);
+}
+END_TEST
+
+START_TEST(every_number_of_threads_and_instruction_set_has_its_rows) {
+    json_t *rows = bench("-t 1,2 --isa scalar -p 0 -n 4 -d 0 --rows 0 -r 1 -o json");
+    ck_assert_uint_eq(json_array_size(rows), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_double_eq(number_of(row, "n_threads"), (double)i + 1);
+        ck_assert_str_eq(text_of(row, "isa"), "scalar");
+    }
+    json_decref(rows);
+}
+END_TEST
+
+START_TEST(a_line_of_jsonl_is_an_object) {
+    fr_command command = fr_command_ok("%s -p 4 -n 4 -d 0 --rows 0 -r 1 -o jsonl", BENCH);
+    size_t lines = 0;
+    for (char *line = command.out, *end; *line; line = end + 1, lines++) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        json_t *object = json_loadb(line, (size_t)(end - line), 0, NULL);
+        ck_assert(json_is_object(object));
+        json_decref(object);
+    }
+    ck_assert_uint_eq(lines, 2);
+    fr_command_free(&command);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- rows and drafts */
+
+START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
+    json_t *plain = bench("-p 0 -n 0 -d 0 --rows 1..3,16 -r 3 --max-spread 1000000 -o json");
+    json_t *drafting = bench(DEMO_DRAFTER "-p 0 -n 0 -d 0 --rows 4 -r 3 --max-spread 1000000 -o json");
+    static const char *const names[] = {"T(1)", "T(2)", "T(3)", "T(16)"};
+    ck_assert_uint_eq(json_array_size(plain), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *row = row_of(plain, names[i]);
+        ck_assert_double_gt(number_of(row, "over_one"), 0);
+        ck_assert_double_eq(number_of(row, "drafts"), number_of(row, "rows") - 1);
+        ck_assert(json_is_null(fr_json_get(row, "draft_ms")));
+    }
+    const json_t *row = row_of(drafting, "T(4)"), *draft = row_of(drafting, "draft15");
+    double cost = (number_of(draft, "start_ns") + 3 * number_of(draft, "step_ns")) / 1e6;
+    ck_assert_double_eq_tol(number_of(row, "draft_ms"), cost, 1e-4);
+    json_decref(plain);
+    json_decref(drafting);
+}
+END_TEST
+
+START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
+    ck_assert_double_eq_tol(fr_bench_break_even(1, 1.3), 0.3, 1e-9);
+    ck_assert_double_eq_tol(fr_bench_break_even(2, 1.75), 0.5, 1e-9);
+    ck_assert_double_eq_tol(fr_bench_break_even(3, 1.875), 0.5, 1e-9);
+    ck_assert_double_eq_tol(fr_bench_break_even(15, 16), 1, 1e-9);
+    ck_assert_double_eq(fr_bench_break_even(3, 0.98), 0);
+    ck_assert(isnan(fr_bench_break_even(3, 4.01)));
+    ck_assert(isnan(fr_bench_break_even(3, NAN)));
+}
+END_TEST
+
+START_TEST(a_figure_that_spreads_more_than_it_may_is_not_told) {
+    json_t *rows = bench("-p 64 -n 0 -d 0 --rows 2 -r 5 --max-spread 0 -o json");
+    static const char *const derived[] = {"median_ns", "median_ts", "avg_ns", "avg_ts", "stddev_ns", "stddev_ts"};
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_double_gt(number_of(row, "spread"), 0);
+        for (size_t d = 0; d < sizeof derived / sizeof *derived; d++)
+            ck_assert(json_is_null(fr_json_get(row, derived[d])));
+    }
+    ck_assert(json_is_null(fr_json_get(row_of(rows, "T(2)"), "over_one")));
+    ck_assert(json_is_null(fr_json_get(row_of(rows, "T(2)"), "break_even")));
+    json_decref(rows);
+    fr_command command = fr_command_ok("%s -p 64 -n 0 -d 0 --rows 0 -r 5 --max-spread 0", BENCH);
+    ck_assert_ptr_nonnull(strstr(command.out, "not told, as their spread is above 0%"));
+    fr_command_free(&command);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ speculation */
+
+START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
+    static const char *const classes[] = {"spec prose", "spec code", "spec chat", "spec repetitive", "spec hard"};
+    json_t *rows = bench(DEMO_DRAFTER QUICK "--draft-max 2,auto");
+    for (size_t c = 0; c < 5; c++) {
+        const json_t *row, *none = NULL;
+        size_t i, manners = 0;
+        json_array_foreach(rows, i, row) {
+            if (strcmp(text_of(row, "test"), classes[c]) != 0) continue;
+            const char *drafts = text_of(row, "drafts");
+            if (strcmp(drafts, "none") == 0) none = row;
+            else ck_assert_str_eq(text_of(row, "answer"), "same");
+            manners++;
+            ck_assert_str_eq(text_of(row, "logits_hash"), text_of(none, "logits_hash"));
+            ck_assert_str_eq(text_of(row, "ids_hash"), text_of(none, "ids_hash"));
+            check_samples(row, 8);
+        }
+        ck_assert_uint_eq(manners, 3);
+    }
+    json_decref(rows);
+}
+END_TEST
+
+/* Of 24 timed tokens and rounds of 1 + K tokens; a rate holds for all deeper drafts too. */
+START_TEST(made_up_rates_are_the_rates_that_drafts_stand_at) {
+    json_t *all = bench("-p 0 -n 24 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 1 --draft-max 3");
+    ck_assert_double_eq(number_of(row_of(all, "spec synthetic"), "tokens_a_call"), 4);
+    ck_assert_double_eq(number_of(row_of(all, "spec synthetic"), "acceptance"), 1);
+    json_t *none = bench("-p 0 -n 24 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 0 --draft-max 3");
+    ck_assert_double_eq(number_of(row_of(none, "spec synthetic"), "tokens_a_call"), 1);
+    json_t *some = bench("-p 0 -n 180 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 0.8,0.5 --draft-max 2");
+    const json_t *depths = fr_json_get(row_of(some, "spec synthetic"), "acceptance_by_depth");
+    ck_assert_uint_eq(json_array_size(depths), 2);
+    ck_assert_double_eq_tol(json_number_value(json_array_get(depths, 0)), 0.8, 0.02);
+    ck_assert_double_eq_tol(json_number_value(json_array_get(depths, 1)), 0.5, 0.02);
+    json_decref(all);
+    json_decref(none);
+    json_decref(some);
+}
+END_TEST
+
+static void write_file(const char *folder, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void remove_file(const char *folder, const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+START_TEST(files_of_a_class_are_one_row) {
+    char folder[] = "/tmp/forerun-prompts-XXXXXX", options[256];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    write_file(folder, "code-a.txt", "static int one(void)");
+    write_file(folder, "code-b.txt", "static int two(void)");
+    write_file(folder, "prose.txt", "The lock");
+    write_file(folder, "README", "no prompt");
+    snprintf(options, sizeof options, DEMO_DRAFTER QUICK "--prompts %s", folder);
+    json_t *rows = bench(options);
+    ck_assert_uint_eq(json_array_size(rows), 1 + 1 + 2 * 2); /* tg8, draft15, two classes in two manners */
+    ck_assert_double_eq(number_of(row_of(rows, "spec code"), "texts"), 2);
+    check_samples(row_of(rows, "spec code"), 16);
+    check_samples(row_of(rows, "spec prose"), 8);
+    json_decref(rows);
+    remove_file(folder, "code-a.txt");
+    remove_file(folder, "code-b.txt");
+    remove_file(folder, "prose.txt");
+    remove_file(folder, "README");
+    rmdir(folder);
+}
+END_TEST
+
+/* The bench in this process, whose acceptance may be broken. */
+static fr_status bench_here(json_t **rows) {
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    fr_bench_report *report = fr_bench_report_open(out, FR_BENCH_JSON);
+    fr_bench_curve curve;
+    fr_bench_model_plan plan = {.model = "tools/demo/target",
+                                .options = fr_options_new(),
+                                .depths = {.at = {0}, .count = 1},
+                                .drafts = {.at = {3}, .count = 1},
+                                .text_tokens = 40,
+                                .rates = {0.6},
+                                .rate_count = 1,
+                                .repetitions = 3,
+                                .max_spread = 1e6};
+    fr_status status = fr_bench_model(&plan, report, &curve);
+    fr_bench_report_close(report);
+    fclose(out);
+    *rows = parse(text);
+    free(text);
+    fr_options_free(plan.options);
+    return status;
+}
+
+START_TEST(no_speed_is_told_of_an_answer_that_drafts_changed) {
+    static const char *const speeds[] = {"median_ns", "avg_ns", "avg_ts", "over_none", "foretold"};
+    json_t *rows;
+    broken = false;
+    ck_assert_int_eq(bench_here(&rows), FR_OK);
+    ck_assert_str_eq(text_of(row_of(rows, "spec synthetic"), "answer"), "same");
+    number_of(row_of(rows, "spec synthetic"), "avg_ts");
+    json_decref(rows);
+    broken = true;
+    ck_assert_int_eq(bench_here(&rows), FR_NUMERIC);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "speculation changed the answer"));
+    const json_t *row = row_of(rows, "spec synthetic");
+    ck_assert_str_eq(text_of(row, "answer"), "differ");
+    for (size_t i = 0; i < sizeof speeds / sizeof *speeds; i++) ck_assert(json_is_null(fr_json_get(row, speeds[i])));
+    ck_assert_uint_eq(json_array_size(fr_json_get(row, "samples_ns")), 0);
+    json_decref(rows);
+    broken = false;
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------- a picture; what fails */
+
+START_TEST(a_picture_is_svg_that_stands_alone) {
+    char path[] = "/tmp/forerun-plot-XXXXXX";
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    fr_command command =
+        fr_command_ok("%s -p 0 -n 0 -d 0 --rows 1,2,4 -r 3 --max-spread 1000000 --plot %s", BENCH, path);
+    fr_command_free(&command);
+    FILE *picture = fopen(path, "r");
+    char text[16384];
+    text[fread(text, 1, sizeof text - 1, picture)] = '\0';
+    fclose(picture);
+    ck_assert_int_eq(strncmp(text, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39), 0);
+    ck_assert_ptr_nonnull(strstr(text, "T(K)/T(1) at K = 4: "));
+    ck_assert_ptr_nonnull(strstr(text, "</svg>\n</svg>\n</svg>\n"));
+    unlink(path);
+}
+END_TEST
+
+static const struct {
+    const char *line, *says;
+    int status;
+} refused[] = {
+    {"bench model", "needs -m MODEL", 2},
+    {"bench model " DEMO "--rows 17", "--rows up to 16", 2},
+    {"bench model " DEMO "--rows 1..x", "--rows 1..x", 2},
+    {"bench model " DEMO "--spec-synth-rates 1.5", "from 0 to 1", 2},
+    {"bench model " DEMO "--spec-synth-rates 0.5,", "from 0 to 1", 2},
+    {"bench model " DEMO "--spec-synth-rates nan", "from 0 to 1", 2},
+    {"bench model " DEMO "--spec-synth-rates 1 --prompts x", "exclude each other", 2},
+    {"bench model " DEMO "--draft-max 3,sometimes", "or auto", 2},
+    {"bench model " DEMO "--draft-max 16", "1 to 15", 2},
+    {"bench model " DEMO "--filter x", "--filter is for bench kernels", 2},
+    {"bench model " DEMO "--spec-type mtp", "needs a drafter", 2},
+    {"bench model " DEMO "--prompts tools/demo/prompts", "give -md DRAFTER", 2},
+    {"bench model " DEMO "-o xml", "xml is unknown", 2},
+    {"bench model " DEMO "-r 0", "out of range", 2},
+    {"bench model -m no/such/model", "no/such/model", 1},
+    {"bench model " DEMO "-md no/such/drafter", "no/such/drafter", 1},
+    {"bench model " DEMO "-d 1000000 -p 8 -n 0 --rows 0", "beyond the model's 4096", 1},
+    {"bench model " DEMO DEMO_DRAFTER QUICK "--prompts no/such/folder", "no/such/folder", 1},
+    {"bench model " DEMO DEMO_DRAFTER QUICK "--prompts tools/demo/target", "has no prompts", 1},
+    {"bench model " DEMO QUICK "--plot no/such/folder/plot.svg", "plot.svg", 1},
+};
+
+START_TEST(what_cant_be_measured_is_refused_in_a_line) {
+    fr_command command = fr_command_run(refused[_i].line, NULL);
+    const char *end = strchr(command.err, '\n');
+    ck_assert_msg(command.status == refused[_i].status, "%s: exit %d: %s", refused[_i].line, command.status,
+                  command.err);
+    ck_assert_msg(strstr(command.err, refused[_i].says), "%s: %s", refused[_i].line, command.err);
+    ck_assert_msg(end && !end[1], "%s: not one line: %s", refused[_i].line, command.err);
+    fr_command_free(&command);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("bench model");
+    TCase *tests = tcase_create("bench model");
+    tcase_set_timeout(tests, 60);
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, prompts_and_decode_have_llama_benchs_fields_and_names);
+    tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
+    tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);
+    tcase_add_test(tests, a_line_of_jsonl_is_an_object);
+    tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
+    tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
+    tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
+    tcase_add_test(tests, each_class_of_text_is_run_with_and_without_drafts);
+    tcase_add_test(tests, made_up_rates_are_the_rates_that_drafts_stand_at);
+    tcase_add_test(tests, files_of_a_class_are_one_row);
+    tcase_add_test(tests, no_speed_is_told_of_an_answer_that_drafts_changed);
+    tcase_add_test(tests, a_picture_is_svg_that_stands_alone);
+    tcase_add_loop_test(tests, what_cant_be_measured_is_refused_in_a_line, 0, sizeof refused / sizeof *refused);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
