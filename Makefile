@@ -92,6 +92,7 @@ TEST_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/test_% tests/check_%,$(wildcard tests/*.c)))
 TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
+ONCE := $(BUILD)/bench/instructions/once
 # The instrument's parts: in the command, and in the programs.
 OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
@@ -146,24 +147,29 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
+# Suites of the bench look inside it; one breaks acceptance to see that it notices.
+BENCH_TESTS := $(filter %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS))
+$(BENCH_TESTS): $(BENCH_PARTS)
+$(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
+
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
-
-# Looks inside the bench, and breaks acceptance to see that it notices.
-$(BUILD)/tests/test_bench_model: $(BENCH_PARTS)
-$(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
+	$(QUIET)$(LINK) $(filter-out %.a,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(call blas,$*.c) $(LIBS) -o $@
+
+$(ONCE): %: %.o $(BUILD)/bench/kernel_cases.o $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 $(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(MUTATORS) $(FUZZERS)))
+  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -199,8 +205,8 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_model test_cli_cache test_cli_chat \
-    test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_kernels test_bench_model test_cli_cache \
+    test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
     test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
     $(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
@@ -276,9 +282,13 @@ libfuzzer: $(FUZZERS)
 	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
 
 .PHONY: bench bench-programs
-bench-programs: $(BENCH_PROGRAMS)
+bench-programs: $(BENCH_PROGRAMS) $(ONCE)
 bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine against them
 	@set -e; for program in $(BENCH_PROGRAMS); do $$program; done
+
+.PHONY: bench-instructions
+bench-instructions: $(ONCE) ## counts each kernel's instructions under valgrind; fails where they have become more
+	@BUILD=$(BUILD) CC='$(CC)' bench/instructions/count $(RECORD)
 
 # -------------------------------------------------------------------------------------------------------------- install
 

@@ -40,7 +40,7 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
     return best;
 }
 
-/* -------------------------------------------------------------------------------------------------------- arithmetic */
+/* ------------------------------------------------------------------------------------------------------- arithmetic */
 
 /* A chain of additions, each of which needs the one before: one a cycle on every processor we know. Of registers: some
  * processors add constants while they rename. */
@@ -89,9 +89,8 @@ double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds
     return done / seconds;
 }
 
-static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
+const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa) {
     const fr_bench_peak *peak = NULL;
-    double best = 0;
     size_t level = 0;
     while (fr_isa_word(level) && strcmp(fr_isa_word(level), isa) != 0) level++;
     unsigned allowed = fr_isa_word(level) ? fr_isa_allows((fr_isa_level)level) : 0;
@@ -100,6 +99,12 @@ static double best_rate(fr_pool *pool, fr_bench_operation operation, const char 
         if (next->operation == operation && next->kernels && (allowed >> next->level & 1) && fr_bench_peak_runs(next))
             peak = next;
     }
+    return peak;
+}
+
+static double best_rate(fr_pool *pool, fr_bench_operation operation, const char *isa) {
+    const fr_bench_peak *peak = fr_bench_peak_of(operation, isa);
+    double best = 0;
     if (!peak) return 0;
     for (int i = 0; i < 7; i++) best = fmax(best, fr_bench_multiply(pool, peak, ROUNDS));
     return best;

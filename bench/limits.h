@@ -17,6 +17,10 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats);
  * read faster. bytes NULL: no memory. */
 fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
 
+/* The loop that does at most what the kernels of an instruction-set word use: NULL for a word without one (scalar), and
+ * for one that this machine lacks. */
+const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa);
+
 /* Multiply-adds per second that the pool's threads do together, on registers alone, with the int8 dot product or the
  * float32 product that the kernels of an instruction-set word use: the best of several runs. 0 for a word without one
  * (scalar), and for one that this machine lacks. */

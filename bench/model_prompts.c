@@ -21,27 +21,25 @@ static const struct {
      "then the tannery, then nothing but wet leaves for twenty minutes. On the last Friday of the month a man stood at "
      "the turn to the quarry with a suitcase in his hand, and although she never gave strangers a ride, she slowed "
      "down. He put the suitcase on the back seat as if it were made of glass, thanked her, and said"},
-    {"code",
-     "/* A queue of bytes between one writer and one reader. */\n"
-     "typedef struct ring {\n    unsigned char *bytes;\n    size_t size, head, tail;\n} ring;\n\n"
-     "static size_t ring_used(const ring *r) {\n    return r->head - r->tail;\n}\n\n"
-     "static size_t ring_free(const ring *r) {\n    return r->size - ring_used(r);\n}\n\n"
-     "bool ring_put(ring *r, unsigned char byte) {\n    if (ring_free(r) == 0) return false;\n"
-     "    r->bytes[r->head++ % r->size] = byte;\n    return true;\n}\n\n"
-     "bool ring_get(ring *r, unsigned char *byte) {\n"},
+    {"code", "/* A queue of bytes between one writer and one reader. */\n"
+             "typedef struct ring {\n    unsigned char *bytes;\n    size_t size, head, tail;\n} ring;\n\n"
+             "static size_t ring_used(const ring *r) {\n    return r->head - r->tail;\n}\n\n"
+             "static size_t ring_free(const ring *r) {\n    return r->size - ring_used(r);\n}\n\n"
+             "bool ring_put(ring *r, unsigned char byte) {\n    if (ring_free(r) == 0) return false;\n"
+             "    r->bytes[r->head++ % r->size] = byte;\n    return true;\n}\n\n"
+             "bool ring_get(ring *r, unsigned char *byte) {\n"},
     {"chat",
      "User: My tomato plants have yellow leaves at the bottom. Is that bad?\n"
      "Assistant: Often it isn't. The oldest leaves turn yellow first when a plant moves its nitrogen to the new ones. "
      "Have you fed them this month?\n"
      "User: No, I only water them every evening.\n"
      "Assistant:"},
-    {"repetitive",
-     "Line 1: the red lamp is on, the green lamp is off, the door is closed.\n"
-     "Line 2: the red lamp is on, the green lamp is off, the door is closed.\n"
-     "Line 3: the red lamp is on, the green lamp is off, the door is closed.\n"
-     "Line 4: the red lamp is on, the green lamp is off, the door is closed.\n"
-     "Line 5: the red lamp is on, the green lamp is off, the door is closed.\n"
-     "Line 6:"},
+    {"repetitive", "Line 1: the red lamp is on, the green lamp is off, the door is closed.\n"
+                   "Line 2: the red lamp is on, the green lamp is off, the door is closed.\n"
+                   "Line 3: the red lamp is on, the green lamp is off, the door is closed.\n"
+                   "Line 4: the red lamp is on, the green lamp is off, the door is closed.\n"
+                   "Line 5: the red lamp is on, the green lamp is off, the door is closed.\n"
+                   "Line 6:"},
     {"hard",
      "Words drawn from a hat, none of which has anything to do with the next: gravel, seventeen, hyacinth, cobalt, "
      "Wednesday, ladle, isotope, fjord, whisper, tariff, marzipan, oblique, lantern, 0.0413, pelican, quorum, thistle, "
@@ -84,8 +82,10 @@ static fr_status add_file(fr_bench_prompts *prompts, const char *folder, const c
     if (!path) return fr_fail_memory("path", strlen(folder) + strlen(name));
     fr_status status = read_file(path, &bytes, &size);
     free(path);
-    if (status == FR_OK) add(prompts, name, strcspn(name, "-."), bytes, size);
-    else free(bytes);
+    if (status == FR_OK)
+        add(prompts, name, strcspn(name, "-."), bytes, size);
+    else
+        free(bytes);
     return status;
 }
 
@@ -99,7 +99,8 @@ static fr_status add_files(fr_bench_prompts *prompts, const char *folder) {
     fr_status status = FR_OK;
     int count = scandir(folder, &entries, is_text, alphasort);
     if (count < 0) return fr_fail(FR_INPUT, "%s: no such folder of prompts", folder);
-    if (count == 0) status = fr_fail(FR_INPUT, "%s: has no prompts CLASS.txt or CLASS-NAME.txt", folder);
+    if (count == 0)
+        status = fr_fail(FR_INPUT, "%s: has no prompts CLASS.txt or CLASS-NAME.txt", folder);
     else if (!(prompts->texts = calloc((size_t)count, sizeof *prompts->texts)))
         status = fr_fail_memory("prompts", (size_t)count * sizeof *prompts->texts);
     for (int i = 0; i < count; i++) {

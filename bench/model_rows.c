@@ -20,12 +20,14 @@
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
 static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step, size_t pairs) {
-    static const fr_bench_column own[] = {
-        {"step_ns", NULL, 0}, {NULL, "a step, ms", 3}, {"step_spread", "spread, %", 1}, {NULL, "starting, ms", 3},
-        {"start_ns", NULL, 0}};
+    static const fr_bench_column own[] = {{"step_ns", NULL, 0},
+                                          {NULL, "a step, ms", 3},
+                                          {"step_spread", "spread, %", 1},
+                                          {NULL, "starting, ms", 3},
+                                          {"start_ns", NULL, 0}};
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
-    fr_bench_begin_row(run, &(fr_bench_test){
-                                .name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
+    fr_bench_begin_row(
+        run, &(fr_bench_test){.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
     fr_bench_put(run, step, rint(run->draft_step * 1e9));
     fr_bench_number(run->report, run->draft_step * 1e3);
     fr_bench_number(run->report, step->spread);
@@ -77,8 +79,10 @@ double fr_bench_break_even(size_t drafts, double cost) {
     if (!(cost <= expected(drafts, 1))) return NAN;
     for (int i = 0; i < 60; i++) {
         double middle = 0.5 * (low + high);
-        if (expected(drafts, middle) < cost) low = middle;
-        else high = middle;
+        if (expected(drafts, middle) < cost)
+            low = middle;
+        else
+            high = middle;
     }
     return high;
 }
@@ -115,52 +119,78 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
 }
 
 /* What the first depth's figures are for: the picture, and what speculation is expected to give. */
-static void keep(fr_bench_run *run, size_t rows, const fr_bench_figure *ratio, double one, double limit) {
+static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
+    fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_curve *curve = run->curve;
-    double told = fr_bench_told(ratio, ratio->middle, run->plan->max_spread);
+    double told = fr_bench_told(&ratio, ratio.middle, run->plan->max_spread);
     run->ratio[rows] = told;
-    run->one = one;
+    run->one = one.middle;
     if (strcmp(curve->how, run->how) != 0 || curve->count == FR_STEP_MAX) return;
     size_t at = curve->count++;
     curve->rows[at] = (double)rows;
     curve->ratio[at] = told;
-    curve->spread[at] = ratio->spread;
+    curve->spread[at] = ratio.spread;
     curve->limit[at] = limit;
 }
 
+/* What a row of the table has of its own. */
+static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
+    double spread = run->plan->max_spread, drafts = (double)rows - 1;
+    fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);
+    fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count);
+    double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN; /* seconds */
+    double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
+    double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
+    double rate = fr_bench_streamed_bytes(run->model) / time.middle / 1e9;
+    fr_bench_number(run->report, fr_bench_told(&time, rate, spread));
+    fr_bench_number(run->report, (double)rows);
+    fr_bench_put(run, &ratio, ratio.middle);
+    fr_bench_number(run->report, ratio.spread);
+    fr_bench_number(run->report, limit);
+    fr_bench_number(run->report, fr_bench_told(&ratio, ratio.middle / limit, spread));
+    fr_bench_number(run->report, drafts);
+    fr_bench_number(run->report, draft * 1e3);
+    fr_bench_number(run->report, fr_bench_told(&ratio, even, spread));
+}
+
+/* first: of the depths. L(K) knows nothing of what attention reads, so it is told of an empty context alone. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;
+    double limit = isnan(l->peak) || depth ? NAN : fr_bench_row_limit(run->model, rows, l->bandwidth, l->peak);
     snprintf(words, sizeof words, "T(%zu)", rows);
     fr_bench_name(name, sizeof name, words, depth);
     fr_bench_doing(run, name);
     time_rows(run, rows, depth, &t);
-    fr_bench_figure ratio = fr_bench_figure_kept(t.ratios, t.count), one = fr_bench_figure_kept(t.ones, t.count);
-    double limit = isnan(l->peak) ? NAN : fr_bench_row_limit(run->model, rows, l->bandwidth, l->peak);
-    double drafts = (double)rows - 1;
-    double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN; /* seconds */
-    double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
-    if (first) keep(run, rows, &ratio, one.middle, limit);
+    if (first) keep(run, rows, &t, limit);
     fr_bench_begin_row(
         run, &(fr_bench_test){.name = name, .depth = depth, .tokens = rows, .seconds = t.seconds, .count = t.count});
-    fr_bench_number(run->report, (double)rows);
-    fr_bench_put(run, &ratio, ratio.middle);
-    fr_bench_number(run->report, ratio.spread);
-    fr_bench_number(run->report, depth ? NAN : limit);
-    fr_bench_number(run->report, depth ? NAN : fr_bench_told(&ratio, ratio.middle / limit, run->plan->max_spread));
-    fr_bench_number(run->report, drafts);
-    fr_bench_number(run->report, draft * 1e3);
-    double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
-    fr_bench_number(run->report, fr_bench_told(&ratio, even, run->plan->max_spread));
+    put_cells(run, rows, &t, limit);
 }
 
-fr_status fr_bench_model_rows(fr_bench_run *run) {
-    static const fr_bench_column own[] = {
-        {"rows", "K", 0},         {"over_one", "T(K)/T(1)", 3},   {"over_one_spread", "spread, %", 1},
-        {"limit", "L(K)", 3},     {"over_limit", "over L(K)", 3}, {"drafts", "drafts, K-1", 0},
-        {"draft_ms", "drafting, ms", 3}, {"break_even", "break-even acceptance", 3}};
+static void put_remarks(const fr_bench_run *run, const limits *l) {
+    if (!isnan(l->peak))
+        fr_bench_remark(run->report,
+                        "Memory is read at %.1f GB/s, measured before: a step reads %.3f GB of weights. Products are "
+                        "at most %.0f GMAC/s: a row has %.3f GMAC.",
+                        l->bandwidth / 1e9, fr_bench_streamed_bytes(run->model) / 1e9, l->peak / 1e9,
+                        fr_bench_streamed_macs(run->model) / 1e9);
+    fr_bench_remark(run->report, "Break-even: the chance of each draft to stand, where those before it stood, from "
+                                 "which on K - 1 drafts a round are faster than none. Empty: they never are.");
+}
+
+void fr_bench_model_rows(fr_bench_run *run) {
+    static const fr_bench_column own[] = {{"weights_gb_s", "GB/s of weights", 1},
+                                          {"rows", "K", 0},
+                                          {"over_one", "T(K)/T(1)", 3},
+                                          {"over_one_spread", "spread, %", 1},
+                                          {"limit", "L(K)", 3},
+                                          {"over_limit", "over L(K)", 3},
+                                          {"drafts", "drafts, K-1", 0},
+                                          {"draft_ms", "drafting, ms", 3},
+                                          {"break_even", "break-even acceptance", 3}};
     const fr_bench_list *rows = &run->plan->rows;
-    if (rows->count == 0) return FR_OK;
+    if (rows->count == 0) return;
     limits l = measure_limits(run);
     fr_bench_begin(run, "rows", "Verifying K rows", own, sizeof own / sizeof *own);
     for (size_t d = 0; d < run->depths.count; d++) {
@@ -169,7 +199,5 @@ fr_status fr_bench_model_rows(fr_bench_run *run) {
             put_row(run, (size_t)rows->at[k], (size_t)run->depths.at[d], d == 0, &l);
     }
     fr_bench_end(run);
-    fr_bench_remark(run->report, "%s", "Break-even: the chance of each draft to stand, where those before it stood, "
-                    "from which on K - 1 drafts a round are faster than none. Empty: they never are.");
-    return FR_OK;
+    put_remarks(run, &l);
 }

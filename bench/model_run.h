@@ -17,14 +17,14 @@ typedef struct fr_bench_run {
     fr_model *model;
     fr_drafter *drafter; /* NULL: none */
     fr_bench_curve *curve;
-    fr_session *session;   /* that forwards are timed in; it has no drafter */
-    fr_bench_list depths;  /* those that fit the model's context */
-    char how[64];        /* ", 2 threads, avx2": what a title ends with */
-    double one;                    /* T(1) at the first depth, seconds; NaN: not known, as below */
-    double ratio[FR_STEP_MAX + 1]; /* T(K)/T(1) there */
+    fr_session *session;            /* that forwards are timed in; it has no drafter */
+    fr_bench_list depths;           /* those that fit the model's context */
+    char how[64];                   /* ", 2 threads, avx2": what a title ends with */
+    double one;                     /* T(1) at the first depth, seconds; NaN: not known, as below */
+    double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) there */
     double draft_start, draft_step; /* seconds of proposing K drafts: start + K * step */
-    size_t kept_back;    /* figures of this table that spread too much */
-    bool differs;        /* speculation changed an answer */
+    size_t kept_back;               /* figures of this table that spread too much */
+    bool differs;                   /* speculation changed an answer */
 } fr_bench_run;
 
 /* One measurement: a test by its name, and its timings. */
@@ -66,7 +66,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run);
 /* The parts; all but the last time forwards in run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
-fr_status fr_bench_model_rows(fr_bench_run *run);
+void fr_bench_model_rows(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
 
 #endif

@@ -132,8 +132,8 @@ static fr_status judge(fr_session *session, const text_class *class, int32_t *id
     for (size_t t = 0; t < class->count; t++) {
         said answer = {.ids = ids, .hashed = true};
         FR_TRY(run_text(session, class, &class->texts[t], &answer));
-        o->same = o->same && answer.ids_hash == class->texts[t].ids_hash &&
-                  answer.logits_hash == class->texts[t].logits_hash;
+        o->same =
+            o->same && answer.ids_hash == class->texts[t].ids_hash && answer.logits_hash == class->texts[t].logits_hash;
         add_hash(&o->ids_hash, answer.ids_hash);
         add_hash(&o->logits_hash, answer.logits_hash);
         count_drafts(session, &o->drafts);
@@ -323,8 +323,8 @@ static fr_status tokenize_class(const fr_bench_run *run, const fr_bench_prompt_t
         int32_t *ids;
         size_t tokens;
         FR_TRY(fr_tokenize(fr_model_tokenizer(run->model), texts[t].bytes, texts[t].length, true, &ids, &tokens));
-        fr_status status = tokens ? add_text(class, ids, tokens) : fr_fail(FR_INPUT, "%s: a prompt of no tokens",
-                                                                            class->name);
+        fr_status status =
+            tokens ? add_text(class, ids, tokens) : fr_fail(FR_INPUT, "%s: a prompt of no tokens", class->name);
         fr_free(ids);
         FR_TRY(status);
     }

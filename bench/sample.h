@@ -1,7 +1,7 @@
 /* Repeated timings as one figure: their middle, and how far they lie apart.
  *
- * In: values of one measurement, repeated. Out: the median, and the spread: what lies between the quartiles, as per cent
- * of the median, so that one disturbed timing of five changes neither. */
+ * In: values of one measurement, repeated. Out: the median, and the spread: what lies between the quartiles, as per
+ * cent of the median, so that one disturbed timing of five changes neither. */
 #ifndef FR_BENCH_SAMPLE_H
 #define FR_BENCH_SAMPLE_H
 

@@ -1,13 +1,12 @@
 /* Every kernel of block-quantized weights, of every instruction set that runs here, against the scalar definition, bit
- * for bit; the definition against sums over blocks as the file has them; packing forth and back; and their speed.
+ * for bit; the definition against sums over blocks as the file has them; packing forth and back.
  *
  *     check_blocks [--quick] [--filter TEXT] [--isa WORD] [--seed N]
- *     check_blocks --bench [--weights MIB] [--filter TEXT] [--isa WORD]
  *
- * The list is block_kernels.def: a kernel is checked and timed because it has a line there. The plain scalar build
- * gives the answer, and every other build must give the same bits (one NaN is as good as another). Arrays end where a
- * page without access begins, or begin where one ends: a kernel that reads or writes one byte past its arrays dies
- * there, and the handler says which. One line a kernel; exit status 1 if any differs. */
+ * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
+ * plain scalar build gives the answer, and every other build must give the same bits (one NaN is as good as another).
+ * Arrays end where a page without access begins, or begin where one ends: a kernel that reads or writes one byte past
+ * its arrays dies there, and the handler says which. One line a kernel; exit status 1 if any differs. */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/packed.h"
@@ -46,15 +45,13 @@ typedef struct operation {
 
 typedef struct kind {
     void (*check)(operation *op);
-    void (*bench)(const operation *op);
 } kind;
 
 static struct {
-    bool bench, quick;
+    bool quick;
     const char *filter, *isa;
     uint64_t seed;
-    size_t weight_bytes;
-} options = {.filter = "", .weight_bytes = 128 << 20};
+} options = {.filter = ""};
 
 /* ----------------------------------------------------------------------------------------------- running, comparing */
 
@@ -293,89 +290,10 @@ static size_t check_packing(void) {
     return wrong;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- timing */
-
-/* Call after call takes the next of `parts` matrices: more than the caches hold, or one. */
-typedef struct timing {
-    fr_dtype type;
-    size_t rows, outs, parts;
-} timing;
-
-enum { BENCH_COLS = 2048, BENCH_ROWS = 64, BENCH_OUTS = 256 };
-
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Seconds a call: the middle of all calls in a tenth of a second, which other programs here disturb least. */
-static double seconds(const timing *t, fr_matmul_block_fn *matmul) {
-    static double took[1 << 14];
-    const fr_qblock *x = fr_guarded(ROWS, 0, false);
-    const uint8_t *w = fr_guarded(WEIGHTS, 0, false);
-    float *y = fr_guarded(RESULT, 0, false);
-    size_t part = fr_packed_bytes(t->type, t->outs, BENCH_COLS), calls = 0;
-    double begin = fr_now();
-    while (calls < COUNT(took) && (calls < 5 || fr_now() - begin < 0.1)) {
-        double start = fr_now();
-        matmul(y, t->outs, x, BENCH_COLS / RUN, t->rows, w + calls % t->parts * part, BENCH_COLS, t->outs);
-        took[calls++] = fr_now() - start;
-    }
-    qsort(took, calls, sizeof *took, by_size);
-    return took[calls / 2];
-}
-
-static void report(const timing *t, const operation *op, const char *where) {
-    double bytes = (double)fr_packed_bytes(t->type, t->outs, BENCH_COLS);
-    double products = (double)(t->outs * BENCH_COLS * t->rows);
-    for (size_t b = 0; b < op->count; b++) {
-        double took = seconds(t, (fr_matmul_block_fn *)op->builds[b].function);
-        printf("%-28s %-12s %2zu rows %9.2f GB/s %9.2f GMAC/s\n", op->builds[b].name, where, t->rows,
-               bytes / took * 1e-9, products / took * 1e-9);
-    }
-}
-
-static void bench_matmul(const operation *op) {
-    static const size_t rows[] = {1, 2, 3, 4, 6, 8, 16, 64};
-    fr_dtype type = type_of(op);
-    size_t part = fr_packed_bytes(type, BENCH_OUTS, BENCH_COLS), parts = options.weight_bytes / part + 1;
-    uint8_t *w = fr_guarded(WEIGHTS, parts * part, false);
-    uint8_t *file = fr_guarded(FILE_ROWS, FR_TILE_OUTS * part / BENCH_OUTS, false);
-    float *values = fr_guarded(VALUES, BENCH_COLS * sizeof *values, false);
-    fr_qblock *x = fr_guarded(ROWS, BENCH_ROWS * (BENCH_COLS / RUN) * sizeof *x, false);
-    fr_guarded(RESULT, BENCH_ROWS * BENCH_OUTS * sizeof(float), false);
-    for (size_t o = 0; o < FR_TILE_OUTS; o++)
-        fr_fill_weights(type, file + o * (part / BENCH_OUTS), BENCH_COLS, FR_WEIGHTS_ORDINARY);
-    fr_pack_tile(type, w, file, part / BENCH_OUTS, FR_TILE_OUTS, BENCH_COLS);
-    for (size_t at = FR_TILE_OUTS; at < parts * BENCH_OUTS; at += FR_TILE_OUTS)
-        memcpy(w + at * (part / BENCH_OUTS), w, FR_TILE_OUTS * (part / BENCH_OUTS));
-    for (size_t r = 0; r < BENCH_ROWS; r++) {
-        fr_fill_row(values, BENCH_COLS, FR_ROW_ORDINARY);
-        fr_quantize_scalar(x + r * (BENCH_COLS / RUN), values, BENCH_COLS);
-    }
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        report(&(timing){type, rows[i], BENCH_OUTS, 1}, op, "in cache");
-        report(&(timing){type, rows[i], BENCH_OUTS, parts}, op, "from memory");
-    }
-}
-
-static void bench_quantize(const operation *op) {
-    enum { TIMES = 1000 };
-    fr_qblock *q = fr_guarded(ROWS, BENCH_COLS / RUN * sizeof *q, false);
-    float *x = fr_guarded(VALUES, BENCH_COLS * sizeof *x, false);
-    fr_fill_row(x, BENCH_COLS, FR_ROW_ORDINARY);
-    for (size_t b = 0; b < op->count; b++) {
-        double start = fr_now();
-        for (size_t i = 0; i < TIMES; i++) ((fr_quantize_fn *)op->builds[b].function)(q, x, BENCH_COLS);
-        printf("%-28s %-12s %17.2f Gvalue/s\n", op->builds[b].name, "in cache",
-               1e-9 * TIMES * BENCH_COLS / (fr_now() - start));
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------ the kernels */
 
-static const kind kind_quantize = {check_quantize, bench_quantize};
-static const kind kind_matmul_block = {check_matmul, bench_matmul};
+static const kind kind_quantize = {check_quantize};
+static const kind kind_matmul_block = {check_matmul};
 
 static const struct kernel {
     fr_isa_level level;
@@ -431,12 +349,10 @@ static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--bench") == 0) options.bench = true;
-        else if (strcmp(word, "--quick") == 0) options.quick = true;
+        if (strcmp(word, "--quick") == 0) options.quick = true;
         else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
         else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
         else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
-        else if (value && strcmp(word, "--weights") == 0) options.weight_bytes = strtoull(argv[++i], NULL, 10) << 20;
         else {
             fprintf(stderr, "check_blocks: unknown option '%s'\n", word);
             exit(2);
@@ -452,17 +368,13 @@ int main(int argc, char **argv) {
     signal(SIGBUS, on_fault);
     setvbuf(stdout, NULL, _IOLBF, 0);
     fr_random_start(options.seed);
-    if (!options.bench) {
-        printf("check_blocks --seed %llu\n", (unsigned long long)options.seed);
-        wrong += check_packing();
-    }
+    printf("check_blocks --seed %llu\n", (unsigned long long)options.seed);
+    wrong += check_packing();
     for (size_t i = 0; i < COUNT(kernels) && kernels[i].level == FR_ISA_SCALAR; i++) {
         operation op = open_operation(&kernels[i], levels);
         checked += op.count;
-        if (op.count == 0) continue;
-        if (options.bench) op.kind->bench(&op);
-        else wrong += check_operation(&op);
+        if (op.count > 0) wrong += check_operation(&op);
     }
-    if (!options.bench) printf("%zu kernels, %zu wrong\n", checked, wrong);
+    printf("%zu kernels, %zu wrong\n", checked, wrong);
     return wrong > 0 || checked == 0;
 }

@@ -1,13 +1,12 @@
-/* Every kernel of every instruction set that runs here against the scalar definition, bit for bit; and its speed.
+/* Every kernel of every instruction set that runs here against the scalar definition, bit for bit.
  *
  *     check_kernels [--quick] [--filter TEXT] [--isa WORD] [--seed N]
- *     check_kernels --bench [--weights MIB] [--filter TEXT] [--isa WORD]
  *
- * The list is kernels.def: a kernel is checked and timed because it has a line there. For each slot of the table a case
- * is made from random numbers, the plain scalar build gives the answer, and every other build must give the same bits
- * (one NaN is as good as another). Arrays end where a page without access begins, or begin where one ends; a kernel
- * that reads or writes one byte past its arrays dies there, and the handler says which. One line a kernel; exit status
- * 1 if any differs. */
+ * The list is kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). For each
+ * slot of the table a case is made from random numbers, the plain scalar build gives the answer, and every other build
+ * must give the same bits (one NaN is as good as another). Arrays end where a page without access begins, or begin
+ * where one ends; a kernel that reads or writes one byte past its arrays dies there, and the handler says which. One
+ * line a kernel; exit status 1 if any differs. */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 
@@ -39,7 +38,7 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* How the kernels of one contract are checked and timed. Contracts on plain arrays share one check: `call` is the
+/* How the kernels of one contract are checked. Contracts on plain arrays share one check: `call` is the
  * contract in its most general form, and y may be a or b where in_place says so. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 
@@ -47,17 +46,15 @@ enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };
 
 typedef struct kind {
     void (*check)(operation *op);
-    void (*bench)(const operation *op);
     call_fn *call;
     unsigned in_place;
 } kind;
 
 static struct {
-    bool bench, quick;
+    bool quick;
     const char *filter, *isa;
     uint64_t seed;
-    size_t weight_bytes;
-} options = {.filter = "", .weight_bytes = 8 << 20};
+} options = {.filter = ""};
 
 /* ------------------------------------------------------------------------------------------------- random numbers */
 
@@ -661,208 +658,33 @@ static void check_kv_store(operation *op) {
         }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- timing */
-
-typedef struct timing {
-    void (*run)(const struct timing *timed, any_fn *function);
-    const operation *op;
-    char what[64];
-    double amount; /* per call, in units of 1e9 a second */
-    const char *unit;
-    size_t n, rows;
-    fr_dtype type;
-} timing;
-
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds a call: the best of many tries that take about 0.2 s together. */
-static double seconds(const timing *timed, any_fn *function) {
-    double best = 1e9, begin = now();
-    size_t calls = 1;
-    do {
-        double start = now();
-        for (size_t i = 0; i < calls; i++) timed->run(timed, function);
-        double took = now() - start;
-        if (took / (double)calls < best) best = took / (double)calls;
-        if (took < 1e-4) calls *= 2;
-    } while (now() - begin < 0.2);
-    return best;
-}
-
-static void report(const timing *timed) {
-    double definition = seconds(timed, timed->op->definition);
-    for (size_t b = 0; b < timed->op->count; b++) {
-        double took = seconds(timed, timed->op->builds[b].function);
-        printf("%-28s %-26s %12.1f ns %9.2f %s %8.1f x scalar\n", timed->op->builds[b].name, timed->what, took * 1e9,
-               timed->amount / took * 1e-9, timed->unit, definition / took);
-    }
-}
-
-enum { BENCH_COLS = 2048 };
-
-static void run_matmul(const timing *timed, any_fn *function) {
-    size_t stride = fr_dtype_row_bytes(type_of(timed->op, offsetof(fr_kernels, matmul)), BENCH_COLS);
-    ((fr_matmul_fn *)function)(place(2, 0, false), timed->n, place(1, 0, false), BENCH_COLS, timed->rows,
-                               place(0, 0, false), stride, BENCH_COLS, timed->n);
-}
-
-static void bench_matmul(const operation *op) {
-    static const size_t rows[] = {1, 2, 3, 4, 6, 8, 16, 64};
-    fr_dtype type = type_of(op, offsetof(fr_kernels, matmul));
-    size_t stride = fr_dtype_row_bytes(type, BENCH_COLS), outs = options.weight_bytes / stride;
-    fill_weights(place(0, outs * stride, false), outs * BENCH_COLS, type, ORDINARY);
-    fill_floats(place_floats(1, 64 * BENCH_COLS, false), 64 * BENCH_COLS, ORDINARY);
-    place_floats(2, 64 * outs, false);
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        timing timed = {.run = run_matmul, .op = op, .n = outs, .rows = rows[i]};
-        bool streams = rows[i] <= 8;
-        timed.amount = streams ? (double)(outs * stride) : 2.0 * (double)(outs * BENCH_COLS * rows[i]);
-        timed.unit = streams ? "GB/s   " : "GFLOP/s";
-        snprintf(timed.what, sizeof timed.what, "%zu x %d, %zu rows", outs, BENCH_COLS, rows[i]);
-        report(&timed);
-    }
-}
-
-static void run_gather(const timing *timed, any_fn *function) {
-    size_t stride = fr_dtype_row_bytes(type_of(timed->op, offsetof(fr_kernels, gather)), BENCH_COLS);
-    ((fr_gather_fn *)function)(place(2, 0, false), place(1, 0, false), place(0, 0, false), stride, BENCH_COLS,
-                               place(3, 0, false), timed->n);
-}
-
-static void bench_gather(const operation *op) {
-    timing timed = {.run = run_gather, .op = op, .n = 1024, .unit = "GB/s   "};
-    fr_dtype type = type_of(op, offsetof(fr_kernels, gather));
-    size_t stride = fr_dtype_row_bytes(type, BENCH_COLS), outs = options.weight_bytes / stride;
-    fill_weights(place(0, outs * stride, false), outs * BENCH_COLS, type, ORDINARY);
-    fill_floats(place_floats(1, BENCH_COLS, false), BENCH_COLS, ORDINARY);
-    place_floats(2, timed.n, false);
-    int32_t *ids = place(3, timed.n * sizeof *ids, false);
-    for (size_t j = 0; j < timed.n; j++) ids[j] = (int32_t)below((uint32_t)outs);
-    timed.amount = (double)(timed.n * stride);
-    snprintf(timed.what, sizeof timed.what, "%zu of %zu x %d", timed.n, outs, BENCH_COLS);
-    report(&timed);
-}
-
-static void run_array(const timing *timed, any_fn *function) {
-    timed->op->kind->call(function, place(0, 0, false), place(1, 0, false), place(2, 0, false), timed->n, 0.5f);
-}
-
-static void bench_array(const operation *op) {
-    timing timed = {.run = run_array, .op = op, .n = 4096, .unit = "Gvalue/s", .what = "n 4096"};
-    timed.amount = (double)timed.n;
-    for (size_t index = 0; index < 3; index++) fill_floats(place_floats(index, timed.n, false), timed.n, ORDINARY);
-    report(&timed);
-}
-
-static void run_rope(const timing *timed, any_fn *function) {
-    ((fr_rope_fn *)function)(place(0, 0, false), place(1, 0, false), place(2, 0, false), timed->n);
-}
-
-static void bench_rope(const operation *op) {
-    timing timed = {.run = run_rope, .op = op, .n = 256, .unit = "Gvalue/s", .what = "n 256"};
-    float *x = place_floats(0, 256, false), *cosine = place_floats(1, 128, false), *sine = place_floats(2, 128, false);
-    fill_floats(x, 256, ORDINARY);
-    for (size_t i = 0; i < 128; i++) cosine[i] = 0.8f, sine[i] = 0.6f;
-    timed.amount = 256;
-    report(&timed);
-}
-
-static void run_argmax(const timing *timed, any_fn *function) {
-    ((fr_argmax_fn *)function)(place(0, 0, false), timed->n);
-}
-
-static void bench_argmax(const operation *op) {
-    timing timed = {.run = run_argmax, .op = op, .n = 262144, .unit = "Gvalue/s", .what = "n 262144"};
-    timed.amount = (double)timed.n;
-    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
-    report(&timed);
-}
-
-static void run_topk(const timing *timed, any_fn *function) {
-    ((fr_topk_fn *)function)(place(0, 0, false), timed->n, 32, place(1, 0, false), place(2, 0, false));
-}
-
-static void bench_topk(const operation *op) {
-    timing timed = {.run = run_topk, .op = op, .n = 2048, .unit = "Gvalue/s", .what = "n 2048, k 32"};
-    timed.amount = (double)timed.n;
-    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
-    place(1, 32 * sizeof(int32_t), false);
-    place(2, timed.n * sizeof(int32_t), false);
-    report(&timed);
-}
-
-/* Attention as Gemma 4 E2B's full layers do it: 8 heads share the one KV head; verify takes up to 8 rows. */
-enum { BENCH_HEAD_DIM = 512, BENCH_POSITIONS = 4096, BENCH_GROUP = 8 };
-
-static void run_attn(const timing *timed, any_fn *function) {
-    fr_attn_query queries[8 * BENCH_GROUP];
-    size_t stride = fr_dtype_row_bytes(timed->type, BENCH_HEAD_DIM);
-    fr_attn attn = {.k = place(0, 0, false), .v = place(1, 0, false), .k_type = timed->type, .v_type = timed->type,
-                    .k_stride = stride, .v_stride = stride, .slots = BENCH_POSITIONS, .head_dim = BENCH_HEAD_DIM,
-                    .scale = 0.0625f, .queries = queries, .count = timed->rows * BENCH_GROUP,
-                    .scratch = place(4, 0, false)};
-    make_queries(queries, attn.count, BENCH_POSITIONS - (int64_t)timed->rows, BENCH_GROUP, BENCH_POSITIONS);
-    for (size_t j = 0; j < attn.count; j++)
-        queries[j].q = (const float *)place(2, 0, false) + j * BENCH_HEAD_DIM;
-    point_outputs(queries, attn.count, place(3, 0, false), BENCH_HEAD_DIM);
-    ((fr_attn_fn *)function)(&attn);
-}
-
-static void bench_attn(const operation *op) {
-    static const size_t rows[] = {1, 2, 4, 8};
-    for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
-        for (size_t i = 0; i < COUNT(rows); i++) {
-            timing timed = {.run = run_attn, .op = op, .rows = rows[i], .type = type, .unit = "GB/s   "};
-            size_t stride = fr_dtype_row_bytes(type, BENCH_HEAD_DIM), count = rows[i] * BENCH_GROUP;
-            for (size_t index = 0; index < 2; index++)
-                place_slots(index, BENCH_HEAD_DIM, type, stride, 0, BENCH_POSITIONS - 1, false, ORDINARY);
-            fill_floats(place_floats(2, count * BENCH_HEAD_DIM, false), count * BENCH_HEAD_DIM, ORDINARY);
-            place_floats(3, count * BENCH_HEAD_DIM, false);
-            place_floats(4, fr_attn_scratch(BENCH_HEAD_DIM, count), false);
-            timed.amount = 2.0 * (double)(stride * BENCH_POSITIONS);
-            snprintf(timed.what, sizeof timed.what, "%s, %d x %d, %zu rows", fr_dtype_name(type), BENCH_POSITIONS,
-                     BENCH_HEAD_DIM, rows[i]);
-            report(&timed);
-        }
-}
-
-static void run_kv_store(const timing *timed, any_fn *function) {
-    ((fr_kv_store_fn *)function)(place(1, 0, false), place(0, 0, false), timed->n);
-}
-
-static void bench_kv_store(const operation *op) {
-    timing timed = {.run = run_kv_store, .op = op, .n = BENCH_HEAD_DIM, .unit = "Gvalue/s", .what = "n 512"};
-    fill_floats(place_floats(0, timed.n, false), timed.n, ORDINARY);
-    place(1, timed.n * sizeof(float), false);
-    timed.amount = (double)timed.n;
-    report(&timed);
-}
-
 /* ------------------------------------------------------------------------------------------------------ the kernels */
 
-static const kind kind_matmul = {check_matmul, bench_matmul, NULL, 0};
-static const kind kind_gather = {check_gather, bench_gather, NULL, 0};
-static const kind kind_rmsnorm = {check_array, bench_array, call_rmsnorm, Y_MAY_BE_A};
-static const kind kind_layernorm = {check_array, bench_array, call_layernorm, Y_MAY_BE_A};
-static const kind kind_rope = {check_rope, bench_rope, NULL, 0};
-static const kind kind_gelu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
-static const kind kind_gelu_erf = {check_array, bench_array, call_exp, Y_MAY_BE_A};
-static const kind kind_silu_mul = {check_array, bench_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
-static const kind kind_softcap = {check_array, bench_array, call_softcap, 0};
-static const kind kind_add = {check_array, bench_array, call_add, 0};
-static const kind kind_scale = {check_array, bench_array, call_scale, 0};
-static const kind kind_mul = {check_array, bench_array, call_add, 0};
-static const kind kind_axpy = {check_array, bench_array, call_axpy, 0};
-static const kind kind_argmax = {check_argmax, bench_argmax, NULL, 0};
-static const kind kind_topk = {check_topk, bench_topk, NULL, 0};
-static const kind kind_kv_store = {check_kv_store, bench_kv_store, NULL, 0};
-static const kind kind_attn = {check_attn, bench_attn, NULL, 0};
-static const kind kind_exp = {check_array, bench_array, call_exp, Y_MAY_BE_A};
-static const kind kind_tanh = {check_array, bench_array, call_exp, Y_MAY_BE_A};
+static const kind kind_matmul = {check_matmul, NULL, 0};
+static const kind kind_gather = {check_gather, NULL, 0};
+static const kind kind_rmsnorm = {check_array, call_rmsnorm, Y_MAY_BE_A};
+static const kind kind_layernorm = {check_array, call_layernorm, Y_MAY_BE_A};
+static const kind kind_rope = {check_rope, NULL, 0};
+static const kind kind_gelu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_gelu_erf = {check_array, call_exp, Y_MAY_BE_A};
+static const kind kind_silu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_softcap = {check_array, call_softcap, 0};
+static const kind kind_add = {check_array, call_add, 0};
+static const kind kind_scale = {check_array, call_scale, 0};
+static const kind kind_mul = {check_array, call_add, 0};
+static const kind kind_axpy = {check_array, call_axpy, 0};
+static const kind kind_argmax = {check_argmax, NULL, 0};
+static const kind kind_topk = {check_topk, NULL, 0};
+static const kind kind_kv_store = {check_kv_store, NULL, 0};
+static const kind kind_attn = {check_attn, NULL, 0};
+static const kind kind_exp = {check_array, call_exp, Y_MAY_BE_A};
+static const kind kind_tanh = {check_array, call_exp, Y_MAY_BE_A};
 
 static const struct kernel {
     fr_isa_level level;
@@ -918,12 +740,10 @@ static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(word, "--bench") == 0) options.bench = true;
-        else if (strcmp(word, "--quick") == 0) options.quick = true;
+        if (strcmp(word, "--quick") == 0) options.quick = true;
         else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
         else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
         else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
-        else if (value && strcmp(word, "--weights") == 0) options.weight_bytes = strtoull(argv[++i], NULL, 10) << 20;
         else {
             fprintf(stderr, "check_kernels: unknown option '%s'\n", word);
             exit(2);
@@ -939,14 +759,12 @@ int main(int argc, char **argv) {
     signal(SIGBUS, on_fault);
     setvbuf(stdout, NULL, _IOLBF, 0);
     state = options.seed;
-    if (!options.bench) printf("check_kernels --seed %llu\n", (unsigned long long)options.seed);
+    printf("check_kernels --seed %llu\n", (unsigned long long)options.seed);
     for (size_t i = 0; i < COUNT(kernels) && kernels[i].level == FR_ISA_SCALAR; i++) {
         operation op = open_operation(&kernels[i], levels);
         checked += op.count;
-        if (op.count == 0) continue;
-        if (options.bench) op.kind->bench(&op);
-        else wrong += check_operation(&op);
+        if (op.count > 0) wrong += check_operation(&op);
     }
-    if (!options.bench) printf("%zu kernels, %zu wrong\n", checked, wrong);
+    printf("%zu kernels, %zu wrong\n", checked, wrong);
     return wrong > 0 || checked == 0;
 }

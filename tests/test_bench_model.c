@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/measure.h"
 #include "bench/model_run.h"
 #include "command.h"
 #include "src/accept.h"
@@ -67,11 +68,11 @@ static const json_t *row_of(const json_t *rows, const char *test) {
 /* --------------------------------------------------------------------------------------------- llama-bench's fields */
 
 static void check_fields(const json_t *row) {
-    static const char *const texts[] = {"build_commit",   "cpu_info",   "gpu_info", "backends", "model_filename",
-                                        "model_type",     "type_k",     "type_v",   "test_time"};
-    static const char *const numbers[] = {"model_size", "model_n_params", "n_batch", "n_ubatch",  "n_threads",
-                                          "n_prompt",   "n_gen",          "n_depth", "avg_ns",    "stddev_ns",
-                                          "avg_ts",     "stddev_ts"};
+    static const char *const texts[] = {"build_commit", "cpu_info", "gpu_info", "backends", "model_filename",
+                                        "model_type",   "type_k",   "type_v",   "test_time"};
+    static const char *const numbers[] = {"model_size", "model_n_params", "n_batch", "n_ubatch",
+                                          "n_threads",  "n_prompt",       "n_gen",   "n_depth",
+                                          "avg_ns",     "stddev_ns",      "avg_ts",  "stddev_ts"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) text_of(row, texts[i]);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
 }
@@ -159,6 +160,33 @@ START_TEST(a_line_of_jsonl_is_an_object) {
 }
 END_TEST
 
+/* Every slot that positions below the length lie in holds what a run of the first 512 wrote. */
+START_TEST(a_filled_cache_repeats_its_first_512_positions) {
+    enum { LENGTH = 1200 };
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_THREADS, 3), FR_OK);
+    ck_assert_int_eq(fr_model_open("tools/demo/target", options, &model), FR_OK);
+    ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_OK);
+    fr_bench_prompt(model, session->ids, session->context, 0);
+    fr_bench_fill(session, LENGTH);
+    size_t copies = 0;
+    for (size_t l = 0; l < session->kv.count; l++) {
+        const fr_kv_layer *layer = &session->kv.layers[l];
+        const fr_kv_rows *both[] = {&layer->k, &layer->v};
+        for (size_t p = 512; p < LENGTH && p < layer->slots; p++)
+            for (size_t i = 0; i < 2 * layer->heads; i++, copies++)
+                ck_assert_mem_eq(fr_kv_slot(layer, both[i % 2], i / 2, p),
+                                 fr_kv_slot(layer, both[i % 2], i / 2, p % 512), both[i % 2]->bytes);
+    }
+    ck_assert_uint_ge(copies, 2 * (LENGTH - 512));
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------------------- rows and drafts */
 
 START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
@@ -220,8 +248,10 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
         json_array_foreach(rows, i, row) {
             if (strcmp(text_of(row, "test"), classes[c]) != 0) continue;
             const char *drafts = text_of(row, "drafts");
-            if (strcmp(drafts, "none") == 0) none = row;
-            else ck_assert_str_eq(text_of(row, "answer"), "same");
+            if (strcmp(drafts, "none") == 0)
+                none = row;
+            else
+                ck_assert_str_eq(text_of(row, "answer"), "same");
             manners++;
             ck_assert_str_eq(text_of(row, "logits_hash"), text_of(none, "logits_hash"));
             ck_assert_str_eq(text_of(row, "ids_hash"), text_of(none, "ids_hash"));
@@ -360,6 +390,7 @@ static const struct {
 } refused[] = {
     {"bench model", "needs -m MODEL", 2},
     {"bench model " DEMO "--rows 17", "--rows up to 16", 2},
+    {"bench model " DEMO "-p 1..64", "a list of 64 numbers or more", 2},
     {"bench model " DEMO "--rows 1..x", "--rows 1..x", 2},
     {"bench model " DEMO "--spec-synth-rates 1.5", "from 0 to 1", 2},
     {"bench model " DEMO "--spec-synth-rates 0.5,", "from 0 to 1", 2},
@@ -367,7 +398,7 @@ static const struct {
     {"bench model " DEMO "--spec-synth-rates 1 --prompts x", "exclude each other", 2},
     {"bench model " DEMO "--draft-max 3,sometimes", "or auto", 2},
     {"bench model " DEMO "--draft-max 16", "1 to 15", 2},
-    {"bench model " DEMO "--filter x", "--filter is for bench kernels", 2},
+    {"bench model " DEMO "--filter x", "for bench kernels", 2},
     {"bench model " DEMO "--spec-type mtp", "needs a drafter", 2},
     {"bench model " DEMO "--prompts tools/demo/prompts", "give -md DRAFTER", 2},
     {"bench model " DEMO "-o xml", "xml is unknown", 2},
@@ -400,6 +431,7 @@ int main(void) {
     tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
     tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
+    tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);

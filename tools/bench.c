@@ -3,6 +3,7 @@
 
 #include "bench/machine.h"
 #include "bench/table.h"
+#include "bench_kernels.h"
 #include "bench_model.h"
 #include "output.h"
 #include "verbs.h"
@@ -30,16 +31,11 @@ static int bench_machine(const fr_arguments *args, fr_bench_report *report) {
                 }));
 }
 
-static int bench_kernels(const fr_arguments *args, fr_bench_report *report) {
-    (void)args, (void)report;
-    return fr_wrong_usage("bench kernels is not built yet");
-}
-
 int fr_verb_bench(const fr_arguments *args) {
     static const struct {
         const char *word;
         int (*run)(const fr_arguments *args, fr_bench_report *report);
-    } parts[] = {{"machine", bench_machine}, {"kernels", bench_kernels}, {"model", fr_bench_model_part}};
+    } parts[] = {{"machine", bench_machine}, {"kernels", fr_bench_kernels_part}, {"model", fr_bench_model_part}};
     if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels or model");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;

@@ -31,15 +31,17 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 
 /* ----------------------------------------------------------------------------------------------------------- a plan */
 
-/* The option's list, or a default: a beginning and how many numbers follow it. */
-static void take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *usual, size_t count) {
+/* The option's list, or what is usual. */
+static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *usual, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
-    if (args->given[arg]) return;
-    for (list->count = 0; list->count < count; list->count++) list->at[list->count] = usual[list->count];
+    if (list->count == FR_BENCH_LIST) return fr_wrong_usage("a list of %d numbers or more", FR_BENCH_LIST);
+    if (args->given[arg]) return 0;
+    for (; list->count < count; list->count++) list->at[list->count] = usual[list->count];
+    return 0;
 }
 
-static int take_rows(fr_bench_list *rows, const fr_arguments *args) {
-    take_list(rows, args, FR_ARG_BENCH_ROWS, (const int64_t[]){1, 2, 3, 4, 5, 6, 7, 8, 16}, 9);
+/* --rows 0: none. */
+static int check_rows(fr_bench_list *rows) {
     size_t kept = 0;
     for (size_t i = 0; i < rows->count; i++) {
         if (rows->at[i] > FR_STEP_MAX) return fr_wrong_usage("bench model takes --rows up to %d", FR_STEP_MAX);
@@ -47,6 +49,19 @@ static int take_rows(fr_bench_list *rows, const fr_arguments *args) {
     }
     rows->count = kept;
     return 0;
+}
+
+static int take_lists(fr_bench_model_plan *plan, const fr_arguments *args) {
+    static const int64_t prompts[] = {512}, generate[] = {128}, depths[] = {0, 4096, 16384};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 16}, drafts[] = {1, 2, 3, 4, FR_DRAFT_AUTO};
+    bool sweep = args->given[FR_ARG_BENCH_SYNTH_RATES]; /* of depths; else auto alone */
+    int code = take_list(&plan->threads, args, FR_ARG_BENCH_THREADS, NULL, 0);
+    if (!code) code = take_list(&plan->prompts, args, FR_ARG_BENCH_PROMPT, prompts, 1);
+    if (!code) code = take_list(&plan->generate, args, FR_ARG_BENCH_GENERATE, generate, 1);
+    if (!code) code = take_list(&plan->depths, args, FR_ARG_BENCH_DEPTH, depths, 3);
+    if (!code) code = take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, sweep ? drafts : drafts + 4, sweep ? 5 : 1);
+    if (!code) code = take_list(&plan->rows, args, FR_ARG_BENCH_ROWS, rows, 9);
+    return code ? code : check_rows(&plan->rows);
 }
 
 static int take_rates(fr_bench_model_plan *plan, const char *text) {
@@ -88,23 +103,17 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
                                   .max_spread = 20};
     if (args->given[FR_ARG_BENCH_REPETITIONS]) plan->repetitions = (size_t)args->number[FR_ARG_BENCH_REPETITIONS];
     if (args->given[FR_ARG_BENCH_SPREAD]) plan->max_spread = args->real[FR_ARG_BENCH_SPREAD];
-    take_list(&plan->threads, args, FR_ARG_BENCH_THREADS, NULL, 0);
-    take_list(&plan->prompts, args, FR_ARG_BENCH_PROMPT, (const int64_t[]){512}, 1);
-    take_list(&plan->generate, args, FR_ARG_BENCH_GENERATE, (const int64_t[]){128}, 1);
-    take_list(&plan->depths, args, FR_ARG_BENCH_DEPTH, (const int64_t[]){0, 4096, 16384}, 3);
     take_isas(plan, args->text[FR_ARG_BENCH_ISA]);
-    int code = take_rows(&plan->rows, args);
+    int code = take_lists(plan, args);
     if (!code) code = take_rates(plan, args->text[FR_ARG_BENCH_SYNTH_RATES]);
-    if (code) return code;
-    if (plan->rate_count) take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){1, 2, 3, 4, -1}, 5);
-    else take_list(&plan->drafts, args, FR_ARG_BENCH_DRAFTS, (const int64_t[]){FR_DRAFT_AUTO}, 1);
     plan->text_tokens = text_tokens(plan, args);
-    return 0;
+    return code;
 }
 
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("bench model needs -m MODEL");
-    if (args->given[FR_ARG_BENCH_FILTER]) return fr_wrong_usage("--filter is for bench kernels");
+    if (args->given[FR_ARG_BENCH_FILTER] || args->given[FR_ARG_BENCH_WEIGHTS])
+        return fr_wrong_usage("--filter and --weights are for bench kernels");
     if (args->given[FR_ARG_BENCH_PROMPTS] && args->given[FR_ARG_BENCH_SYNTH_RATES])
         return fr_wrong_usage("--prompts and --spec-synth-rates exclude each other: rates need no text");
     return 0;

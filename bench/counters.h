@@ -1,0 +1,40 @@
+/* The processor's own counters, where the kernel and the machine give them: perf_event_open(2).
+ *
+ * In: a list of events. Out: how often each happened in a thread between start and stop, the kernel's own work left
+ * out. Events that the machine doesn't have are NaN; where counters are shared in time, counts are scaled to all of
+ * it. */
+#ifndef FR_BENCH_COUNTERS_H
+#define FR_BENCH_COUNTERS_H
+
+#include <stdint.h>
+
+typedef enum fr_bench_counter {
+    FR_BENCH_CYCLES,
+    FR_BENCH_INSTRUCTIONS,
+    FR_BENCH_L1_MISSES,  /* of the level 1 data cache's reads */
+    FR_BENCH_L2_MISSES,  /* of known processors alone: there is no event of this name that all have */
+    FR_BENCH_LLC_MISSES, /* of the last level's reads */
+    FR_BENCH_COUNTERS
+} fr_bench_counter;
+
+/* As perf_event_open takes it. */
+typedef struct fr_bench_event {
+    uint32_t type;
+    uint64_t config;
+} fr_bench_event;
+
+/* What this processor counts these by. */
+void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
+
+typedef struct fr_bench_counting {
+    int files[FR_BENCH_COUNTERS]; /* -1: not there */
+} fr_bench_counting;
+
+/* For the calling thread. Gives 0, or the reason (errno) why the first event can't be counted. */
+int fr_bench_counting_open(fr_bench_counting *counting, const fr_bench_event events[FR_BENCH_COUNTERS]);
+void fr_bench_counting_close(fr_bench_counting *counting);
+
+void fr_bench_counting_start(const fr_bench_counting *counting);
+void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]);
+
+#endif

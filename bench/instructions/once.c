@@ -1,0 +1,51 @@
+/* Calls every kernel that runs here once, for a tool that counts its instructions: bench/instructions/count.
+ *
+ * In: nothing. Out: a line a call: the kernel's name, its shape, blocks: the values that the shape has, by 32. Products
+ * have 4 rows and 64 outs of 1536 columns, attention one row and 128 positions of float16. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/kernel_cases.h"
+
+enum { ROWS = 4, THREADS = 96 /* to which 6144 outs are dealt */, BLOCK = 32 };
+
+/* Memory from the start; whole cache lines. */
+static void *take(size_t bytes) {
+    size_t lines = (bytes + 64) / 64;
+    void *memory = aligned_alloc(64, lines * 64);
+    if (memory) return memory;
+    perror("once");
+    exit(1);
+}
+
+static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel) {
+    const fr_bench_shape *shapes;
+    size_t count = fr_bench_shapes(kernel, &shapes), i = 0;
+    while (i + 1 < count && shapes[i].group == FR_BENCH_ATTENTION && shapes[i].type != FR_F16) i++;
+    return &shapes[i];
+}
+
+static void call(const fr_bench_kernel *kernel) {
+    char shape[64];
+    const fr_bench_shape *wanted = shape_of(kernel);
+    size_t rows = wanted->group == FR_BENCH_STREAMED ? ROWS : 1;
+    fr_bench_case c = fr_bench_case_make(kernel, wanted, rows, THREADS, SIZE_MAX);
+    fr_bench_operands o = {take(c.stream_bytes), take(c.input_bytes), take(c.output_bytes), take(c.scratch_bytes)};
+    fr_bench_fill_stream(&c, o.stream);
+    fr_bench_fill_input(&c, o.input);
+    fr_bench_fill_output(&c, o.output);
+    fr_bench_call(&c, kernel->function, &o, 0, c.units);
+    fr_bench_case_name(&c, c.units, 1, shape, sizeof shape);
+    printf("%s\t%s\t%.0f\n", kernel->name, shape, c.values / BLOCK);
+    free(o.stream);
+    free(o.input);
+    free(o.output);
+    free(o.scratch);
+}
+
+int main(void) {
+    unsigned here = fr_cpu_levels();
+    for (size_t i = 0; i < fr_bench_kernel_count; i++)
+        if (here >> fr_bench_kernels[i].level & 1) call(&fr_bench_kernels[i]);
+    return 0;
+}

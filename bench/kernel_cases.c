@@ -1,0 +1,505 @@
+/* Kernels and what they are called with: see kernel_cases.h. */
+#include "bench/kernel_cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "quant/packed.h"
+#include "src/attend.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+enum {
+    RUN = 32,               /* columns of a block of activations */
+    WIDEST = 10240,         /* columns of a shape */
+    CUT = 64,               /* outs that stay together, as attention's positions do */
+    CACHED_BYTES = 1 << 18, /* weights of a thread that stay in its L2 cache */
+    DISTINCT = 7,    /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
+    GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
+    BEST = 32,       /* its clusters */
+    HEADS = 8        /* that share a KV head */
+};
+
+/* How the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
+struct fr_bench_kind {
+    size_t first_slot; /* of slots by type; SIZE_MAX: there is one slot */
+    const fr_bench_shape *shapes;
+    size_t shape_count;
+    void (*size)(fr_bench_case *c);
+    void (*fill_stream)(const fr_bench_case *c, uint8_t *stream);
+    void (*fill_input)(const fr_bench_case *c, void *input);
+    void (*call)(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                 size_t units);
+    void (*apply)(fr_bench_function *function, float *y, const float *a, const float *b, size_t n);
+    size_t arrays; /* read and written, of apply */
+};
+
+/* --------------------------------------------------------------------------------------------------- random numbers */
+
+/* SplitMix64 of a counter. */
+static uint64_t random_bits(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static float random_value(uint64_t *state) {
+    return (float)(int32_t)random_bits(state) * 0x1p-31f;
+}
+
+static void fill_floats(float *x, size_t n, uint64_t seed) {
+    for (size_t i = 0; i < n; i++) x[i] = random_value(&seed);
+}
+
+static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) {
+    for (size_t i = 0; i < cols; i++) {
+        float value = random_value(state);
+        uint16_t half = type == FR_F16 ? fr_f16_from_f32(value) : fr_bf16_from_f32(value);
+        if (type == FR_F32)
+            memcpy(row + i * sizeof value, &value, sizeof value);
+        else
+            memcpy(row + i * sizeof half, &half, sizeof half);
+    }
+}
+
+/* Random bytes, drawn again until the block's values are such as weights have. */
+static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
+    float values[256], most;
+    size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
+    do {
+        for (size_t i = 0; i < bytes; i++) block[i] = (uint8_t)random_bits(state);
+        fr_dtype_decode(type, block, values, n);
+        most = 0;
+        for (size_t i = 0; i < n; i++) most = fabsf(values[i]) <= most ? most : fabsf(values[i]);
+    } while (!(most > 0x1p-10f && most < 0x1p10f));
+}
+
+static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) {
+    size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
+    if (type < FR_FLOAT_TYPES)
+        fill_float_row(type, row, cols, state);
+    else
+        for (size_t i = 0; i < cols / block; i++) fill_block(type, row + i * bytes, state);
+}
+
+/* Rows, of which some differ and the others repeat them. */
+static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
+    size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_OUTS;
+    uint64_t state = 1;
+    for (size_t i = 0; i < count && i < distinct; i++) fill_row(type, rows + i * bytes, cols, &state);
+    for (size_t i = distinct; i < count; i++) memcpy(rows + i * bytes, rows + (i - distinct) * bytes, bytes);
+}
+
+/* --------------------------------------------------------------------------------------------------------- products */
+
+static void size_products(fr_bench_case *c) {
+    double weights = (double)(c->outs * c->cols);
+    c->units = c->outs / FR_TILE_OUTS;
+    c->stream_bytes = c->outs * fr_dtype_row_bytes(c->type, c->cols); /* packed or not */
+    c->output_bytes = c->rows * c->outs * sizeof(float);
+    c->bytes = (double)c->stream_bytes;
+    c->macs = weights * (double)c->rows;
+    c->values = weights;
+}
+
+static void size_matmul(fr_bench_case *c) {
+    size_products(c);
+    c->input_bytes = c->rows * c->cols * sizeof(float);
+}
+
+static void fill_table(const fr_bench_case *c, uint8_t *stream) {
+    fill_rows(c->type, stream, c->outs, c->cols);
+}
+
+static void fill_numbers(const fr_bench_case *c, void *input) {
+    fill_floats(input, c->input_bytes / sizeof(float), 2);
+}
+
+static void call_matmul(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                        size_t units) {
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), out = first * FR_TILE_OUTS;
+    ((fr_matmul_fn *)function)((float *)o->output + out, c->outs, o->input, c->cols, c->rows,
+                               o->stream + out * row_bytes, row_bytes, c->cols, units * FR_TILE_OUTS);
+}
+
+static void size_matmul_block(fr_bench_case *c) {
+    size_products(c);
+    c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
+}
+
+/* Tiles, of which some differ and the others repeat them. */
+static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = FR_TILE_OUTS * row_bytes;
+    static uint8_t rows[FR_TILE_OUTS * WIDEST * sizeof(float)];
+    uint64_t state = 1;
+    for (size_t i = 0; i < c->units && i < DISTINCT; i++) {
+        for (size_t o = 0; o < FR_TILE_OUTS; o++) fill_row(c->type, rows + o * row_bytes, c->cols, &state);
+        fr_pack_tile(c->type, stream + i * tile, rows, row_bytes, FR_TILE_OUTS, c->cols);
+    }
+    for (size_t i = DISTINCT; i < c->units; i++) memcpy(stream + i * tile, stream + (i - DISTINCT) * tile, tile);
+}
+
+static void fill_quantized(const fr_bench_case *c, void *input) {
+    static float values[WIDEST];
+    for (size_t r = 0; r < c->rows; r++) {
+        fill_floats(values, c->cols, 2 + r);
+        fr_quantize_scalar((fr_qblock *)input + r * (c->cols / RUN), values, c->cols);
+    }
+}
+
+static void call_matmul_block(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
+                              size_t first, size_t units) {
+    size_t out = first * FR_TILE_OUTS;
+    ((fr_matmul_block_fn *)function)((float *)o->output + out, c->outs, o->input, c->cols / RUN, c->rows,
+                                     o->stream + fr_packed_bytes(c->type, out, c->cols), c->cols, units * FR_TILE_OUTS);
+}
+
+/* A table's rows by number: the input is the row that they are multiplied with, then the numbers. */
+static void size_gather(fr_bench_case *c) {
+    c->stream_bytes = c->outs * fr_dtype_row_bytes(c->type, c->cols);
+    c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
+    c->output_bytes = GATHERED * sizeof(float);
+    c->values = c->macs = (double)(GATHERED * c->cols);
+    c->bytes = (double)(GATHERED * fr_dtype_row_bytes(c->type, c->cols));
+}
+
+static void fill_gather_input(const fr_bench_case *c, void *input) {
+    int32_t *ids = (int32_t *)((float *)input + c->cols);
+    uint64_t state = 3;
+    fill_floats(input, c->cols, 2);
+    for (size_t i = 0; i < GATHERED; i++) ids[i] = (int32_t)(random_bits(&state) % c->outs);
+}
+
+static void call_gather(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                        size_t units) {
+    (void)first, (void)units;
+    ((fr_gather_fn *)function)(o->output, o->input, o->stream, fr_dtype_row_bytes(c->type, c->cols), c->cols,
+                               (const int32_t *)((const float *)o->input + c->cols), GATHERED);
+}
+
+/* -------------------------------------------------------------------------------------------------------- attention */
+
+/* One KV head of `outs` positions: keys, then values. */
+static void size_attn(fr_bench_case *c) {
+    size_t queries = c->rows * HEADS;
+    c->stream_bytes = 2 * c->outs * fr_dtype_row_bytes(c->type, c->cols);
+    c->input_bytes = c->output_bytes = queries * c->cols * sizeof(float);
+    c->scratch_bytes = fr_attn_scratch(c->cols, queries) * sizeof(float);
+    c->bytes = (double)c->stream_bytes;
+    c->values = (double)(2 * c->outs * c->cols);
+    c->macs = (double)(2 * c->cols * HEADS * (c->rows * c->outs - c->rows * (c->rows - 1) / 2));
+}
+
+static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
+    fill_rows(c->type, stream, 2 * c->outs, c->cols);
+}
+
+/* The last row sees all positions, the rows before it one less each. */
+static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                      size_t units) {
+    (void)first, (void)units;
+    fr_attn_query queries[FR_ATTEND_BATCH];
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
+    fr_attn attn = {.k = o->stream,
+                    .v = o->stream + c->outs * row_bytes,
+                    .k_type = c->type,
+                    .v_type = c->type,
+                    .k_stride = row_bytes,
+                    .v_stride = row_bytes,
+                    .slots = c->outs,
+                    .head_dim = c->cols,
+                    .scale = 0.0625f,
+                    .queries = queries,
+                    .count = c->rows * HEADS,
+                    .scratch = o->scratch};
+    for (size_t i = 0; i < attn.count; i++)
+        queries[i] = (fr_attn_query){.q = (const float *)o->input + i * c->cols,
+                                     .out = (float *)o->output + i * c->cols,
+                                     .last = (int64_t)(c->outs - c->rows + i / HEADS)};
+    ((fr_attn_fn *)function)(&attn);
+}
+
+/* -------------------------------------------------------------------------------------------------- rows and arrays */
+
+/* y, a and b of n floats; y is the output. */
+static void size_array(fr_bench_case *c) {
+    c->input_bytes = 2 * c->cols * sizeof(float);
+    c->output_bytes = c->cols * sizeof(float);
+    c->values = (double)c->cols;
+    c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
+}
+
+/* What repeated calls multiply with again and again has magnitude 1, so that nothing vanishes. */
+static void fill_signs(const fr_bench_case *c, void *input) {
+    uint64_t state = 2;
+    for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;
+}
+
+static void call_array(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                       size_t units) {
+    (void)first, (void)units;
+    c->kind->apply(function, o->output, o->input, (const float *)o->input + c->cols, c->cols);
+}
+
+static void apply_one(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    (void)b;
+    ((fr_exp_fn *)function)(y, a, n);
+}
+
+static void apply_two(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    ((fr_gelu_mul_fn *)function)(y, a, b, n);
+}
+
+static void apply_rmsnorm(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    ((fr_rmsnorm_fn *)function)(y, a, b, n, 1e-6f);
+}
+
+static void apply_layernorm(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    ((fr_layernorm_fn *)function)(y, a, b, b, n, 1e-6f);
+}
+
+static void apply_softcap(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    (void)a, (void)b;
+    ((fr_softcap_fn *)function)(y, n, 30);
+}
+
+static void apply_scale(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    (void)a, (void)b;
+    ((fr_scale_fn *)function)(y, n, -1);
+}
+
+static void apply_axpy(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    (void)b;
+    ((fr_axpy_fn *)function)(y, a, n, 0.5f);
+}
+
+/* Cosines, then sines, of a half each: the input's second array is not used. */
+static void fill_angles(const fr_bench_case *c, void *input) {
+    size_t half = c->cols / 2;
+    for (size_t i = 0; i < half; i++) {
+        ((float *)input)[i] = (float)cos((double)i);
+        ((float *)input)[half + i] = (float)sin((double)i);
+    }
+}
+
+static void apply_rope(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
+    (void)b;
+    ((fr_rope_fn *)function)(y, a, a + n / 2, n);
+}
+
+/* One array in, little or other things out. */
+static void size_row(fr_bench_case *c) {
+    c->input_bytes = c->cols * sizeof(float);
+    c->values = (double)c->cols;
+    c->bytes = (double)(c->input_bytes + c->output_bytes);
+}
+
+static void size_quantize(fr_bench_case *c) {
+    c->output_bytes = c->cols / RUN * sizeof(fr_qblock);
+    size_row(c);
+}
+
+static void call_quantize(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                          size_t units) {
+    (void)first, (void)units;
+    ((fr_quantize_fn *)function)(o->output, o->input, c->cols);
+}
+
+static void size_kv_store(fr_bench_case *c) {
+    c->output_bytes = fr_dtype_row_bytes(c->type, c->cols);
+    size_row(c);
+}
+
+static void call_kv_store(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                          size_t units) {
+    (void)first, (void)units;
+    ((fr_kv_store_fn *)function)(o->output, o->input, c->cols);
+}
+
+static void size_argmax(fr_bench_case *c) {
+    c->output_bytes = sizeof(int64_t);
+    size_row(c);
+}
+
+static void call_argmax(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                        size_t units) {
+    (void)first, (void)units;
+    *(int64_t *)o->output = ((fr_argmax_fn *)function)(o->input, c->cols);
+}
+
+static void size_topk(fr_bench_case *c) {
+    c->output_bytes = BEST * sizeof(int32_t);
+    c->scratch_bytes = c->cols * sizeof(int32_t);
+    size_row(c);
+}
+
+static void call_topk(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                      size_t units) {
+    (void)first, (void)units;
+    ((fr_topk_fn *)function)(o->input, c->cols, BEST, o->output, o->scratch);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- shapes */
+
+/* Gemma 4 E2B's gate and E4B's down projection; as many outs of 1536 columns as the cache holds. */
+static const fr_bench_shape products[] = {
+    {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
+    {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
+    {FR_BENCH_CACHED, 0, 1536, 8, 0},
+};
+
+/* The assistant's table of 262144 x 256, a part of it. */
+static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
+
+/* E2B's full attention: 8 heads share the one KV head; rows beyond the batch are calls of their own. */
+#define CACHE(type, positions) \
+    { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
+static const fr_bench_shape caches[] = {
+    CACHE(FR_F32, 128),   CACHE(FR_F32, 4096), CACHE(FR_F16, 128),   CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
+    CACHE(FR_BF16, 4096), CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096), CACHE(FR_Q4_0, 128), CACHE(FR_Q4_0, 4096)};
+#undef CACHE
+
+static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */
+static const fr_bench_shape inner[] = {{FR_BENCH_ARRAYS, 1, 6144, 0, 0}};    /* its feed-forward's */
+static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* its vocabulary */
+static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* of full attention */
+static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the assistant's */
+
+/* ------------------------------------------------------------------------------------------------------ the kernels */
+
+#define KIND(slots, list, sized, streamed, filled, called)                                                       \
+    {                                                                                                            \
+        .first_slot = slots, .shapes = list, .shape_count = COUNT(list), .size = sized, .fill_stream = streamed, \
+        .fill_input = filled, .call = called                                                                     \
+    }
+#define ARRAY(list, filled, how, count)                                                                               \
+    {                                                                                                                 \
+        .first_slot = SIZE_MAX, .shapes = list, .shape_count = COUNT(list), .size = size_array, .fill_input = filled, \
+        .call = call_array, .apply = how, .arrays = count                                                             \
+    }
+
+static const fr_bench_kind kind_matmul =
+    KIND(offsetof(fr_kernels, matmul), products, size_matmul, fill_table, fill_numbers, call_matmul);
+static const fr_bench_kind kind_matmul_block = KIND(offsetof(fr_kernels, matmul_block), products, size_matmul_block,
+                                                    fill_tiles, fill_quantized, call_matmul_block);
+static const fr_bench_kind kind_gather =
+    KIND(offsetof(fr_kernels, gather), tables, size_gather, fill_table, fill_gather_input, call_gather);
+static const fr_bench_kind kind_attn = KIND(SIZE_MAX, caches, size_attn, fill_cache, fill_numbers, call_attn);
+static const fr_bench_kind kind_quantize = KIND(SIZE_MAX, hidden, size_quantize, NULL, fill_numbers, call_quantize);
+static const fr_bench_kind kind_kv_store =
+    KIND(offsetof(fr_kernels, kv_store), head, size_kv_store, NULL, fill_numbers, call_kv_store);
+static const fr_bench_kind kind_argmax = KIND(SIZE_MAX, logits, size_argmax, NULL, fill_numbers, call_argmax);
+static const fr_bench_kind kind_topk = KIND(SIZE_MAX, clusters, size_topk, NULL, fill_numbers, call_topk);
+static const fr_bench_kind kind_rmsnorm = ARRAY(hidden, fill_numbers, apply_rmsnorm, 3);
+static const fr_bench_kind kind_layernorm = ARRAY(hidden, fill_numbers, apply_layernorm, 3);
+static const fr_bench_kind kind_rope = ARRAY(head, fill_angles, apply_rope, 3);
+static const fr_bench_kind kind_gelu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
+static const fr_bench_kind kind_gelu_erf = ARRAY(inner, fill_numbers, apply_one, 2);
+static const fr_bench_kind kind_silu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
+static const fr_bench_kind kind_softcap = ARRAY(logits, fill_numbers, apply_softcap, 2);
+static const fr_bench_kind kind_add = ARRAY(hidden, fill_numbers, apply_one, 3);
+static const fr_bench_kind kind_scale = ARRAY(hidden, fill_numbers, apply_scale, 2);
+static const fr_bench_kind kind_mul = ARRAY(hidden, fill_signs, apply_one, 3);
+static const fr_bench_kind kind_axpy = ARRAY(hidden, fill_numbers, apply_axpy, 3);
+static const fr_bench_kind kind_exp = ARRAY(inner, fill_numbers, apply_one, 2);
+static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
+
+const fr_bench_kernel fr_bench_kernels[] = {
+#define FR_KERNEL(level, kind, slot, function) \
+    {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
+#include "kernels/kernels.def"
+#include "kernels/block_kernels.def"
+#undef FR_KERNEL
+};
+
+const size_t fr_bench_kernel_count = COUNT(fr_bench_kernels);
+
+/* ------------------------------------------------------------------------------------------------------------ cases */
+
+size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **shapes) {
+    *shapes = kernel->kind->shapes;
+    return kernel->kind->shape_count;
+}
+
+fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
+                                 size_t threads, size_t room) {
+    const fr_bench_kind *kind = kernel->kind;
+    fr_bench_case c = {.kind = kind, .type = shape->type, .rows = rows, .outs = shape->outs, .cols = shape->cols};
+    bool dealt = shape->group == FR_BENCH_STREAMED && shape->most_rows > 0;
+    if (kind->first_slot != SIZE_MAX) c.type = (fr_dtype)((kernel->slot - kind->first_slot) / sizeof(void *));
+    if (dealt) c.outs = (c.outs + threads * FR_TILE_OUTS - 1) / (threads * FR_TILE_OUTS) * FR_TILE_OUTS;
+    if (shape->group == FR_BENCH_CACHED)
+        c.outs = CACHED_BYTES / fr_dtype_row_bytes(c.type, c.cols) / FR_TILE_OUTS * FR_TILE_OUTS;
+    c.units = 1;
+    kind->size(&c);
+    if (c.stream_bytes <= room) return c;
+    c.outs = (size_t)((double)c.outs * (double)room / (double)c.stream_bytes) / CUT * CUT;
+    kind->size(&c);
+    return c;
+}
+
+void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size) {
+    bool product = c->kind->size == size_matmul || c->kind->size == size_matmul_block;
+    if (product)
+        snprintf(text, size, "%zu x %zu", c->outs / c->units * units * threads, c->cols);
+    else if (c->kind->size == size_attn)
+        snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->outs, c->cols);
+    else if (c->kind->size == size_gather)
+        snprintf(text, size, "%d of %zu x %zu", GATHERED, c->outs, c->cols);
+    else
+        snprintf(text, size, "%zu", c->cols);
+}
+
+void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream) {
+    if (c->kind->fill_stream) c->kind->fill_stream(c, stream);
+}
+
+void fr_bench_fill_input(const fr_bench_case *c, void *input) {
+    c->kind->fill_input(c, input);
+}
+
+/* Ordinary numbers too, for kernels that work in place. A product's are written over anyway. */
+void fr_bench_fill_output(const fr_bench_case *c, void *output) {
+    if (c->units == 1)
+        fill_floats(output, c->output_bytes / sizeof(float), 4);
+    else
+        memset(output, 0xff, c->output_bytes);
+}
+
+void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                   size_t units) {
+    c->kind->call(c, function, o, first, units);
+}
+
+/* Every so many-th unit is compared: those that take the definition a moment. */
+static size_t stride_of(const fr_bench_case *c) {
+    double affordable = 4e6 / (c->macs / (double)c->units);
+    return affordable >= (double)c->units ? 1 : affordable < 1 ? c->units : (size_t)((double)c->units / affordable);
+}
+
+void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o,
+                     void *expected) {
+    const fr_bench_kernel *definition = fr_bench_kernels;
+    while (definition->slot != kernel->slot) definition++;
+    fr_bench_operands there = *o;
+    there.output = expected;
+    fr_bench_fill_output(c, expected);
+    for (size_t unit = 0; unit < c->units; unit += stride_of(c))
+        fr_bench_call(c, definition->function, &there, unit, 1);
+}
+
+bool fr_bench_same_bits(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t units,
+                        const void *expected) {
+    fr_bench_fill_output(c, o->output);
+    fr_bench_call(c, function, o, 0, units);
+    if (c->units == 1) return memcmp(o->output, expected, c->output_bytes) == 0;
+    const float *y = o->output, *wanted = expected;
+    for (size_t unit = 0; unit < units; unit += stride_of(c))
+        for (size_t r = 0; r < c->rows; r++) {
+            size_t at = r * c->outs + unit * FR_TILE_OUTS;
+            if (memcmp(y + at, wanted + at, FR_TILE_OUTS * sizeof *y) != 0) return false;
+        }
+    return true;
+}

@@ -1,0 +1,90 @@
+/* Every kernel there is, and what it is called with: shapes of real models, random operands, one call, and whether its
+ * bits are those of the scalar definition.
+ *
+ * In: kernels.def and block_kernels.def: a kernel is here because it has a line there. Out: cases, each a kernel's
+ * contract on one shape, as one thread runs it, with the bytes and the multiply-adds that a call takes. The numbers are
+ * ordinary ones (uniform in -1 .. 1, codes at random): hostile ones are tests/check_kernels.c's and check_blocks.c's.
+ * The same case has the same numbers every time. */
+#ifndef FR_BENCH_KERNEL_CASES_H
+#define FR_BENCH_KERNEL_CASES_H
+
+#include "kernels/cpu.h"
+#include "kernels/kernels.h"
+
+typedef void fr_bench_function(void);
+typedef struct fr_bench_kind fr_bench_kind;
+
+typedef struct fr_bench_kernel {
+    const char *name; /* the function's */
+    fr_isa_level level;
+    fr_bench_function *function;
+    size_t slot; /* its offset in fr_kernels: kernels of one slot do the same */
+    const fr_bench_kind *kind;
+} fr_bench_kernel;
+
+/* Weakest level first. The plain scalar ones are the definitions, one for each slot. */
+extern const fr_bench_kernel fr_bench_kernels[];
+extern const size_t fr_bench_kernel_count;
+
+/* What the tables are about. */
+typedef enum fr_bench_group {
+    FR_BENCH_STREAMED, /* products with weights from memory */
+    FR_BENCH_CACHED,   /* products with weights that lie in the L2 cache */
+    FR_BENCH_ATTENTION,
+    FR_BENCH_ARRAYS, /* rows and arrays that lie in the caches */
+    FR_BENCH_GROUPS
+} fr_bench_group;
+
+typedef struct fr_bench_shape {
+    fr_bench_group group;
+    size_t outs, cols;
+    size_t most_rows; /* 0: the contract has no rows */
+    fr_dtype type;    /* of a kernel that takes several */
+} fr_bench_shape;
+
+size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **shapes);
+
+typedef struct fr_bench_case {
+    const fr_bench_kind *kind;
+    fr_dtype type;
+    size_t rows, outs, cols;
+    size_t units; /* what a call may be cut into: tiles of 16 outs of a product; else 1 */
+    size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
+    /* Of a call: bytes of weights, of cached keys and values, of table rows, or of all arrays where there is nothing
+     * like that; multiply-adds, 0 where that is not what is done; weights, cached values or values of an array. */
+    double bytes, macs, values;
+} fr_bench_case;
+
+/* The case of a shape on one of so many threads, to which a product's outs are dealt. Outs are cut where the weights
+ * would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
+#define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
+fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
+                                 size_t threads, size_t room);
+
+/* "6144 x 1536", of `units` units on so many threads. */
+void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size);
+
+/* What a call reads and writes; aligned to 64 bytes. stream: weights, or the cache; input: rows; NULL where a case has
+ * 0 bytes of it. */
+typedef struct fr_bench_operands {
+    uint8_t *stream;
+    void *input, *output, *scratch;
+} fr_bench_operands;
+
+void fr_bench_fill_stream(const fr_bench_case *c, uint8_t *stream);
+void fr_bench_fill_input(const fr_bench_case *c, void *input);
+void fr_bench_fill_output(const fr_bench_case *c, void *output); /* some kernels work in place */
+
+/* One call, on units [first, first + units). */
+void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                   size_t units);
+
+/* What the definition gives, in `expected` of output_bytes, for the units that are compared: some of a large
+ * product's. */
+void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
+
+/* Whether a call on the first `units` units gives the definition's bits. */
+bool fr_bench_same_bits(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t units,
+                        const void *expected);
+
+#endif

@@ -1,0 +1,84 @@
+/* forerun bench kernels: what was asked for, to bench/kernels.h. */
+#include "bench_kernels.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/kernels.h"
+#include "output.h"
+
+enum { LIST = 64, REPETITIONS = 7, SPREAD = 20 };
+
+/* What other parts of the bench take. */
+static int check(const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        const char *name;
+    } others[] = {{FR_ARG_MODEL, "-m"},
+                  {FR_ARG_DRAFTER, "-md"},
+                  {FR_ARG_BENCH_PROMPT, "-p"},
+                  {FR_ARG_BENCH_GENERATE, "-n"},
+                  {FR_ARG_BENCH_DEPTH, "-d"},
+                  {FR_ARG_BENCH_PROMPTS, "--prompts"},
+                  {FR_ARG_BENCH_DRAFTS, "--draft-max"},
+                  {FR_ARG_BENCH_SPEC_TYPE, "--spec-type"},
+                  {FR_ARG_BENCH_SYNTH_RATES, "--spec-synth-rates"}};
+    int64_t rows[LIST];
+    size_t row_count = fr_arguments_numbers(args, FR_ARG_BENCH_ROWS, rows, LIST);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (args->given[others[i].arg]) return fr_wrong_usage("bench kernels takes no %s", others[i].name);
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i] == 0) return fr_wrong_usage("bench kernels takes --rows from 1");
+    return 0;
+}
+
+/* One line, rewritten in place, for people alone; done == total erases it. */
+static void show_kernel(void *context, const char *kernel, size_t done, size_t total) {
+    const bool *shown = context;
+    if (!*shown) return;
+    if (done == total)
+        fprintf(stderr, "\r\033[K");
+    else
+        fprintf(stderr, "\r\033[K%zu of %zu: %s", done + 1, total, kernel);
+    fflush(stderr);
+}
+
+static int run(const fr_arguments *args, fr_bench_report *report, FILE *plot) {
+    int64_t rows[LIST] = {1, 2, 4, 8, 64, 512}, threads[LIST];
+    size_t wrong = 0, row_count = fr_arguments_numbers(args, FR_ARG_BENCH_ROWS, rows, LIST);
+    bool shown = !args->given[FR_ARG_QUIET] && isatty(STDERR_FILENO);
+    fr_bench_kernels_plan plan = {
+        .filter = args->text[FR_ARG_BENCH_FILTER],
+        .isas = args->text[FR_ARG_BENCH_ISA],
+        .rows = rows,
+        .row_count = args->given[FR_ARG_BENCH_ROWS] ? row_count : 6,
+        .threads = threads,
+        .thread_count = fr_arguments_numbers(args, FR_ARG_BENCH_THREADS, threads, LIST),
+        .pin = !args->given[FR_ARG_NO_PIN],
+        .numa = !args->given[FR_ARG_NUMA] || strcmp(args->text[FR_ARG_NUMA], "off") != 0,
+        .repetitions =
+            args->given[FR_ARG_BENCH_REPETITIONS] ? (size_t)args->number[FR_ARG_BENCH_REPETITIONS] : REPETITIONS,
+        .max_spread = args->given[FR_ARG_BENCH_SPREAD] ? args->real[FR_ARG_BENCH_SPREAD] : SPREAD,
+        .weight_bytes = args->given[FR_ARG_BENCH_WEIGHTS] ? (size_t)args->number[FR_ARG_BENCH_WEIGHTS] << 20 : 0,
+        .plot = plot,
+        .progress = show_kernel,
+        .context = &shown,
+    };
+    int code = fr_exit_status(fr_bench_kernels_run(&plan, report, &wrong));
+    show_kernel(&shown, NULL, 0, 0);
+    if (code || !wrong) return code;
+    return fr_bad_input("a kernel does not give its definition's bits: %zu row%s", wrong, wrong == 1 ? "" : "s");
+}
+
+int fr_bench_kernels_part(const fr_arguments *args, fr_bench_report *report) {
+    bool draws = args->given[FR_ARG_BENCH_PLOT];
+    fr_writer picture = {.file = NULL};
+    int code = check(args);
+    if (!code && draws) code = fr_writer_open(&picture, args->text[FR_ARG_BENCH_PLOT]);
+    if (code) return code;
+    code = run(args, report, picture.file);
+    if (!draws) return code;
+    if (!code) return fr_writer_close(&picture);
+    fr_writer_abandon(&picture);
+    return code;
+}
