@@ -148,7 +148,7 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 # Suites of the bench look inside it; one breaks acceptance to see that it notices.
-BENCH_TESTS := $(filter %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS))
+BENCH_TESTS := $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS))
 $(BENCH_TESTS): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
@@ -205,9 +205,10 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench_kernels test_bench_model test_cli_cache \
-    test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity test_pool test_quantize test_report \
-    test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns %_speed), \
+  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_bench_kernels test_bench_model \
+    test_cli_cache test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity test_pool \
+    test_quantize test_report test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns \
+    %_speed), \
     $(basename $(call test_sources,plain)))
   QUICK_check_kernels := $(if $(FULL),,--quick)
   LONGEST := tests/test_one_answer tests/test_one_answer_blocks

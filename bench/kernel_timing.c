@@ -156,7 +156,7 @@ static void repeat(fr_bench_bed *bed, fr_bench_roof roof, fr_bench_timing *timin
     double *of_limit = clock + n;
     for (size_t i = 0; i < n; i++) {
         bandwidth[i] = timing->from_memory ? fr_bench_bed_bandwidth(bed) : NAN;
-        peak[i] = roof.peak ? fr_bench_multiply(bed->pool, roof.peak, roof.rounds) : NAN;
+        peak[i] = roof.peak && timing->macs > 0 ? fr_bench_multiply(bed->pool, roof.peak, roof.rounds) : NAN;
         seconds[i] = run_batch(bed) / (double)bed->rounds;
         clock[i] = fr_bench_clock_rate();
         of_limit[i] = limit_seconds(timing, bandwidth[i], peak[i]) / seconds[i];

@@ -233,6 +233,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
     char shape[64];
     b->plan->progress(b->plan->context, kernel->name, b->done++, b->total);
     fr_bench_bed_time(b->bed, kernel, b->roofs[domain_of(kernel)][kernel->level], &t);
+    b->plan->progress(b->plan->context, NULL, b->done, b->total);
     fr_bench_case_name(c, t.units, b->threads, shape, sizeof shape);
     fr_bench_text(b->report, kernel->name);
     fr_bench_text(b->report, word_of(kernel->level));
@@ -314,8 +315,8 @@ static fr_status time_group(bench *b, fr_bench_group group) {
     FR_TRY(each_shape(b, group, time_shape));
     fr_bench_remark(b->report, "A block is %d %s; cycles are of one core.", BLOCK, tables[group].block);
     if (b->withheld)
-        fr_bench_remark(b->report, "%zu figures are left out: their timings spread more than %g %%.", b->withheld,
-                        b->plan->max_spread);
+        fr_bench_remark(b->report, "Figures left out for their spread above %g %%: %zu.", b->plan->max_spread,
+                        b->withheld);
     return FR_OK;
 }
 

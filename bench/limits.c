@@ -68,24 +68,20 @@ double fr_bench_clock_rate(void) {
 typedef struct multiplying {
     fr_bench_loop *loop;
     size_t rounds;
-    double done[FR_MAX_THREADS], seconds[FR_MAX_THREADS];
+    double done[FR_MAX_THREADS];
 } multiplying;
 
 static void multiply(void *context, const fr_team *team) {
     multiplying *job = context;
-    double start = fr_clock();
     job->done[team->index] = job->loop(job->rounds);
-    job->seconds[team->index] = fr_clock() - start;
 }
 
 double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds) {
     multiplying job = {.loop = peak->loop, .rounds = rounds};
-    double done = 0, seconds = 0;
+    double start = fr_clock(), done = 0;
     fr_pool_run(pool, multiply, &job);
-    for (size_t i = 0; i < FR_MAX_THREADS && job.done[i] > 0; i++) {
-        done += job.done[i];
-        seconds = fmax(seconds, job.seconds[i]);
-    }
+    double seconds = fr_clock() - start;
+    for (size_t i = 0; i < FR_MAX_THREADS; i++) done += job.done[i];
     return done / seconds;
 }
 

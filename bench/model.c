@@ -13,12 +13,15 @@
 
 /* Under llama-bench's names where it has one. */
 static const fr_bench_column common[] = {
-    {"test", "test", 0},   {"isa", NULL, 0},           {"n_threads", NULL, 0},  {"n_prompt", NULL, 0},
-    {"n_gen", NULL, 0},    {"n_depth", NULL, 0},       {"median_ns", NULL, 0},  {NULL, "ms", 3},
-    {"avg_ns", NULL, 0},   {"stddev_ns", NULL, 0},     {"median_ts", "t/s", 2}, {"avg_ts", "mean t/s", 2},
-    {"stddev_ts", "±", 2}, {"spread", "spread, %", 1}, {"samples_ns", NULL, 0}, {"samples_ts", NULL, 2},
+    {"test", "test", 0},     {"isa", NULL, 0},           {"n_threads", NULL, 0},     {"n_prompt", NULL, 0},
+    {"n_gen", NULL, 0},      {"n_depth", NULL, 0},       {"median_ns", NULL, 0},     {NULL, "ms", 3},
+    {"avg_ns", NULL, 0},     {"stddev_ns", NULL, 0},     {"median_ts", "t/s", 2},    {"avg_ts", "mean t/s", 2},
+    {"stddev_ts", "±", 2},   {"spread", "spread, %", 1}, {"others", "others, %", 0}, {"samples_ns", NULL, 0},
+    {"samples_ts", NULL, 2},
 };
 enum { COMMON = sizeof common / sizeof *common };
+
+#define NOTABLE 3 /* per cent of the CPUs, taken by others */
 
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {
     static fr_bench_column columns[FR_BENCH_COLUMNS];
@@ -28,6 +31,7 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
     snprintf(whole, sizeof whole, "%s%s", title, run->how);
     fr_bench_table(run->report, name, whole, columns, COMMON + count);
     run->kept_back = 0;
+    run->others = 0;
 }
 
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n) {
@@ -51,6 +55,13 @@ static void mean_of(const double *values, size_t n, double *mean, double *deviat
     *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
 }
 
+/* What ran beside the row. */
+static void put_others(fr_bench_run *run) {
+    double others = fr_bench_busy_others(&run->busy);
+    run->others = fmax(run->others, others);
+    fr_bench_number(run->report, others);
+}
+
 /* Times are whole nanoseconds, and rates are those of these times. */
 static void put_times(fr_bench_run *run, const fr_bench_test *test) {
     double ns[FR_BENCH_TIMINGS], rates[FR_BENCH_TIMINGS], mean, deviation, limit = run->plan->max_spread;
@@ -70,6 +81,7 @@ static void put_times(fr_bench_run *run, const fr_bench_test *test) {
     fr_bench_number(run->report, fr_bench_told(&time, mean, limit));
     fr_bench_number(run->report, fr_bench_told(&time, deviation, limit));
     fr_bench_number(run->report, time.spread);
+    put_others(run);
     fr_bench_numbers(run->report, ns, test->count);
     fr_bench_numbers(run->report, rates, test->count);
 }
@@ -86,6 +98,8 @@ void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test) {
 }
 
 void fr_bench_end(fr_bench_run *run) {
+    if (run->others > NOTABLE)
+        fr_bench_remark(run->report, "Other programs took up to %.0f%% of all CPUs meanwhile.", run->others);
     if (run->kept_back)
         fr_bench_remark(run->report,
                         "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
@@ -100,7 +114,8 @@ void fr_bench_name(char *name, size_t size, const char *what, size_t depth) {
         snprintf(name, size, "%s", what);
 }
 
-void fr_bench_doing(const fr_bench_run *run, const char *what) {
+void fr_bench_doing(fr_bench_run *run, const char *what) {
+    if (what) run->busy = fr_bench_busy_now();
     if (run->plan->doing) run->plan->doing(run->plan->context, what);
 }
 

@@ -91,7 +91,7 @@ typedef struct limits {
     double bandwidth, peak; /* NaN: not known */
 } limits;
 
-static limits measure_limits(const fr_bench_run *run) {
+static limits measure_limits(fr_bench_run *run) {
     limits l = {NAN, NAN};
     if (fr_bench_streamed_bytes(run->model) < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");

@@ -4,6 +4,7 @@
 #ifndef FR_BENCH_MODEL_RUN_H
 #define FR_BENCH_MODEL_RUN_H
 
+#include "bench/busy.h"
 #include "bench/model.h"
 #include "bench/sample.h"
 #include "src/session.h"
@@ -24,6 +25,8 @@ typedef struct fr_bench_run {
     double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) there */
     double draft_start, draft_step; /* seconds of proposing K drafts: start + K * step */
     size_t kept_back;               /* figures of this table that spread too much */
+    fr_bench_busy busy;             /* when what is being measured began */
+    double others;                  /* the most that other programs took during a row of this table, per cent */
     bool differs;                   /* speculation changed an answer */
 } fr_bench_run;
 
@@ -54,7 +57,9 @@ fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t conte
 
 /* "pp512 @ d4096" */
 void fr_bench_name(char *name, size_t size, const char *what, size_t depth);
-void fr_bench_doing(const fr_bench_run *run, const char *what);
+
+/* Said before each measurement, which then begins; NULL: it is done. */
+void fr_bench_doing(fr_bench_run *run, const char *what);
 
 /* The chance a of each draft to stand where all before it stood at which a round of so many is worth its cost in
  * decode steps: 1 + a + ... + a^drafts = cost. 0: it pays at any; NaN: at none. */

@@ -252,6 +252,9 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     int64_t drafts = run->plan->drafts.at[manner];
     synthetic rule = {.plan = run->plan};
     fr_session *drafting;
+    char doing[64];
+    snprintf(doing, sizeof doing, "speculation: %s, %zu of %zu", class->name, manner + 1, run->plan->drafts.count);
+    fr_bench_doing(run, doing);
     outcome *o = calloc(1, sizeof *o);
     if (!o) return fr_fail_memory("timings", sizeof *o);
     fr_status status = open_drafting(run, class, drafts, &rule, &drafting);
@@ -281,10 +284,7 @@ static fr_status write_texts(fr_session *plain, text_class *class) {
 }
 
 static fr_status bench_class(fr_bench_run *run, text_class *class) {
-    char doing[64];
     fr_session *plain = NULL;
-    snprintf(doing, sizeof doing, "speculation: %s", class->name);
-    fr_bench_doing(run, doing);
     int32_t *ids = calloc(class->tokens, sizeof *ids);
     fr_status status = ids ? FR_OK : fr_fail_memory("ids", class->tokens * sizeof *ids);
     if (status == FR_OK) status = fr_bench_session(run, 0, class->context, &plain);

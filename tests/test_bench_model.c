@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/measure.h"
@@ -216,6 +218,30 @@ START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
     ck_assert_double_eq(fr_bench_break_even(3, 0.98), 0);
     ck_assert(isnan(fr_bench_break_even(3, 4.01)));
     ck_assert(isnan(fr_bench_break_even(3, NAN)));
+}
+END_TEST
+
+static void spin(double seconds) {
+    for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
+}
+
+/* This process and its child are busy, and nobody knows who else. */
+START_TEST(what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not) {
+    fr_bench_busy begin = fr_bench_busy_now();
+    struct rusage used;
+    pid_t child = fork();
+    spin(0.7);
+    if (child == 0) _exit(0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    double others = fr_bench_busy_others(&begin);
+    fr_bench_busy end = fr_bench_busy_now();
+    double room = (end.clock - begin.clock) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+    double took = (double)used.ru_utime.tv_sec + 1e-6 * (double)used.ru_utime.tv_usec;
+    ck_assert_double_gt(others, 100 * 0.5 * took / room);
+    ck_assert_double_lt(others, 100 * (1.1 - (end.own - begin.own) / room));
+    begin = fr_bench_busy_now();
+    ck_assert(isnan(fr_bench_busy_others(&begin)));
 }
 END_TEST
 
@@ -434,6 +460,7 @@ int main(void) {
     tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
+    tcase_add_test(tests, what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
     tcase_add_test(tests, each_class_of_text_is_run_with_and_without_drafts);
     tcase_add_test(tests, made_up_rates_are_the_rates_that_drafts_stand_at);

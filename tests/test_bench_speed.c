@@ -1,0 +1,173 @@
+/* bench/: what it says of this machine agrees with what a hand calculates: cycles, instructions and lanes. One thread;
+ * the best of many short timings, for other programs only slow them down. */
+#include <check.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "bench/limits.h"
+#include "src/stats.h"
+
+enum { TRIES = 40 };
+
+static fr_pool *one;
+
+static void open_one(void) {
+    fr_machine machine;
+    fr_plan plan;
+    ck_assert_int_eq(fr_machine_read(&machine), FR_OK);
+    fr_plan_make(&machine, 1, true, true, &plan);
+    ck_assert_int_eq(fr_pool_open(&plan, &one), FR_OK);
+}
+
+static void close_one(void) {
+    fr_pool_close(one);
+}
+
+static void look(void *context, const fr_team *team) {
+    (void)team;
+    double *best = context;
+    *best = fmax(*best, fr_bench_clock_rate());
+}
+
+static double clock_rate(void) {
+    double best = 0;
+    for (int i = 0; i < TRIES; i++) fr_pool_run(one, look, &best);
+    return best;
+}
+
+/* Multiplications that wait for each other, a second. */
+static void multiply(void *context, const fr_team *team) {
+    (void)team;
+    double *best = context;
+    const size_t count = 30000;
+    size_t product = 1, factor = 3;
+    double start = fr_clock();
+    for (size_t i = 0; i < count; i++) {
+        __asm__ volatile("" : "+r"(product), "+r"(factor));
+        product *= factor;
+    }
+    __asm__ volatile("" : : "r"(product));
+    *best = fmax(*best, (double)count / (fr_clock() - start));
+}
+
+/* Every processor we know takes a whole number of cycles for one, 3 or a few more. */
+START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
+    double clock = clock_rate(), rate = 0;
+    for (int i = 0; i < TRIES; i++) fr_pool_run(one, multiply, &rate);
+    double cycles = clock / rate;
+    ck_assert_msg(fabs(cycles - rint(cycles)) < 0.15 && cycles > 2.5 && cycles < 5.5, "%.2f cycles", cycles);
+}
+END_TEST
+
+/* Multiply-adds a cycle where two units (four on AArch64) take an instruction each in every cycle; one tile unit does
+ * an instruction of AMX in 16. Without VNNI two of three instructions multiply. */
+static const struct {
+    fr_bench_operation operation;
+    const char *isa;
+    double most;
+} by_hand[] = {
+    {FR_BENCH_INT8, "avx2", 2 * 32 / 2},
+    {FR_BENCH_INT8, "avxvnni", 2 * 32},
+    {FR_BENCH_INT8, "avx512", 2 * 64 / 2},
+    {FR_BENCH_INT8, "avx512vnni", 2 * 64},
+    {FR_BENCH_INT8, "amx", 16384 / 16},
+    {FR_BENCH_FP32, "avx2", 2 * 8},
+    {FR_BENCH_FP32, "avx512", 2 * 16},
+    {FR_BENCH_BF16, "avx512bf16", 2 * 32},
+    {FR_BENCH_BF16, "amx", 8192 / 16},
+    {FR_BENCH_INT8, "neon", 4 * 8 / 2},
+    {FR_BENCH_INT8, "dotprod", 4 * 16},
+    {FR_BENCH_INT8, "i8mm", 4 * 32},
+    {FR_BENCH_FP32, "neon", 4 * 4},
+    {FR_BENCH_BF16, "bf16", 4 * 16},
+};
+
+static double most_by_hand(const fr_bench_peak *peak) {
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++)
+        if (by_hand[i].operation == peak->operation && strcmp(by_hand[i].isa, peak->isa) == 0) return by_hand[i].most;
+    ck_abort_msg("%s is not calculated by hand", peak->isa);
+    return 0;
+}
+
+/* Some processors have half of the units (a quarter of four), none has more. */
+START_TEST(peaks_are_units_times_lanes_times_the_clock) {
+    for (size_t i = 0; i < fr_bench_peak_count; i++) {
+        const fr_bench_peak *peak = &fr_bench_peaks[i];
+        double most = most_by_hand(peak), rate = 0;
+        if (!fr_bench_peak_runs(peak)) continue;
+        for (int t = 0; t < TRIES; t++) rate = fmax(rate, fr_bench_multiply(one, peak, 200000));
+        double a_cycle = rate / clock_rate(), least = peak->level < FR_ISA_NEON ? most / 2 : most / 4;
+        ck_assert_msg(a_cycle < 1.05 * most && a_cycle > 0.9 * least, "%s: %.1f a cycle, by hand %.0f to %.0f",
+                      peak->instruction, a_cycle, least, most);
+    }
+}
+END_TEST
+
+static double read_best(size_t size, size_t passes) {
+    fr_bench_memory memory = fr_bench_memory_take(one, size, FR_BENCH_HUGE);
+    double best = 0;
+    ck_assert_ptr_nonnull(memory.bytes);
+    for (int i = 0; i < TRIES; i++) best = fmax(best, fr_bench_memory_reread(one, &memory, passes));
+    fr_bench_memory_close(&memory);
+    return best;
+}
+
+/* 16 KiB lie in the first cache of every core, 256 MiB in hardly any last one. A core does two loads a cycle, of 64
+ * bytes at most, some three of 32 or 16. */
+START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow) {
+    double cache = read_best((size_t)16 << 10, 4000), memory = read_best((size_t)256 << 20, 1);
+    ck_assert_msg(cache > 2 * memory, "%.1f and %.1f GB/s", cache / 1e9, memory / 1e9);
+    double a_cycle = cache / clock_rate();
+    ck_assert_msg(a_cycle < 1.05 * 2 * 64 && a_cycle > 0.75 * 16, "%.1f bytes a cycle", a_cycle);
+}
+END_TEST
+
+typedef struct walk {
+    const void *at;
+    double least;
+} walk;
+
+static void chase(void *context, const fr_team *team) {
+    (void)team;
+    walk *way = context;
+    const size_t loads = 20000;
+    double start = fr_clock();
+    way->at = fr_bench_memory_chase(way->at, loads);
+    way->least = fmin(way->least, (fr_clock() - start) / (double)loads);
+}
+
+static double load_seconds(size_t size) {
+    fr_bench_memory memory = fr_bench_memory_take(one, size, FR_BENCH_HUGE);
+    ck_assert_ptr_nonnull(memory.bytes);
+    fr_bench_memory_link(&memory);
+    walk walking = {.at = memory.bytes, .least = INFINITY};
+    for (int i = 0; i < TRIES; i++) fr_pool_run(one, chase, &walking);
+    fr_bench_memory_close(&memory);
+    return walking.least;
+}
+
+START_TEST(the_first_cache_answers_in_3_to_6_cycles_and_memory_far_later) {
+    double cache = load_seconds((size_t)16 << 10), memory = load_seconds((size_t)256 << 20);
+    double cycles = cache * clock_rate();
+    ck_assert_msg(cycles > 2.8 && cycles < 6.5, "%.1f cycles", cycles);
+    ck_assert_msg(memory > 8 * cache, "%.1f and %.1f ns", cache * 1e9, memory * 1e9);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("bench_speed");
+    tcase_set_timeout(cases, 300);
+    tcase_add_checked_fixture(cases, open_one, close_one);
+    tcase_add_test(cases, the_clock_agrees_with_a_chain_of_multiplications);
+    tcase_add_test(cases, peaks_are_units_times_lanes_times_the_clock);
+    tcase_add_test(cases, the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow);
+    tcase_add_test(cases, the_first_cache_answers_in_3_to_6_cycles_and_memory_far_later);
+    Suite *suite = suite_create("bench_speed");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
