@@ -24,6 +24,13 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
     (void)level, (void)text, (void)context;
 }
 
+/* 0: not a number from 1 to most. */
+static int32_t number(const char *text, long most) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    return end != text && *end == '\0' && value > 0 && value <= most ? (int32_t)value : 0;
+}
+
 static int64_t nanoseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -79,18 +86,18 @@ static bool measure(run *r, int pairs, char **words, int count) {
     if (!forward(r, 0, r->depth, false)) return false;
     printf("[");
     for (int i = 0; i < count; i++) {
-        int32_t rows = atoi(words[i]);
+        int32_t rows = number(words[i], MAX_ROWS);
         if (i) printf(",\n ");
-        if (rows < 1 || rows > MAX_ROWS || !time_pairs(r, rows, pairs)) return false;
+        if (!rows || !time_pairs(r, rows, pairs)) return false;
     }
     printf("]\n");
     return true;
 }
 
 int main(int argc, char **argv) {
-    run r = {.depth = argc > 5 ? atoi(argv[3]) : 0};
-    int threads = argc > 5 ? atoi(argv[2]) : 0, pairs = argc > 5 ? atoi(argv[4]) : 0;
-    if (r.depth < 1 || r.depth > 65536 || threads < 1 || pairs < 1) {
+    run r = {.depth = argc > 5 ? number(argv[3], 65536) : 0};
+    int32_t threads = argc > 5 ? number(argv[2], 1024) : 0, pairs = argc > 5 ? number(argv[4], 10000) : 0;
+    if (!r.depth || !threads || !pairs) {
         fprintf(stderr, "usage: peer-rows MODEL THREADS DEPTH PAIRS K...\n");
         return 2;
     }
