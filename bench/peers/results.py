@@ -171,7 +171,7 @@ class TorchDecode:
 # ----------------------------------------------------------------------------------------------------------- the table
 
 class Results:
-    """The run, and the table as it grows."""
+    """The run, and the table as it grows, whose lines are also told at once on standard error."""
 
     def __init__(self, args):
         self.args = args
@@ -192,7 +192,6 @@ class Results:
 
     def pairs(self, words, ours, theirs, count):
         """Both in turn, each telling {(test, unit): value}; a line for each test that both tell."""
-        self.say(", ".join(words))
         runs = [(ours(), theirs()) for _ in range(count)]
         for test, unit in runs[0][0]:
             if (test, unit) in runs[0][1]:
@@ -201,6 +200,7 @@ class Results:
     def put(self, words, unit, ours, theirs):
         figures = figure(ours, theirs, unit, self.args.max_spread)
         self.lines.append(line(words, unit, figures))
+        self.say(self.lines[-1])
         self.verdicts.append((figures[5].split(":")[0], ", ".join(words)))
 
     # ------------------------------------------------------------------------------------------------------- llama.cpp
@@ -264,8 +264,7 @@ class Results:
         torch.close()
 
     def beside_blas(self):
-        """bench_blas takes turns by itself."""
-        self.say("OpenBLAS")
+        """bench_blas takes turns by itself, with all cores."""
         rows = Run(os.path.join(os.path.dirname(self.args.forerun), "bench", "bench_blas"), "-o", "json",
                    *self.openblas).rows
         self.versions["OpenBLAS"] = f"{rows[0]['openblas'].split()[1]}, kernels of {rows[0]['openblas_core']}"
@@ -349,9 +348,10 @@ def read_arguments():
     parser.add_argument("forerun", nargs="?", help="the command: build/forerun")
     parser.add_argument("folder", nargs="?", help="of build.sh")
     parser.add_argument("out", nargs="?", help="file to write, such as bench/RESULTS.md")
-    parser.add_argument("--full", action="store_true", help="every shape, type and depth, 5 pairs (about an hour)")
+    parser.add_argument("--full", action="store_true", help="every shape, type and depth, 5 pairs (an hour and a half)")
     parser.add_argument("--pairs", type=int, help="of runs (default 3)")
-    parser.add_argument("--threads", type=int, default=cores, help="of each engine (default: all cores)")
+    parser.add_argument("--threads", type=int, default=cores,
+                        help="of each engine (default: all cores; OpenBLAS always has all)")
     parser.add_argument("--max-spread", type=float, default=20, help="per cent (default 20)")
     parser.add_argument("--peers", default=peers, help=f"those to run beside (default {peers})")
     parser.add_argument("--model", action="append", help="a GGUF file instead of the usual ones; may be repeated")
