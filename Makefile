@@ -148,13 +148,12 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 # Suites of the bench look inside it; one breaks acceptance to see that it notices.
-BENCH_TESTS := $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS))
-$(BENCH_TESTS): $(BENCH_PARTS)
+$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(filter-out %.a,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)

@@ -118,7 +118,7 @@ static double read_again(const timing *task) {
     return fr_bench_memory_reread(task->pool, task->memory, task->count);
 }
 
-/* The row's last cells. The pool reads what a team of as many threads has touched. */
+/* The row's last cells. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
     fr_bench_figure figure = sample(b, read_again, &reading);
@@ -181,14 +181,15 @@ static fr_status memory_table(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-static fr_status open_node(const bench *b, int node, size_t threads, fr_pool **pool, size_t *count) {
+/* All of its cores. */
+static fr_status open_node(const bench *b, int node, fr_pool **pool, size_t *threads) {
     fr_machine part = {.nodes = 1};
     for (size_t i = 0; i < b->machine.count; i++) {
         if (b->machine.places[i].node != node) continue;
         part.places[part.count] = b->machine.places[i];
         part.places[part.count++].node = 0;
     }
-    return open_pool(b, &part, threads, pool, count);
+    return open_pool(b, &part, 0, pool, threads);
 }
 
 static const fr_bench_column node_columns[] = {
@@ -202,10 +203,10 @@ static const fr_bench_column node_columns[] = {
     {"gb_per_s_per_thread", "a thread, GB/s", 1},
 };
 
-/* The readers are as many as those who put the memory on their node, so that parts are the same. */
-static fr_status read_across(bench *b, int readers_node, int memory_node, fr_pool *owners, size_t threads) {
+static fr_status read_across(bench *b, int readers_node, int memory_node, fr_pool *owners) {
     fr_pool *readers;
-    FR_TRY(open_node(b, readers_node, threads, &readers, &threads));
+    size_t threads;
+    FR_TRY(open_node(b, readers_node, &readers, &threads));
     fr_status status = FR_OK;
     for (fr_bench_pages pages = FR_BENCH_SMALL; status == FR_OK && pages <= FR_BENCH_HUGE; pages++) {
         fr_bench_memory memory;
@@ -228,9 +229,9 @@ static fr_status node_table(bench *b) {
     for (int memory_node = 0; memory_node < b->machine.nodes; memory_node++) {
         fr_pool *owners;
         size_t threads;
-        fr_status status = open_node(b, memory_node, 0, &owners, &threads);
+        fr_status status = open_node(b, memory_node, &owners, &threads);
         for (int node = 0; status == FR_OK && node < b->machine.nodes; node++)
-            status = read_across(b, node, memory_node, owners, threads);
+            status = read_across(b, node, memory_node, owners);
         fr_pool_close(owners);
         FR_TRY(status);
     }

@@ -22,7 +22,7 @@ fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages 
 void fr_bench_memory_close(fr_bench_memory *memory);
 
 /* Bytes per second of one reading by all threads, and of several in a row: of a working set that fits a cache all but
- * the first come from there. The pool must have as many threads as the one that took the memory. */
+ * the first come from there. Parts are those that were touched if the pool has as many threads. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 

@@ -228,14 +228,16 @@ FR_INLINE void matmul(weights type, const product *job) {
     }
 }
 
-/* One row by scattered weight rows: each tile fetches the next one's. */
+/* One row by scattered weight rows, fetched AHEAD bytes before they are used: each comes from somewhere else in memory,
+ * and takes as long as memory does. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
     product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
     tile t = {.to = cols};
+    size_t ahead = OUTS + AHEAD / (cols * type.size);
     for (t.out = 0; t.out < count; t.out += OUTS) {
         for (size_t o = 0; o < OUTS; o++) {
-            size_t here = t.out + o < count ? t.out + o : count - 1, there = here + OUTS < count ? here + OUTS : here;
+            size_t here = t.out + o < count ? t.out + o : count - 1, there = here + ahead < count ? here + ahead : here;
             t.w[o] = w + (size_t)ids[here] * w_stride;
             t.next[o] = w + (size_t)ids[there] * w_stride;
         }

@@ -241,7 +241,8 @@ START_TEST(random_interleavings_change_nothing) {
     state = 17 + (uint32_t)_i;
     open_pair(&p, (size_t)_i % 2, 1 + _i / 2, _i / 2 ? FR_DRAFT_AUTO : 4, 0);
     for (int i = 0; i < INTERLEAVINGS; i++) act(&p);
-    if (p.text) ck_assert_uint_gt(p.accepted, INTERLEAVINGS / 20);
+    /* How many drafts auto asks for depends on the clock. */
+    if (p.text) ck_assert_uint_gt(p.accepted, INTERLEAVINGS / (_i / 2 ? 100 : 20));
     close_pair(&p);
 }
 END_TEST

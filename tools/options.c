@@ -37,7 +37,6 @@ typedef enum fr_kind {
     NUMBERS, /* comma list of whole numbers and stretches of them in [low, high] */
     ISAS,    /* comma list of instruction-set words */
     IDS,     /* comma list of token ids */
-    UNBUILT, /* the whole option waits for its part */
 } fr_kind;
 
 typedef struct fr_row {
@@ -474,8 +473,7 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     case ISAS: return take_isas(name, text);
     case NUMBERS: return take_numbers(arg, name, text);
     case IDS: return take_ids(args, name, text);
-    case TEXT:
-    case UNBUILT: break;
+    case TEXT: break;
     }
     return take_text(args, arg, name, text);
 }
@@ -506,7 +504,6 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_row *row = &table[arg];
     if (!takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
-    if (row->kind == UNBUILT) return fr_wrong_usage("%s is not built yet", name);
     args->given[arg] = true;
     if (!row->value) return equals ? fr_wrong_usage("%s takes no value", name) : 0;
     if (equals) return take_value(args, arg, name, equals + 1);
@@ -571,25 +568,11 @@ static void print_row(const fr_row *row, FILE *out) {
     fprintf(out, "%*s%s\n", COLUMN - width, "", row->help);
 }
 
-static void print_unbuilt(const fr_verb *verb, FILE *out) {
-    enum { WIDTH = 100 };
-    int column = 0;
-    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
-        const fr_row *row = &table[arg];
-        if (row->kind != UNBUILT || !takes(verb, row)) continue;
-        if (column == 0) fprintf(out, "\nnot built yet (exit status 2):");
-        if (column == 0 || column > WIDTH) column = fprintf(out, "\n ");
-        column += fprintf(out, " %s", strstr(row->names, "--"));
-    }
-    if (column) fprintf(out, "\n");
-}
-
 static void print_options(const fr_verb *verb, FILE *out) {
     fprintf(out, "\noptions:\n");
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
-        if (table[arg].kind != UNBUILT && takes(verb, &table[arg])) print_row(&table[arg], out);
+        if (takes(verb, &table[arg])) print_row(&table[arg], out);
     }
-    print_unbuilt(verb, out);
 }
 
 void fr_help_print(const fr_verb *verb, FILE *out) {

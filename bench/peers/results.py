@@ -34,8 +34,8 @@ LESS_IS_BETTER = ("s", "ms", "MB")  # units
 def figure(ours, theirs, unit, max_spread):
     """One row's figures of pairs: both middles, and the ratio's middle, lowest, highest and verdict.
 
-    >>> figure([10, 12, 11], [5, 6, 11], "tokens/s", 60)
-    (11, 6, 2.0, 1.0, 2.0, 'even')
+    >>> figure([15, 10, 5], [10, 10, 10], "tokens/s", 60)
+    (10, 10, 1.0, 0.5, 1.5, 'even')
     >>> figure([4, 4, 4], [8, 10, 9], "ms", 20)[2:]
     (2.25, 2.0, 2.5, 'ahead')
     >>> figure([9], [10], "tokens/s", 20)[2:]
@@ -45,12 +45,11 @@ def figure(ours, theirs, unit, max_spread):
     """
     ratios = [b / a if unit in LESS_IS_BETTER else a / b for a, b in zip(ours, theirs)]
     middle, low, high = statistics.median(ratios), min(ratios), max(ratios)
-    verdict = "ahead" if low > 1 else "behind" if high < 1 else "even"
-    if len(ratios) > 2:
-        quarters = statistics.quantiles(ratios, n=4, method="inclusive")
-        spread = 100 * (quarters[2] - quarters[0]) / middle
-        if spread > max_spread:
-            verdict = f"not told: spread {spread:.0f}%"
+    quarters = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 2 else (low, middle, high)
+    verdict = "ahead" if quarters[0] > 1 else "behind" if quarters[2] < 1 else "even"
+    spread = 100 * (quarters[2] - quarters[0]) / middle
+    if spread > max_spread:
+        verdict = f"not told: spread {spread:.0f}%"
     return statistics.median(ours), statistics.median(theirs), middle, low, high, verdict
 
 
@@ -318,7 +317,7 @@ class Results:
               "runs in turn; not to be edited.\n\n"
               f"| | |\n| --- | --- |", *(f"| {name} | {value} |" for name, value in facts), "",
               f"Of {len(self.verdicts)} rows forerun is ahead in {len(of('ahead'))}, even in {len(of('even'))} and "
-              f"behind in {len(of('behind'))}; {len(of('not told'))} are not told.", sep="\n", file=out)
+              f"behind in {len(of('behind'))}; not told: {len(of('not told'))}.", sep="\n", file=out)
         if of("behind"):
             print("\nIt loses in:\n", *(f"- {words}" for words in of("behind")), sep="\n", file=out)
         print("\n" + head.format("model", "peer", "test", "unit", "forerun", "peer's", "ratio", "lowest - highest", ""),
@@ -328,7 +327,7 @@ class Results:
 
 NOTES = """
 - Ratio: of speeds, or of the peer's time or memory over forerun's; above 1 forerun is better. Even: 1 lies between the
-  lowest and the highest pair. Not told: quartiles of the ratio lie more than {spread:g}% apart.
+  ratio's quartiles. Not told: they lie more than {spread:g}% apart.
 - pp512: a prompt of 512 ids; tg128: decode of 128 ids from an empty context, or @ d4096 behind 4096 ids. Both engines
   time themselves, warm, without loading. Keys and values are cached as float16, beside PyTorch as each has them.
 - T(K): one forward of K ids with the logits of all, as K - 1 drafts are verified, behind {context} ids; the middle of
