@@ -118,6 +118,13 @@ def best(rows, table, field, **what):
 
 # ------------------------------------------------------------------------------------------------------------- running
 
+def busy_seconds():
+    """Of all processors since they started, spent in programs; and of this one's own and those that it ended."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        user, nice, system = map(int, stat.readline().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+
 def environment():
     """Without what holds a library to less than this machine can do, as some set it to get the same bits everywhere."""
     held = ("OPENBLAS_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "GOMP_", "KMP_", "ATEN_", "FORERUN_")
@@ -305,11 +312,11 @@ class Results:
         if "OpenBLAS" in self.args.peers and self.openblas:
             self.beside_blas()
 
-    def write(self, out, machine, minutes):
+    def write(self, out, facts, minutes):
         def of(verdict):
             return [words for found, words in self.verdicts if found == verdict]
 
-        facts = machine + [(peer, self.versions.get(peer, "not run")) for peer in PEERS]
+        facts = facts + [(peer, self.versions.get(peer, "not run")) for peer in PEERS]
         head = "| {} | {} | {} | {} | {} | {} | {} | {} | {} |"
         command = " ".join(["bench/peers/results.py"] + [word for word in sys.argv[1:] if word.startswith("--full")])
         print(f"# forerun beside its peers\n\n"
@@ -370,15 +377,17 @@ def main():
         failed, tried = doctest.testmod()
         print(f"{tried} examples, {failed} failed")
         sys.exit(failed > 0)
-    begin = time.monotonic()
+    begin, (busy, own) = time.monotonic(), busy_seconds()
     results = Results(args)
-    machine = results.machine()
+    facts = results.machine()
     results.measure()
-    minutes = (time.monotonic() - begin) / 60
+    seconds, (busy_then, own_then) = time.monotonic() - begin, busy_seconds()
+    others = max(0, (busy_then - busy - own_then + own) / (seconds * os.cpu_count()))
+    facts.append(("other programs", f"took {100 * others:.0f}% of the processors meanwhile"))
     if not args.out:
-        return results.write(sys.stdout, machine, minutes)
+        return results.write(sys.stdout, facts, seconds / 60)
     with open(args.out, "w", encoding="utf-8") as out:
-        results.write(out, machine, minutes)
+        results.write(out, facts, seconds / 60)
 
 
 if __name__ == "__main__":
