@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds llama.cpp, to measure against on this machine, from the source package that llama-cpp-python publishes.
+# Builds llama.cpp, to measure against on this machine, from the source package that llama-cpp-python publishes; or
+# installs the other peers, PyTorch and OpenBLAS.
 #
-# usage: bench/peers/build.sh FOLDER [amx]
+# usage: bench/peers/build.sh FOLDER [amx|python]
 # In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
-# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench and peer-logits
-# (peer_logits.c, with its library), for this processor but without AMX; with "amx" FOLDER/amx/llama-bench, with it.
-# About 10 minutes on 2 cores, once.
+# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, peer-logits and
+# peer-rows (peer_logits.c and peer_rows.c, with its library), for this processor but without AMX; with "amx"
+# FOLDER/amx/llama-bench and peer-rows, with it: about 10 minutes on 2 cores, once. With "python" FOLDER/venv, an
+# environment that holds what requirements.txt pins, 8 GB.
 set -euo pipefail
 shopt -s lastpipe
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -14,16 +16,26 @@ package=llama-cpp-python
 version=0.3.36
 sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 programs=(llama-bench llama-perplexity llama-quantize llama-completion llama-batched-bench)
+own=(logits rows)
 
+kind=${2:-bin}
+case $kind in
+bin | amx | python) ;;
+*) set -- ;;
+esac
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
-kind=${2:-bin}
 archive=$folder/llama_cpp_python-$version.tar.gz
 source=$folder/llama_cpp_python-$version/vendor/llama.cpp
 
+[ -x "$folder/venv/bin/pip" ] || python3 -m venv "$folder/venv"
+if [ "$kind" = python ]; then
+    "$folder/venv/bin/pip" install -q -r "$here/requirements.txt"
+    echo "$folder/venv"
+    exit
+fi
 if [ ! -f "$archive" ]; then
-    python3 -m venv "$folder/venv"
     "$folder/venv/bin/pip" download -q --no-deps --no-binary "$package" -d "$folder" "$package==$version"
 fi
 echo "$sha256  $archive" | sha256sum --quiet -c
@@ -34,8 +46,7 @@ flags=()
 case $kind in
 bin) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
     [ "$(uname -m)" != x86_64 ] || flags=(-DCMAKE_C_FLAGS="$without" -DCMAKE_CXX_FLAGS="$without") ;;
-amx) programs=(llama-bench) ;;
-*) echo "build.sh: what is '$kind'? amx, or nothing" >&2; exit 2 ;;
+amx) programs=(llama-bench) own=(rows) ;;
 esac
 cmake -S "$source" -B "$folder/build-$kind" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=OFF \
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
@@ -47,10 +58,10 @@ for program in "${programs[@]}"; do
     ln -sf "../build-$kind/bin/$program" "$folder/$kind/$program"
 done
 "$folder/$kind/llama-bench" --help >/dev/null
-if [ "$kind" = bin ]; then
-    find "$folder/build-$kind/src" "$folder/build-$kind/ggml" -name '*.a' -print0 | mapfile -d '' -t archives
-    "${CC:-cc}" -std=c11 -O2 -I"$source/include" -I"$source/ggml/include" "$here/peer_logits.c" \
+find "$folder/build-$kind/src" "$folder/build-$kind/ggml" -name '*.a' -print0 | mapfile -d '' -t archives
+for name in "${own[@]}"; do
+    "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -I"$source/include" -I"$source/ggml/include" "$here/peer_$name.c" \
         -Wl,--start-group "${archives[@]}" -Wl,--end-group -lstdc++ -lgomp -lpthread -ldl -lm \
-        -o "$folder/bin/peer-logits"
-fi
+        -o "$folder/$kind/peer-$name"
+done
 echo "$folder/$kind"

@@ -1,0 +1,120 @@
+/* What a forward of K rows with all their logits, as verifying K - 1 drafts needs it, takes in llama.cpp: for
+ * results.py. build.sh links this with its library.
+ *
+ * usage: peer-rows MODEL THREADS DEPTH PAIRS K...
+ * In: a GGUF file; DEPTH ids are run first. Out: JSON as llama-bench's, for each K an object with "rows" and
+ * "samples_ns". Each of the PAIRS timings of K rows follows one row at the same position, as in forerun bench model;
+ * what a forward adds to the cache is taken away again, untimed. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "llama.h"
+
+#define MAX_ROWS 64
+
+typedef struct run {
+    struct llama_context *context;
+    struct llama_batch batch;
+    int32_t vocab, depth;
+} run;
+
+static void silence(enum ggml_log_level level, const char *text, void *context) {
+    (void)level, (void)text, (void)context;
+}
+
+/* 0: not a number from 1 to most. */
+static int32_t number(const char *text, long most) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    return end != text && *end == '\0' && value > 0 && value <= most ? (int32_t)value : 0;
+}
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Ids that mean nothing, from a position on; logits of all, or of the last. */
+static bool forward(run *r, int32_t position, int32_t rows, bool all) {
+    r->batch.n_tokens = rows;
+    for (int32_t i = 0; i < rows; i++) {
+        int64_t at = position + i;
+        r->batch.token[i] = (llama_token)((at * at * 31 + 7 * at + 2) % r->vocab);
+        r->batch.pos[i] = (llama_pos)at;
+        r->batch.n_seq_id[i] = 1;
+        r->batch.seq_id[i][0] = 0;
+        r->batch.logits[i] = all || i + 1 == rows;
+    }
+    if (llama_decode(r->context, r->batch)) return false;
+    llama_synchronize(r->context);
+    return true;
+}
+
+/* Nanoseconds of rows behind the context; negative: llama.cpp refused. */
+static int64_t time_rows(run *r, int32_t rows) {
+    int64_t start = nanoseconds();
+    bool done = forward(r, r->depth, rows, true);
+    int64_t end = nanoseconds();
+    done = done && llama_memory_seq_rm(llama_get_memory(r->context), 0, r->depth, -1);
+    return done ? end - start : -1;
+}
+
+static bool time_pairs(run *r, int32_t rows, int pairs) {
+    printf("{\"rows\": %d, \"samples_ns\": [", rows);
+    for (int pair = -1; pair < pairs; pair++) {
+        int64_t one = time_rows(r, 1), several = time_rows(r, rows);
+        if (one < 0 || several < 0) return false;
+        if (pair >= 0) printf("%s%lld", pair ? ", " : "", (long long)several);
+    }
+    printf("]}");
+    return true;
+}
+
+static struct llama_context *open_context(struct llama_model *model, int32_t threads, int32_t depth) {
+    struct llama_context_params params = llama_context_default_params();
+    params.n_ctx = (uint32_t)depth + MAX_ROWS;
+    params.n_batch = params.n_ctx;
+    params.n_threads = params.n_threads_batch = threads;
+    params.swa_full = false;
+    return llama_init_from_model(model, params);
+}
+
+static bool measure(run *r, int pairs, char **words, int count) {
+    if (!forward(r, 0, r->depth, false)) return false;
+    printf("[");
+    for (int i = 0; i < count; i++) {
+        int32_t rows = number(words[i], MAX_ROWS);
+        if (i) printf(",\n ");
+        if (!rows || !time_pairs(r, rows, pairs)) return false;
+    }
+    printf("]\n");
+    return true;
+}
+
+int main(int argc, char **argv) {
+    run r = {.depth = argc > 5 ? number(argv[3], 65536) : 0};
+    int32_t threads = argc > 5 ? number(argv[2], 1024) : 0, pairs = argc > 5 ? number(argv[4], 10000) : 0;
+    if (!r.depth || !threads || !pairs) {
+        fprintf(stderr, "usage: peer-rows MODEL THREADS DEPTH PAIRS K...\n");
+        return 2;
+    }
+    llama_log_set(silence, NULL);
+    llama_backend_init();
+    struct llama_model *model = llama_model_load_from_file(argv[1], llama_model_default_params());
+    bool done = false;
+    if (model) {
+        r.vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+        r.batch = llama_batch_init(r.depth + MAX_ROWS, 0, 1);
+        r.context = open_context(model, threads, r.depth);
+        done = r.context && measure(&r, pairs, argv + 5, argc - 5);
+        if (r.context) llama_free(r.context);
+        llama_batch_free(r.batch);
+        llama_model_free(model);
+    }
+    llama_backend_free();
+    if (!done) fprintf(stderr, "peer-rows: %s: llama.cpp can't run it\n", argv[1]);
+    return !done;
+}
