@@ -26,7 +26,6 @@
 #define PROMPT    512
 #define PROMPTS   5    /* runs of a prompt */
 #define DECODE    0.90 /* of the bandwidth, at least */
-#define BANDWIDTH ((size_t)1 << 30)
 
 /* The share of the dot peak that a prompt's products reach at least. */
 static const struct {
@@ -82,27 +81,16 @@ static void close_bench(bench *b) {
     fr_options_free(b->options);
 }
 
-/* Shared memory drifts from one second to the next, so it is read between the steps: the share of the bandwidth is the
- * middle of pairs, a reading and a step right after it. */
 static double measure_limits(bench *b) {
-    double rates[FR_BENCH_PAIRS], shares[FR_BENCH_PAIRS], steps[FR_BENCH_PAIRS];
-    fr_pool *pool = b->session->pool;
-    fr_bench_memory memory = fr_bench_memory_open(pool, BANDWIDTH);
-    b->peak = fr_bench_dot_peak(pool, fr_model_isa(b->model));
-    fr_bench_forward(b->session, 1, SHORT);
-    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++) {
-        rates[pair] = fr_bench_memory_read(pool, &memory);
-        steps[pair] = fr_bench_forward(b->session, 1, SHORT);
-        shares[pair] = b->bytes / steps[pair] / rates[pair];
-    }
-    fr_bench_memory_close(&memory);
-    b->bandwidth = fr_bench_median(rates, FR_BENCH_PAIRS);
-    b->decode = fr_bench_median(steps, FR_BENCH_PAIRS);
+    b->peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
+    fr_bench_stream stream = fr_bench_stream_of(b->session, SHORT);
+    b->bandwidth = stream.bandwidth;
+    b->decode = stream.step;
     printf("Measured in turn with decode, %s, %zu threads: read %.1f GB/s (%.1f to %.1f); int8 dot %.0f GMAC/s. A step "
            "reads %.3f GB of weights (%s) and multiplies %.3f G a row.\n\n",
-           fr_model_isa(b->model), b->model->plan.threads, b->bandwidth / 1e9, rates[0] / 1e9,
-           rates[FR_BENCH_PAIRS - 1] / 1e9, b->peak / 1e9, b->bytes / 1e9, fr_dtype_name(b->type), b->macs / 1e9);
-    return fr_bench_median(shares, FR_BENCH_PAIRS);
+           fr_model_isa(b->model), b->model->plan.threads, b->bandwidth / 1e9, stream.lowest / 1e9,
+           stream.highest / 1e9, b->peak / 1e9, b->bytes / 1e9, fr_dtype_name(b->type), b->macs / 1e9);
+    return stream.share;
 }
 
 static void begin_at(bench *b, size_t positions) {

@@ -157,6 +157,25 @@ double fr_bench_streamed_macs(const fr_model *model) {
     return macs;
 }
 
+fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
+    double rates[FR_BENCH_PAIRS], shares[FR_BENCH_PAIRS], steps[FR_BENCH_PAIRS];
+    double bytes = fr_bench_streamed_bytes(session->model);
+    fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
+    fr_bench_forward(session, 1, position);
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++) {
+        rates[pair] = fr_bench_memory_read(session->pool, &memory);
+        steps[pair] = fr_bench_forward(session, 1, position);
+        shares[pair] = bytes / steps[pair] / rates[pair];
+    }
+    fr_bench_memory_close(&memory);
+    double bandwidth = fr_bench_median(rates, FR_BENCH_PAIRS); /* sorts them */
+    return (fr_bench_stream){.bandwidth = bandwidth,
+                             .lowest = rates[0],
+                             .highest = rates[FR_BENCH_PAIRS - 1],
+                             .step = fr_bench_median(steps, FR_BENCH_PAIRS),
+                             .share = fr_bench_median(shares, FR_BENCH_PAIRS)};
+}
+
 fr_dtype fr_bench_main_type(const fr_model *model) {
     double bytes[FR_DTYPE_COUNT] = {0};
     fr_dtype main = 0;
