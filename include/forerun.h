@@ -321,7 +321,8 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
 size_t fr_session_length(const fr_session *session);
 size_t fr_session_context(const fr_session *session);
 
-/* Empties the timeline; memory, threads and the statistics' memory figures stay. */
+/* Empties the timeline; memory, threads and the statistics' memory figures stay, and so do pictures that were shown for
+ * a prompt which has not been run to its end. */
 void fr_session_reset(fr_session *session);
 
 /* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.

@@ -160,7 +160,8 @@ static fr_status inspect(const char *path, const char *target, const fr_options 
     fr_checkpoint files;
     if (target) return inspect_pair(path, target, options, tensors, out);
     FR_TRY(fr_checkpoint_open(&files, path, options->value[FR_OPT_MMAP] != 0));
-    bool assistant = fr_is_drafter(&files), tower = fr_is_mmproj(&files);
+    bool alone = *options->mmproj == '\0', assistant = alone && fr_is_drafter(&files),
+         tower = alone && fr_is_mmproj(&files);
     fr_status status = assistant ? inspect_drafter_alone(&files, tensors, out) : FR_OK;
     fr_checkpoint_close(&files);
     if (tower) return inspect_tower(path, options, tensors, out);

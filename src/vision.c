@@ -111,10 +111,12 @@ fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t 
 
 void fr_vision_describe(const fr_vision *vision, FILE *out) {
     const fr_vision_config *c = &vision->config;
-    fprintf(out, "tower          %zu layers of %zu, %zu heads, %zu wide between; patches of %zu x %zu pixels, %zu x %zu\n",
-            c->layers, c->hidden, c->heads, c->ffn, c->patch, c->patch, c->merge, c->merge);
-    fprintf(out, "               to a row of %zu; pictures of %lld to %lld pixels\n", c->out,
-            (long long)c->min_pixels / (long long)c->frames, (long long)c->max_pixels / (long long)c->frames);
+    int64_t frames = (int64_t)c->frames;
+    fprintf(out, "tower          %zu layers, hidden %zu, feed-forward %zu, %zu attention heads\n", c->layers, c->hidden,
+            c->ffn, c->heads);
+    fprintf(out, "pictures       %lld to %lld pixels, in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n",
+            (long long)(c->min_pixels / frames), (long long)(c->max_pixels / frames), c->patch, c->patch, c->merge,
+            c->merge, c->out);
 }
 
 void fr_vision_close(fr_vision *vision) {

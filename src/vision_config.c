@@ -24,9 +24,8 @@
 /* Whether the numbers go together. */
 static fr_status check(const fr_vision_config *c, const char *where) {
     if (c->hidden % c->heads == 0 && c->hidden / c->heads % 4 == 0) return FR_OK;
-    return fr_fail(FR_INPUT,
-                   "%s: a vision tower of width %zu with %zu heads: a head's width must be a multiple of 4", where,
-                   c->hidden, c->heads);
+    return fr_fail(FR_INPUT, "%s: a vision tower of width %zu with %zu heads: a head's width must be a multiple of 4",
+                   where, c->hidden, c->heads);
 }
 
 /* Every byte of every channel, rescaled and normalised with the roundings of the published processor. */
@@ -144,8 +143,8 @@ static fr_status from_json(fr_vision_config *c, const fr_checkpoint *files) {
     json_t *processor = NULL;
     FR_TRY(read_tower(files->config, c));
     FR_TRY(open_processor(files, &processor));
-    fr_status status = json_is_object(processor) ? read_processor(processor, c)
-                                                 : fr_fail(FR_INPUT, PROCESSOR ": expected an object");
+    fr_status status =
+        json_is_object(processor) ? read_processor(processor, c) : fr_fail(FR_INPUT, PROCESSOR ": expected an object");
     json_decref(processor);
     return status;
 }

@@ -1,8 +1,8 @@
 /* The vision tower as data, and the pass of one picture through it: private to vision*.c and its suite.
  *
- * In: config.json and preprocessor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision (immutable), fr_vision_pass (one
- * picture on its way). Source of the architecture: the published checkpoint and transformers 5.17, models glm_ocr and
- * glm46v. */
+ * In: config.json and preprocessor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
+ * (immutable), fr_vision_pass (one picture on its way). Source of the architecture: the published checkpoint and
+ * transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_VISION_PARTS_H
 #define FR_SRC_VISION_PARTS_H
 
