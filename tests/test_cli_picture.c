@@ -55,7 +55,7 @@ START_TEST(logits_of_a_picture) {
     memcpy(rows, c.out, sizeof rows);
     int best = 0;
     for (int i = 0; i < 512; i++) best = rows[i] > rows[best] ? i : best;
-    ck_assert_int_eq(best, atoi(text));
+    ck_assert_int_eq(best, (int)strtol(text, NULL, 10));
     fr_command_free(&c);
 }
 END_TEST
