@@ -200,16 +200,18 @@ static fr_status fill(const fr_weights *weights, const fr_tensor *tensor, size_t
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix) {
     size_t planes = shape[0] * shape[1], area = shape[2] * shape[3], cols = shape[1] * frames * area;
-    float *joined = NULL;
+    fr_bound *bound;
+    for (size_t t = 0; t < frames; t++) { /* each of them, before there is room for all */
+        FR_TRY(bind(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
+        FR_TRY(check_float(weights, bound->tensor));
+    }
+    float *joined = fr_arena_take(&weights->vectors, planes * frames * area, sizeof *joined);
     for (size_t t = 0; t < frames; t++) {
-        fr_bound *bound;
         FR_TRY(bind(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
         const fr_tensor *tensor = bound->tensor;
-        FR_TRY(check_float(weights, tensor));
-        FR_TRY(fill(weights, tensor, 0, tensor->bytes));
-        if (!joined) joined = fr_arena_take(&weights->vectors, planes * frames * area, sizeof *joined);
         const uint8_t *plane = tensor->data;
         size_t bytes = fr_dtype_row_bytes(tensor->type, area);
+        FR_TRY(fill(weights, tensor, 0, tensor->bytes));
         for (size_t i = 0; i < planes; i++, plane += bytes)
             fr_dtype_decode(tensor->type, plane, joined + (i * frames + t) * area, area);
     }

@@ -294,6 +294,21 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
+/* Where no other tensor of four dimensions makes room, there is none for what the first frame would be joined to. */
+START_TEST(one_frame_alone_is_refused) {
+    static const char *const others[] = {"v.patch_embd.weight.1", "mm.patch_merger.weight"};
+    size_t size;
+    uint8_t *bytes = read_tower(&size);
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *found = memmem(bytes, size, others[i], strlen(others[i]));
+        ck_assert_ptr_nonnull(found);
+        memcpy(found + strlen(others[i]) + SHAPE + 32, &(uint32_t){26}, 4);
+    }
+    expect_refusal(bytes, size, "tensor v.patch_embd.weight.1 has type I32");
+    free(bytes);
+}
+END_TEST
+
 START_TEST(files_cut_short) {
     size_t size;
     uint8_t *bytes = read_tower(&size);
@@ -382,6 +397,7 @@ int main(void) {
     tcase_add_loop_test(same, embeddings_are_those_of_the_folder_bit_for_bit, 0, 2);
     tcase_add_test(same, descriptions);
     tcase_add_loop_test(wrong, wrong_files, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(wrong, one_frame_alone_is_refused);
     tcase_add_test(wrong, files_cut_short);
     tcase_add_test(wrong, wrong_roles);
     tcase_add_test(wrong, a_text_model_without_the_token_is_refused);
