@@ -220,7 +220,8 @@ endif
 # What meets hostile bytes also runs under the sanitizers.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
-  test_block_types test_encode test_quantize test_trace test_report test_session_file test_image test_vision)
+  test_block_types test_encode test_quantize test_trace test_report test_session_file test_image test_vision \
+  test_mmproj)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer

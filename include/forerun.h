@@ -73,6 +73,7 @@ typedef enum fr_option {
     FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
     FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
     FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
+    FR_OPT_MMPROJ,        /* text: path of a GGUF text model's vision tower, llama.cpp's mmproj file; default: none */
     FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
     FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
     FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
@@ -319,7 +320,8 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
 size_t fr_session_length(const fr_session *session);
 size_t fr_session_context(const fr_session *session);
 
-/* Empties the timeline; memory, threads and the statistics' memory figures stay. */
+/* Empties the timeline; memory, threads and the statistics' memory figures stay, and so do pictures that were shown for
+ * a prompt which has not been run to its end. */
 void fr_session_reset(fr_session *session);
 
 /* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.

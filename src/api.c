@@ -27,7 +27,7 @@ static void log_notes(const fr_log *log, const fr_notes *notes) {
 static void log_model(const fr_log *log, const fr_model *model) {
     fr_log_line(log, FR_LOG_INFO, "%s: %s, %zu layers, %.2f GB of weights, instruction set %s, %zu threads",
                 model->files.path, fr_checkpoint_architecture(&model->files), model->layers,
-                (double)model->weights.bytes / 1e9, model->kernels->isa, model->plan.threads);
+                (double)fr_model_bytes(model) / 1e9, model->kernels->isa, model->plan.threads);
     log_notes(log, &model->weights.notes);
 }
 
@@ -68,7 +68,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
     case FR_FACT_IMAGE_TOKEN: return model->image_token;
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
-    case FR_FACT_WEIGHT_BYTES: return (int64_t)model->weights.bytes;
+    case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
     case FR_FACT_COUNT: break;
     }
     return -1;

@@ -1,4 +1,4 @@
-/* What a model or drafter is, in words, after checking that it can be used.
+/* What a model, drafter or vision tower is, in words, after checking that it can be used.
  *
  * In: a folder or a GGUF file, for a drafter perhaps its target's. Out: a description on a stream; the reason in
  * fr_last_error() if it can't be used. Nothing is computed: the same opening that generation does is the check. */
@@ -9,6 +9,7 @@
 #include "formats/error.h"
 #include "kernels/fpenv.h"
 #include "src/assistant_gemma4.h"
+#include "src/mmproj.h"
 #include "src/model.h"
 #include "src/tokenizer.h"
 
@@ -73,7 +74,11 @@ static void print_model(const fr_model *model, const fr_drafter *own, const fr_o
     if (own)
         fprintf(out, "drafter        an MTP layer in the checkpoint, applied again and again: %.1f MB\n",
                 megabytes(own->weights.bytes));
-    if (model->vision) fprintf(out, "vision         pictures, where id %d stands in the prompt\n", model->image_token);
+    if (model->vision) {
+        fprintf(out, "vision         pictures, where id %d stands in the prompt%s%s\n", model->image_token,
+                model->mmproj ? "; from " : "", model->mmproj ? model->mmproj->files.path : "");
+        fr_vision_describe(model->vision, out);
+    }
     size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, fr_model_kv_types(model, options));
     fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
             model->context_limit, (double)bytes / 1e3);
@@ -87,6 +92,13 @@ static void print_model(const fr_model *model, const fr_drafter *own, const fr_o
             model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
     print_unused(&model->files, model->weights.count + (own ? own->weights.count : 0), out);
     if (tensors) print_tensors(&model->files, out);
+}
+
+static void print_tower(const fr_mmproj *mmproj, bool tensors, FILE *out) {
+    print_files(&mmproj->files, &mmproj->weights, out);
+    fr_vision_describe(mmproj->vision, out);
+    fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
+    if (tensors) print_tensors(&mmproj->files, out);
 }
 
 static void print_drafter(const fr_checkpoint *files, const fr_weights *weights, const fr_assistant *a,
@@ -118,6 +130,16 @@ static fr_status inspect_drafter_alone(fr_checkpoint *files, bool tensors, FILE 
     return status;
 }
 
+static fr_status inspect_tower(const char *path, const fr_options *options, bool tensors, FILE *out) {
+    const fr_kernels *kernels;
+    fr_mmproj *mmproj;
+    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &kernels));
+    FR_TRY(fr_mmproj_open(path, options->value[FR_OPT_MMAP] != 0, kernels, 0, &mmproj));
+    print_tower(mmproj, tensors, out);
+    fr_mmproj_close(mmproj);
+    return FR_OK;
+}
+
 static fr_status inspect_pair(const char *path, const char *target, const fr_options *options, bool tensors,
                               FILE *out) {
     fr_model *model;
@@ -138,9 +160,11 @@ static fr_status inspect(const char *path, const char *target, const fr_options 
     fr_checkpoint files;
     if (target) return inspect_pair(path, target, options, tensors, out);
     FR_TRY(fr_checkpoint_open(&files, path, options->value[FR_OPT_MMAP] != 0));
-    bool assistant = fr_is_drafter(&files);
+    bool alone = *options->mmproj == '\0', assistant = alone && fr_is_drafter(&files),
+         tower = alone && fr_is_mmproj(&files);
     fr_status status = assistant ? inspect_drafter_alone(&files, tensors, out) : FR_OK;
     fr_checkpoint_close(&files);
+    if (tower) return inspect_tower(path, options, tensors, out);
     return assistant ? status : inspect_pair(path, NULL, options, tensors, out);
 }
 

@@ -6,8 +6,8 @@
 
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/mmproj.h"
 #include "src/tokenizer.h"
-#include "src/vision.h"
 
 static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
 
@@ -33,6 +33,9 @@ static fr_status find_family(const fr_checkpoint *files, const fr_family **famil
     if (fr_is_drafter(files))
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
+    if (fr_is_mmproj(files))
+        return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
+                       files->path, architecture);
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
                    "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
@@ -88,6 +91,27 @@ static fr_status open_tokenizer(fr_model *model) {
     return there ? fr_tokenizer_open(model->files.path, &model->tokenizer) : FR_OK;
 }
 
+/* The vision tower that a GGUF text model has beside it. */
+static fr_status open_mmproj(fr_model *model, const fr_options *options) {
+    const char *token = model->family->picture;
+    if (!token)
+        return fr_fail(FR_INPUT, "%s: architecture %s takes no pictures, so it has no use for %s", model->files.path,
+                       fr_checkpoint_architecture(&model->files), options->mmproj);
+    if (model->vision)
+        return fr_fail(FR_INPUT, "%s has a vision tower of its own and no use for %s", model->files.path,
+                       options->mmproj);
+    int32_t id = model->tokenizer ? fr_tokenizer_id(model->tokenizer, token) : -1;
+    if (id < 0 || (size_t)id >= model->vocab)
+        return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
+    FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->hidden,
+                          &model->mmproj));
+    const fr_notes *notes = &model->mmproj->weights.notes;
+    for (size_t i = 0; i < notes->count; i++) fr_notes_add(&model->weights.notes, "%s", notes->lines[i]);
+    model->vision = model->mmproj->vision;
+    model->image_token = id;
+    return FR_OK;
+}
+
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->plan));
@@ -98,7 +122,8 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(model->family->open(model));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
-    return open_tokenizer(model);
+    FR_TRY(open_tokenizer(model));
+    return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model) {
@@ -116,6 +141,8 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
     FR_TRY(fr_model_bind(path, options, model));
     fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    if (status == FR_OK && (*model)->mmproj)
+        status = fr_weights_settle(&(*model)->mmproj->weights, &(*model)->plan, options);
     if (status == FR_OK) return FR_OK;
     fr_model_unload(*model);
     *model = NULL;
@@ -124,12 +151,19 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 
 void fr_model_unload(fr_model *model) {
     if (!model) return;
-    fr_vision_close(model->vision);
+    if (model->mmproj)
+        fr_mmproj_close(model->mmproj);
+    else
+        fr_vision_close(model->vision);
     if (model->family) model->family->close(model);
     fr_tokenizer_close(model->tokenizer);
     fr_weights_close(&model->weights);
     fr_checkpoint_close(&model->files);
     free(model);
+}
+
+uint64_t fr_model_bytes(const fr_model *model) {
+    return model->weights.bytes + (model->mmproj ? model->mmproj->weights.bytes : 0);
 }
 
 bool fr_model_is_eos(const fr_model *model, int32_t id) {

@@ -28,6 +28,7 @@ struct fr_model {
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
     const fr_kv_shape *kv_shapes;
     size_t kv_count;
+    struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
     struct fr_vision *vision; /* NULL: it can't see */
     int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */
     int32_t eos[FR_MAX_EOS];
@@ -74,6 +75,7 @@ typedef struct fr_forward {
 
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
+    const char *picture; /* the token that stands for a row of one; NULL: it takes none */
 
     /* Reads the configuration, binds the weights, fills the model's sizes. */
     fr_status (*open)(fr_model *model);
@@ -105,6 +107,9 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 /* The same without bringing weights into memory: checked and described, not ready to run. */
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 void fr_model_unload(fr_model *model);
+
+/* Of all bound tensors, its vision tower's too. */
+uint64_t fr_model_bytes(const fr_model *model);
 
 /* Whether `id` ends a sequence. */
 bool fr_model_is_eos(const fr_model *model, int32_t id);

@@ -87,6 +87,7 @@ static const char *const architectures[] = {"GlmOcrForConditionalGeneration", "g
 
 const fr_family fr_family_glm = {
     .architectures = architectures,
+    .picture = "<|image|>",
     .open = glm_open,
     .close = glm_close,
     .layout = glm_layout,

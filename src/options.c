@@ -26,6 +26,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_ISA] = {"isa", 0, -1, 0}, /* text only */
     [FR_OPT_MMAP] = {"mmap", 0, 1, 1},
     [FR_OPT_MLOCK] = {"mlock", 0, 1, 0},
+    [FR_OPT_MMPROJ] = {"mmproj", 0, -1, 0}, /* text only */
     [FR_OPT_CONTEXT] = {"context", 1, 1 << 24, -1},
     [FR_OPT_CHUNK] = {"chunk", 1, 4096, 64},
     [FR_OPT_DRAFT_MAX] = {"draft-max", FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO},
@@ -122,6 +123,13 @@ static fr_status set_spec_type(fr_options *options, const char *words) {
     return FR_OK;
 }
 
+static fr_status set_mmproj(fr_options *options, const char *path) {
+    if (strlen(path) >= sizeof options->mmproj)
+        return fr_fail(FR_USAGE, "mmproj: a path of more than %zu bytes", sizeof options->mmproj - 1);
+    snprintf(options->mmproj, sizeof options->mmproj, "%s", path);
+    return FR_OK;
+}
+
 static fr_status set_accept(fr_options *options, const char *word) {
     bool rejection = strcmp(word, "rejection") == 0;
     if (!rejection && strcmp(word, "gumbel") != 0)
@@ -165,6 +173,7 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (options && value && option == FR_OPT_ISA) return set_isa(options, value);
     if (options && value && option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (options && value && kv) return set_kv_type(options, option, value);
+    if (options && value && option == FR_OPT_MMPROJ) return set_mmproj(options, value);
     if (options && value && option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (options && value && option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
     return fr_fail(FR_USAGE, "no such text option");

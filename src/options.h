@@ -24,6 +24,7 @@ struct fr_options {
     size_t bias_count;
     char isa[16];       /* "" for the best here */
     char spec_type[64]; /* "" for what the drafter is */
+    char mmproj[4096];  /* "" for none */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

@@ -9,7 +9,9 @@ const fr_given fr_nothing_given = {0};
 
 fr_status fr_picture_load(const char *path, const fr_model *model, fr_picture **picture) {
     *picture = NULL;
-    if (!model->vision) return fr_fail(FR_INPUT, "%s has no vision tower: it can't see %s", model->files.path, path);
+    if (!model->vision)
+        return fr_fail(FR_INPUT, "%s has no vision tower%s: it can't see %s", model->files.path,
+                       model->files.gguf && model->family->picture ? " (--mmproj FILE gives it one)" : "", path);
     fr_picture *p = calloc(1, sizeof *p);
     if (!p) return fr_fail_memory("picture", sizeof *p);
     p->model = model;

@@ -80,7 +80,7 @@ static fr_status take_memory(fr_session *s) {
 static void note_memory(fr_session *s) {
     const fr_kv *own = s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
     double *value = s->stats.value;
-    value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)s->model->weights.bytes;
+    value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
     value[FR_STAT_DRAFT_KV_BYTES] = own ? (double)fr_kv_bytes(own) : 0.0;
 }

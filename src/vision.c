@@ -10,61 +10,75 @@
 
 #include "formats/error.h"
 #include "kernels/rope_table.h"
+#include "src/binder.h"
 #include "src/image_resize.h"
 #include "src/vision_parts.h"
 
-#define PREFIX "model.visual."
+#define PUBLISHED "model.visual."
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
 /* A product's weights, and its bias where it has one. */
-static fr_status bind_product(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
-                              fr_matrix *matrix, const float **bias) {
+static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t outs, size_t cols,
+                              fr_matrix *product, const float **bias) {
+    const char *name = spelled(b, published, gguf);
     char full[128];
     snprintf(full, sizeof full, "%s.weight", name);
-    FR_TRY(fr_bind_matrix(weights, prefix, full, outs, cols, FR_STREAMED, matrix));
+    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, outs, cols, FR_STREAMED, product));
     if (!bias) return FR_OK;
     snprintf(full, sizeof full, "%s.bias", name);
-    return fr_bind_vector(weights, prefix, full, outs, bias);
+    return fr_bind_vector(b->weights, b->prefix, full, outs, bias);
 }
 
 static fr_status bind_layer(fr_weights *weights, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
-    char prefix[64];
-    size_t n = c->hidden / c->heads;
+    binder b = {.weights = weights};
+    size_t d = c->hidden, n = d / c->heads;
     bool bias = c->bias;
-    snprintf(prefix, sizeof prefix, PREFIX "blocks.%zu.", index);
-    FR_TRY(fr_bind_vector(weights, prefix, "norm1.weight", c->hidden, &l->norm1));
-    FR_TRY(fr_bind_vector(weights, prefix, "norm2.weight", c->hidden, &l->norm2));
-    FR_TRY(fr_bind_vector(weights, prefix, "attn.q_norm.weight", n, &l->q_norm));
-    FR_TRY(fr_bind_vector(weights, prefix, "attn.k_norm.weight", n, &l->k_norm));
-    FR_TRY(bind_product(weights, prefix, "attn.qkv", 3 * c->hidden, c->hidden, &l->qkv, bias ? &l->qkv_bias : NULL));
-    FR_TRY(bind_product(weights, prefix, "attn.proj", c->hidden, c->hidden, &l->proj, bias ? &l->proj_bias : NULL));
-    FR_TRY(bind_product(weights, prefix, "mlp.gate_proj", c->ffn, c->hidden, &l->gate, bias ? &l->gate_bias : NULL));
-    FR_TRY(bind_product(weights, prefix, "mlp.up_proj", c->ffn, c->hidden, &l->up, bias ? &l->up_bias : NULL));
-    return bind_product(weights, prefix, "mlp.down_proj", c->hidden, c->ffn, &l->down, bias ? &l->down_bias : NULL);
+    snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "v.blk.%zu." : PUBLISHED "blocks.%zu.", index);
+    FR_TRY(vector(&b, "norm1.weight", "ln1.weight", d, &l->norm1));
+    FR_TRY(vector(&b, "norm2.weight", "ln2.weight", d, &l->norm2));
+    FR_TRY(vector(&b, "attn.q_norm.weight", "attn_q_norm.weight", n, &l->q_norm));
+    FR_TRY(vector(&b, "attn.k_norm.weight", "attn_k_norm.weight", n, &l->k_norm));
+    FR_TRY(bind_product(&b, "attn.qkv", "attn_qkv", 3 * d, d, &l->qkv, bias ? &l->qkv_bias : NULL));
+    FR_TRY(bind_product(&b, "attn.proj", "attn_out", d, d, &l->proj, bias ? &l->proj_bias : NULL));
+    FR_TRY(bind_product(&b, "mlp.gate_proj", "ffn_gate", c->ffn, d, &l->gate, bias ? &l->gate_bias : NULL));
+    FR_TRY(bind_product(&b, "mlp.up_proj", "ffn_up", c->ffn, d, &l->up, bias ? &l->up_bias : NULL));
+    return bind_product(&b, "mlp.down_proj", "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
+}
+
+/* GGUF has no convolution over time, so its converter cuts this one into one for each of the two frames. */
+static fr_status bind_patches(const binder *b, fr_vision *v) {
+    static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
+    const fr_vision_config *c = &v->config;
+    const uint64_t whole[] = {c->hidden, FR_VISION_CHANNELS, c->frames, c->patch, c->patch};
+    const uint64_t frame[] = {c->hidden, FR_VISION_CHANNELS, c->patch, c->patch};
+    FR_TRY(vector(b, "patch_embed.proj.bias", "v.patch_embd.bias", c->hidden, &v->embed_bias));
+    if (b->weights->files->gguf) return fr_bind_frames(b->weights, "", frames, c->frames, frame, &v->embed);
+    return fr_bind_convolution(b->weights, b->prefix, "patch_embed.proj.weight", whole, 5, &v->embed);
 }
 
 static fr_status bind_ends(fr_weights *weights, fr_vision *v) {
     const fr_vision_config *c = &v->config;
-    const uint64_t patch[] = {c->hidden, FR_VISION_CHANNELS, c->frames, c->patch, c->patch};
     const uint64_t block[] = {c->out, c->hidden, c->merge, c->merge};
-    FR_TRY(fr_bind_convolution(weights, PREFIX, "patch_embed.proj.weight", patch, 5, &v->embed));
-    FR_TRY(fr_bind_vector(weights, PREFIX, "patch_embed.proj.bias", c->hidden, &v->embed_bias));
-    FR_TRY(fr_bind_vector(weights, PREFIX, "post_layernorm.weight", c->hidden, &v->norm));
-    FR_TRY(fr_bind_convolution(weights, PREFIX, "downsample.weight", block, 4, &v->downsample));
-    FR_TRY(fr_bind_vector(weights, PREFIX, "downsample.bias", c->out, &v->downsample_bias));
-    FR_TRY(fr_bind_vector(weights, PREFIX, "merger.post_projection_norm.weight", c->out, &v->merger_norm));
-    FR_TRY(fr_bind_vector(weights, PREFIX, "merger.post_projection_norm.bias", c->out, &v->merger_bias));
-    FR_TRY(bind_product(weights, PREFIX, "merger.proj", c->out, c->out, &v->proj, NULL));
-    FR_TRY(bind_product(weights, PREFIX, "merger.gate_proj", c->out_ffn, c->out, &v->gate, NULL));
-    FR_TRY(bind_product(weights, PREFIX, "merger.up_proj", c->out_ffn, c->out, &v->up, NULL));
-    return bind_product(weights, PREFIX, "merger.down_proj", c->out, c->out_ffn, &v->down, NULL);
+    binder b = {.weights = weights};
+    if (!weights->files->gguf) snprintf(b.prefix, sizeof b.prefix, PUBLISHED);
+    FR_TRY(bind_patches(&b, v));
+    FR_TRY(vector(&b, "post_layernorm.weight", "v.post_ln.weight", c->hidden, &v->norm));
+    FR_TRY(fr_bind_convolution(weights, b.prefix, spelled(&b, "downsample.weight", "mm.patch_merger.weight"), block, 4,
+                               &v->downsample));
+    FR_TRY(vector(&b, "downsample.bias", "mm.patch_merger.bias", c->out, &v->downsample_bias));
+    FR_TRY(vector(&b, "merger.post_projection_norm.weight", "mm.post_norm.weight", c->out, &v->merger_norm));
+    FR_TRY(vector(&b, "merger.post_projection_norm.bias", "mm.post_norm.bias", c->out, &v->merger_bias));
+    FR_TRY(bind_product(&b, "merger.proj", "mm.model.fc", c->out, c->out, &v->proj, NULL));
+    FR_TRY(bind_product(&b, "merger.gate_proj", "mm.gate", c->out_ffn, c->out, &v->gate, NULL));
+    FR_TRY(bind_product(&b, "merger.up_proj", "mm.up", c->out_ffn, c->out, &v->up, NULL));
+    return bind_product(&b, "merger.down_proj", "mm.down", c->out, c->out_ffn, &v->down, NULL);
 }
 
 static fr_status open_tower(fr_vision *v, fr_weights *weights, size_t hidden) {
-    FR_TRY(fr_vision_config_read(&v->config, weights->files));
+    FR_TRY(fr_vision_config_read(&v->config, weights));
     const fr_vision_config *c = &v->config;
-    if (c->out != hidden)
+    if (hidden && c->out != hidden)
         return fr_fail(FR_INPUT, "%s: the vision tower gives rows of %zu, the text model reads rows of %zu",
                        weights->files->path, c->out, hidden);
     size_t quarter = c->hidden / c->heads / 4;
@@ -79,7 +93,7 @@ static fr_status open_tower(fr_vision *v, fr_weights *weights, size_t hidden) {
 }
 
 bool fr_vision_exists(const fr_weights *weights) {
-    return fr_weights_has(weights, PREFIX, "patch_embed.proj.weight");
+    return fr_weights_has(weights, PUBLISHED, "patch_embed.proj.weight");
 }
 
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision) {
@@ -93,6 +107,16 @@ fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t 
     else
         fr_vision_close(v);
     return status;
+}
+
+void fr_vision_describe(const fr_vision *vision, FILE *out) {
+    const fr_vision_config *c = &vision->config;
+    int64_t frames = (int64_t)c->frames;
+    fprintf(out, "tower          %zu layers, hidden %zu, feed-forward %zu, %zu attention heads\n", c->layers, c->hidden,
+            c->ffn, c->heads);
+    fprintf(out, "pictures       %lld to %lld pixels, in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n",
+            (long long)(c->min_pixels / frames), (long long)(c->max_pixels / frames), c->patch, c->patch, c->merge,
+            c->merge, c->out);
 }
 
 void fr_vision_close(fr_vision *vision) {

@@ -1,8 +1,8 @@
 /* The vision tower as data, and the pass of one picture through it: private to vision*.c and its suite.
  *
- * In: config.json and preprocessor_config.json, tensors model.visual.*. Out: fr_vision (immutable), fr_vision_pass (one
- * picture on its way). Source of the architecture: the published checkpoint and transformers 5.17, models glm_ocr and
- * glm46v. */
+ * In: config.json and preprocessor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
+ * (immutable), fr_vision_pass (one picture on its way). Source of the architecture: the published checkpoint and
+ * transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_VISION_PARTS_H
 #define FR_SRC_VISION_PARTS_H
 
@@ -10,6 +10,9 @@
 #include "src/vision.h"
 
 #define FR_VISION_CHANNELS 3
+
+/* Times that a patch stands in its row, where the tower comes from GGUF. */
+#define FR_VISION_GGUF_FRAMES 2
 
 /* Rows that go through products together: enough to use each weight well, few enough for the caches. */
 #define FR_VISION_CHUNK 256
@@ -62,7 +65,8 @@ typedef struct fr_vision_pass {
     float *rows;   /* [tokens, out] after it */
 } fr_vision_pass;
 
-fr_status fr_vision_config_read(fr_vision_config *config, const fr_checkpoint *files);
+/* From the checkpoint's JSON files or GGUF metadata. */
+fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
 
 /* The row and column of a patch in the picture's grid of patches. */
 void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t patch, size_t *row, size_t *column);

@@ -13,11 +13,16 @@
 #define MAX_NAME  256
 #define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
 
-/* Room for the float32 copies: every tensor of one dimension, and indices, at 4 bytes a value. */
+/* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, and every one that may be
+ * a frame's convolution. */
 static size_t vector_room(const fr_tensors *tensors) {
     fr_arena measure = {0};
-    for (size_t i = 0; i < tensors->count; i++)
-        if (tensors->items[i].dims == 1) fr_arena_take(&measure, tensors->items[i].shape[0], sizeof(float));
+    for (size_t i = 0; i < tensors->count; i++) {
+        const fr_tensor *t = &tensors->items[i];
+        bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
+        if (t->dims == 1) fr_arena_take(&measure, t->shape[0], sizeof(float));
+        if (convolution) fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
+    }
     return measure.used;
 }
 
@@ -190,6 +195,32 @@ static fr_status fill(const fr_weights *weights, const fr_tensor *tensor, size_t
     const fr_map *map = &weights->files->files[tensor->file];
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
     return end > begin ? fr_map_fill(map, at + begin, at + end) : FR_OK;
+}
+
+fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
+                         const uint64_t *shape, fr_matrix *matrix) {
+    size_t planes = shape[0] * shape[1], area = shape[2] * shape[3], cols = shape[1] * frames * area;
+    fr_bound *bound;
+    for (size_t t = 0; t < frames; t++) { /* each of them, before there is room for all */
+        FR_TRY(bind(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
+        FR_TRY(check_float(weights, bound->tensor));
+    }
+    float *joined = fr_arena_take(&weights->vectors, planes * frames * area, sizeof *joined);
+    for (size_t t = 0; t < frames; t++) {
+        FR_TRY(bind(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
+        const fr_tensor *tensor = bound->tensor;
+        const uint8_t *plane = tensor->data;
+        size_t bytes = fr_dtype_row_bytes(tensor->type, area);
+        FR_TRY(fill(weights, tensor, 0, tensor->bytes));
+        for (size_t i = 0; i < planes; i++, plane += bytes)
+            fr_dtype_decode(tensor->type, plane, joined + (i * frames + t) * area, area);
+    }
+    *matrix = (fr_matrix){.data = (const uint8_t *)joined,
+                          .type = FR_F32,
+                          .outs = shape[0],
+                          .cols = cols,
+                          .row_bytes = cols * sizeof *joined};
+    return FR_OK;
 }
 
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {

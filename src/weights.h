@@ -70,6 +70,11 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_matrix *matrix);
 
+/* The same of a convolution over frames that was written as one for each: float tensors PREFIX + names[t] of shape
+ * [outs, channels, side, side], joined as the matrix [outs, channels * frames * side * side], a float32 copy. */
+fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
+                         const uint64_t *shape, fr_matrix *matrix);
+
 /* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 

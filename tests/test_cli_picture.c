@@ -1,4 +1,5 @@
-/* tools/: a picture in, text out, with the drafter that lies in the model's own checkpoint.
+/* tools/: a picture in, text out, with the drafter that lies in the model's own checkpoint: the published folder, and
+ * the pair of GGUF files.
  *
  * Expected ids are transformers' (tests/data/glm-ocr/reference.json); its prompt 5 is that of the picture, and so says
  * what the command must make of a text and a picture. */
@@ -12,6 +13,7 @@
 
 #define GLM     "tests/data/glm-ocr"
 #define PICTURE GLM "/image/digits.png"
+#define PAIR    GLM "/model-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf"
 
 /* The ids of prompt 5 and of the text that follows, as command lines have them. */
 static void reference(char *prompt, char *text, size_t size) {
@@ -29,16 +31,51 @@ static void reference(char *prompt, char *text, size_t size) {
 
 START_TEST(text_of_a_picture) {
     static const char *const ways[] = {"", "--spec-type none", "--draft-max 15 --chunk 5", "--draft-max 1 -t 1"};
+    const char *model = _i % 2 ? PAIR : GLM, *way = ways[_i / 2];
     char prompt[1024], text[1024];
     reference(prompt, text, sizeof text - 1);
     fr_command c = fr_command_ok(
-        "generate -m " GLM " --image " PICTURE " -p 'Text Recognition:' -n 48 --ignore-eos --output ids %s", ways[_i]);
+        "generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 48 --ignore-eos --output ids %s", model, way);
     ck_assert_str_eq(c.out, text);
     fr_command_free(&c);
-    c = fr_command_ok("generate -m " GLM " --image " PICTURE " --ids %s -n 48 --ignore-eos --output ids %s", prompt,
-                      ways[_i]);
+    c = fr_command_ok("generate -m %s --image " PICTURE " --ids %s -n 48 --ignore-eos --output ids %s", model, prompt,
+                      way);
     ck_assert_str_eq(c.out, text);
     fr_command_free(&c);
+}
+END_TEST
+
+/* "logits" takes the tower too: its largest logit of the last row is the first id of the text. */
+START_TEST(logits_of_a_picture) {
+    char prompt[1024], text[1024];
+    float rows[512];
+    reference(prompt, text, sizeof text - 1);
+    fr_command c = fr_command_ok("logits -m " PAIR " --image " PICTURE " --ids %s --rows last -o -", prompt);
+    ck_assert_uint_eq(c.out_length, sizeof rows);
+    memcpy(rows, c.out, sizeof rows);
+    int best = 0;
+    for (int i = 0; i < 512; i++) best = rows[i] > rows[best] ? i : best;
+    ck_assert_int_eq(best, (int)strtol(text, NULL, 10));
+    fr_command_free(&c);
+}
+END_TEST
+
+#define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
+
+/* The picture belongs to the first turn, and stays in the history: each reply is the one to all that was said. Three
+ * tokens, as the fourth of this model's text is half a character. */
+START_TEST(chat_about_a_picture) {
+    fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
+    fr_command chat = fr_command_feed("Text Recognition:\nAnd then?\n", "chat -m %s --image " PICTURE " -n 3", PAIR);
+    ck_assert_msg(strncmp(chat.out, one.out, one.out_length) == 0, "%s is not %s", chat.out, one.out);
+    char history[2048];
+    snprintf(history, sizeof history, OPENING "%.*s<|user|>\nAnd then?<|assistant|>\n", (int)one.out_length - 1,
+             one.out);
+    fr_command two = fr_command_feed(history, "generate -m %s --image " PICTURE " -f - -n 3", PAIR);
+    ck_assert_str_eq(chat.out + one.out_length, two.out);
+    fr_command_free(&one);
+    fr_command_free(&two);
+    fr_command_free(&chat);
 }
 END_TEST
 
@@ -59,6 +96,11 @@ START_TEST(pictures_that_do_not_fit) {
         {"generate -m " GLM " -n 1 -p x --image " GLM "/config.json", "config.json"},
         {"generate -m " GLM " -n 1 -p x --image " GLM "/nothing.png", "nothing.png"},
         {"generate -m " GLM "/model-bf16.gguf -n 1 -p x --image " PICTURE, "has no vision tower"},
+        {"generate -m " PAIR " -n 1 --ids 500,507,507,504", "more than the 0 images given"},
+        {"generate -m " GLM "/mmproj-bf16.gguf -n 1 -p x", "is a vision tower (clip): give it with --mmproj"},
+        {"generate -m " GLM " --mmproj " GLM "/mmproj-bf16.gguf -n 1 -p x", "has a vision tower of its own"},
+        {"inspect -m " GLM "/mmproj-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf", "is a vision tower (clip)"},
+        {"generate -m " GLM "/model-bf16.gguf -mm " PICTURE " -n 1 -p x", "digits.png"},
         {"generate " MODEL "-n 1 -p x --image " PICTURE, "has no vision tower"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -74,7 +116,9 @@ END_TEST
 int main(void) {
     TCase *cases = tcase_create("picture");
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, text_of_a_picture, 0, 4);
+    tcase_add_loop_test(cases, text_of_a_picture, 0, 8);
+    tcase_add_test(cases, logits_of_a_picture);
+    tcase_add_test(cases, chat_about_a_picture);
     tcase_add_test(cases, stats_have_all_four_times);
     tcase_add_test(cases, pictures_that_do_not_fit);
     Suite *suite = suite_create("cli_picture");

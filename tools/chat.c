@@ -18,6 +18,7 @@ typedef struct fr_chat {
     const fr_arguments *args;
     const fr_tokenizer *tokenizer;
     json_t *messages;
+    bool unseen;       /* there is a picture, and its prompt has not been run to the end */
     fr_figures before; /* statistics at the start of the turn */
 } fr_chat;
 
@@ -33,15 +34,18 @@ static bool wants_abort(void *context) {
     return interrupted != 0;
 }
 
-/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token. */
+/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token; a picture
+ * that was stopped half way is run again as a whole. */
 static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
     size_t context = fr_session_context(chat->engine.session);
     if (count > context) {
         return fr_bad_input("the conversation has %zu tokens and the context holds %zu (-c N)", count, context);
     }
+    if (chat->unseen && fr_session_length(chat->engine.session) > 0) fr_session_reset(chat->engine.session);
     chat->before = fr_figures_take(chat->engine.session);
     fr_status status = fr_session_set_prompt(chat->engine.session, ids, count);
     if (status == FR_ABORTED) return 0;
+    chat->unseen = false;
     fr_figures now = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
     size_t reused = (size_t)now.of[FR_STAT_REUSED_TOKENS];
     if (status == FR_OK)
@@ -50,16 +54,11 @@ static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
 }
 
 static int prompt_session(fr_chat *chat) {
-    char *text;
-    size_t length, count;
-    int32_t *ids;
-    int code = fr_conversation_render(chat->messages, chat->tokenizer, false, &text, &length);
-    if (code) return code;
-    code = fr_exit_status(fr_tokenize(chat->tokenizer, text, length, false, &ids, &count));
-    fr_free(text);
-    if (code) return code;
-    code = bring_up_to_date(chat, ids, count);
-    fr_free(ids);
+    fr_prompt prompt = {0};
+    int code = fr_prompt_converse(&prompt, &chat->engine, chat->messages, chat->tokenizer);
+    if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args, false);
+    if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count);
+    fr_prompt_free(&prompt);
     return code;
 }
 
@@ -84,8 +83,9 @@ static int answer(fr_chat *chat) {
 }
 
 static int take_turn(fr_chat *chat, const char *line, size_t length) {
+    bool first = json_array_size(chat->messages) == (size_t)chat->args->given[FR_ARG_SYSTEM];
     interrupted = 0;
-    fr_conversation_add(chat->messages, "user", line, length, false);
+    fr_conversation_add(chat->messages, "user", line, length, first && chat->engine.picture);
     int code = prompt_session(chat);
     return code ? code : answer(chat);
 }
@@ -120,6 +120,7 @@ int fr_verb_chat(const fr_arguments *args) {
     if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);
     if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
     if (!code) {
+        chat.unseen = chat.engine.picture;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
         struct sigaction action = {.sa_handler = on_interrupt};
         sigaction(SIGINT, &action, NULL);

@@ -74,7 +74,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_arg arg;
         fr_option option;
     } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
-                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}};
+                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_MMPROJ, FR_OPT_MMPROJ}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
@@ -242,6 +242,17 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     return 0;
 }
 
+int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
+                       const fr_tokenizer *tokenizer) {
+    char *text = NULL;
+    int code = fr_conversation_render(messages, tokenizer, engine->picture, &text, &prompt->length);
+    if (code) return code;
+    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
+    memcpy(prompt->bytes, text, prompt->length);
+    fr_free(text);
+    return 0;
+}
+
 #define IMAGE_TOKEN "<|image|>"
 
 int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered) {
@@ -253,14 +264,9 @@ int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_argume
     if (code) return code;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
     fr_conversation_add(messages, "user", prompt->bytes, prompt->length, engine->picture && !placed);
-    char *text = NULL;
-    code = fr_conversation_render(messages, tokenizer, engine->picture, &text, &prompt->length);
+    code = fr_prompt_converse(prompt, engine, messages, tokenizer);
     json_decref(messages);
-    if (code) return code;
-    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
-    memcpy(prompt->bytes, text, prompt->length);
-    fr_free(text);
-    return 0;
+    return code;
 }
 
 /* The picture's one token becomes as many as it needs. */

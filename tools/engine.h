@@ -4,6 +4,8 @@
 #ifndef FR_TOOLS_ENGINE_H
 #define FR_TOOLS_ENGINE_H
 
+#include <jansson.h>
+
 #include "forerun.h"
 #include "options.h"
 #include "progress.h"
@@ -52,6 +54,10 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 /* --chat, or a picture: the prompt's bytes become the user's turn of a rendered conversation. Bytes that say themselves
  * where the picture stands are left alone. *rendered: whether they did become one. */
 int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered);
+
+/* The same of a whole conversation, whose first user turn holds the picture if there is one. */
+int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
+                       const fr_tokenizer *tokenizer);
 
 /* Bytes to ids, a picture's token as often as the picture needs; nothing to do for a prompt of ids. A prompt without
  * any id is an error. */

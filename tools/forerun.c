@@ -13,7 +13,8 @@ static const fr_verb verbs[] = {
      "--output json one object: ids, text, stop (eos, length or stop) and stats.\n",
      "  forerun generate -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --chat -p \"Why is the sky blue?\" --stats\n"
      "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100 --stop \"The end\"\n"
-     "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n",
+     "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n"
+     "  forerun generate -m GLM-OCR.gguf --mmproj mmproj-GLM-OCR.gguf --image page.png -p \"Text Recognition:\"\n",
      fr_verb_generate},
     {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat -m MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn. Ctrl-C ends a reply and keeps the session; at an empty prompt it ends\n"
@@ -42,8 +43,8 @@ static const fr_verb verbs[] = {
      "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\"\n"
      "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
      fr_verb_tokenize},
-    {"inspect", "reads a model or drafter, checks it, says what it is", FR_VERB_INSPECT,
-     "inspect -m MODEL [-md DRAFTER] [--tensors]",
+    {"inspect", "reads a model, drafter or vision tower, checks it, says what it is", FR_VERB_INSPECT,
+     "inspect -m MODEL [-md DRAFTER] [--mmproj FILE] [--tensors]",
      "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too.\n",
      "  forerun inspect -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
      "  forerun inspect -m gemma-4-E2B-it-assistant --tensors\n",

@@ -58,6 +58,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                       .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
     [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .verbs = MODELS | B, .value = "DRAFTER",
                         .help = "the model's MTP assistant: a folder or a GGUF file"},
+    [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = G | C | L | I,
+                       .help = "a GGUF model's vision tower, in the file that llama.cpp's converter makes of it"},
 
     [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = G | L | T, .help = "the prompt"},
     [FR_ARG_FILE] = {.names = "-f --file", .value = "FILE", .verbs = G | L | T | P | R,
@@ -185,8 +187,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | L,
-                      .help = "PNG or JPEG, for a model that sees; stands before the text of the prompt"},
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | C | L,
+                      .help = "PNG or JPEG, for a model that sees; stands before the prompt, or a chat's first turn"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = WORD, .verbs = B,
                            .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},

@@ -41,6 +41,7 @@ typedef struct fr_verb {
 typedef enum fr_arg {
     FR_ARG_MODEL,
     FR_ARG_DRAFTER,
+    FR_ARG_MMPROJ,
     FR_ARG_PROMPT,
     FR_ARG_FILE,
     FR_ARG_IDS,

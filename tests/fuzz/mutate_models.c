@@ -22,28 +22,33 @@ typedef struct subject {
     const char *folder;
     const char *target, *drafter; /* "": the folder itself; no drafter: the target's own MTP layer */
     const char *files[MAX_FILES];
+    const char *mmproj; /* the target's vision tower; NULL: none in a file of its own */
 } subject;
 
 static const subject subjects[] = {
-    {GGUF, "moe-odd.gguf", "atomic.gguf", {"moe-odd.gguf", "atomic.gguf"}},
-    {GGUF, "moe-odd.gguf", "ik.gguf", {"ik.gguf"}},
-    {GGUF, "e-q4_0.gguf", "moe-odd-assistant.gguf", {"e-q4_0.gguf"}},
+    {GGUF, "moe-odd.gguf", "atomic.gguf", {"moe-odd.gguf", "atomic.gguf"}, NULL},
+    {GGUF, "moe-odd.gguf", "ik.gguf", {"ik.gguf"}, NULL},
+    {GGUF, "e-q4_0.gguf", "moe-odd-assistant.gguf", {"e-q4_0.gguf"}, NULL},
     {MODELS "gemma4-e",
      "",
      "assistant",
      {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
-      "assistant/config.json", "assistant/model.safetensors"}},
+      "assistant/config.json", "assistant/model.safetensors"},
+     NULL},
     {MODELS "gemma4-dense",
      "",
      "assistant",
      {"config.json", "model.safetensors.index.json", "model-00002-of-00002.safetensors", "assistant/config.json",
-      "assistant/model.safetensors"}},
-    {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}},
-    {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}},
+      "assistant/model.safetensors"},
+     NULL},
+    {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}, NULL},
+    {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
+    {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
     {GLM,
      "",
      NULL,
-     {"config.json", "preprocessor_config.json", "tokenizer.json", "model.safetensors", "image/digits.png"}},
+     {"config.json", "preprocessor_config.json", "tokenizer.json", "model.safetensors", "image/digits.png"},
+     NULL},
 };
 
 /* A prompt with the picture of the folder, where the model sees. */
@@ -85,12 +90,14 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
 }
 
 /* Opens the two as a user would, and runs what opens. */
-static void use(const subject *who, const char *folder, const fr_options *options) {
-    char target[512], assistant[512];
+static void use(const subject *who, const char *folder, fr_options *options) {
+    char target[512], assistant[512], mmproj[512];
     fr_model *model;
     fr_drafter *drafter = NULL;
     snprintf(target, sizeof target, "%s/%s", folder, who->target);
     snprintf(assistant, sizeof assistant, "%s/%s", folder, who->drafter ? who->drafter : "");
+    snprintf(mmproj, sizeof mmproj, "%s/%s", folder, who->mmproj ? who->mmproj : "");
+    fr_options_set_text(options, FR_OPT_MMPROJ, who->mmproj ? mmproj : "");
     if (refused(fr_model_open(target, options, &model))) return;
     refused(fr_drafter_open(who->drafter ? assistant : NULL, model, options, &drafter));
     run_session(model, drafter, options);
@@ -106,8 +113,7 @@ static void copy_folder(const char *source, const char *folder) {
     if (system(command) != 0) die("can't copy", source);
 }
 
-static void run_file(const subject *who, const char *folder, const char *name, size_t count,
-                     const fr_options *options) {
+static void run_file(const subject *who, const char *folder, const char *name, size_t count, fr_options *options) {
     char source[512], path[512];
     snprintf(source, sizeof source, "%s/%s", who->folder, name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
