@@ -40,8 +40,8 @@ double fr_bench_streamed_bytes(const fr_model *model);
 double fr_bench_streamed_macs(const fr_model *model);
 fr_dtype fr_bench_main_type(const fr_model *model);
 
-/* Decode steps against the bandwidth. Shared memory drifts from one second to the next, so it is read between the steps:
- * the share is the middle of pairs, a reading of 1 GB and a step right after it. */
+/* Decode steps against the bandwidth. Shared memory drifts from one second to the next, so it is read between the
+ * steps: the share is the middle of pairs, a reading of 1 GB and a step right after it. */
 typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
