@@ -149,7 +149,7 @@ blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 # Suites of the bench look inside it; one breaks acceptance to see that it notices.
 $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
-$(BUILD)/tests/test_bench_model: private LDFLAGS += -Wl,--wrap=fr_accept_greedy
+$(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
