@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/drafting.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"
@@ -21,56 +22,6 @@
 static const char *const prompts[] = {"1-parser", "2-lock", "3-modules", "4-iterators", "5-collector"};
 #define PROMPTS (sizeof prompts / sizeof *prompts)
 
-typedef struct engine {
-    fr_model *model;
-    fr_drafter *drafter;
-    fr_options *options;
-} engine;
-
-static engine open_engine(const char *target, const char *assistant) {
-    engine e = {.options = fr_options_new()};
-    fr_bench_require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
-    fr_bench_require(fr_options_set(e.options, FR_OPT_CONTEXT, 1024));
-    fr_bench_require(fr_model_open(target, e.options, &e.model));
-    fr_bench_require(fr_drafter_open(assistant, e.model, e.options, &e.drafter));
-    return e;
-}
-
-static void close_engine(engine *e) {
-    fr_drafter_close(e->drafter);
-    fr_model_close(e->model);
-    fr_options_free(e->options);
-}
-
-static fr_session *open_session(const engine *e, const char *words, int depth) {
-    fr_session *session;
-    fr_bench_require(fr_options_set(e->options, FR_OPT_DRAFT_MAX, depth));
-    fr_bench_require(fr_options_set_text(e->options, FR_OPT_SPEC_TYPE, words));
-    fr_bench_require(fr_session_open(e->model, e->drafter, e->options, &session));
-    return session;
-}
-
-static void generate(fr_session *session, int32_t *ids, size_t count) {
-    for (size_t made = 0, got, accepted; made < count; made += got)
-        fr_bench_require(fr_session_step(session, ids + made, count - made, &got, &accepted));
-}
-
-/* The ids of a demo prompt; fr_free them. */
-static int32_t *read_prompt(const fr_model *model, const char *name, size_t *count) {
-    char path[96], text[2048];
-    int32_t *ids;
-    snprintf(path, sizeof path, "tools/demo/prompts/%s.txt", name);
-    FILE *file = fopen(path, "r");
-    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
-    if (length == 0) {
-        fprintf(stderr, "bench: can't read %s\n", path);
-        exit(1);
-    }
-    fclose(file);
-    fr_bench_require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
-    return ids;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- record */
 
 /* How many drafts stand at each position of a text after a prompt, and how many came. */
@@ -79,17 +30,17 @@ typedef struct drafts_at {
 } drafts_at;
 
 /* The text is written with drafts first, then step by step with drafts that nobody takes. */
-static void record(const engine *e, const char *words, const char *name, drafts_at *out) {
+static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;
-    int32_t *prompt = read_prompt(e->model, name, &count);
-    fr_session *session = open_session(e, words, MOST);
+    int32_t *prompt = fr_bench_demo_prompt(e->model, name, &count);
+    fr_session *session = fr_bench_engine_session(e, words, MOST);
     fr_bench_require(fr_session_prompt(session, prompt, count));
-    generate(session, text, TEXT_IDS + FR_STEP_MAX);
+    fr_bench_generate(session, text, TEXT_IDS + FR_STEP_MAX);
     fr_session_reset(session);
     fr_bench_require(fr_session_prompt(session, prompt, count));
     for (size_t p = 0; p < TEXT_IDS; p++) {
-        generate(session, &id, 1);
+        fr_bench_generate(session, &id, 1);
         fr_draft_view view = {.ids = session->ids,
                               .length = session->length,
                               .kv = &session->kv,
@@ -106,21 +57,17 @@ static void record(const engine *e, const char *words, const char *name, drafts_
 }
 
 static void print_record(const char *words) {
-    engine e = open_engine("tools/demo/target", "tools/demo/assistant");
+    fr_bench_engine e = fr_bench_engine_open("tools/demo/target", "tools/demo/assistant");
     for (size_t i = 0; i < PROMPTS; i++) {
         drafts_at d;
         record(&e, words, prompts[i], &d);
         for (size_t p = 0; p < TEXT_IDS; p++) printf("%s%d/%d", p ? " " : "", d.stood[p], d.came[p]);
         putchar('\n');
     }
-    close_engine(&e);
+    fr_bench_engine_close(&e);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
-
-static double tokens_per_second(const fr_session *s) {
-    return (fr_session_stat(s, FR_STAT_GENERATED_TOKENS) - 1) / fr_session_stat(s, FR_STAT_DECODE_SECONDS);
-}
 
 /* Tokens per second of each manner over the prompts: 0 to LARGEST drafts, and auto. One session each, as a user has. */
 static void bench_demo(void) {
@@ -130,17 +77,17 @@ static void bench_demo(void) {
     fr_session *sessions[MANNERS];
     size_t best_depth = 0;
     bool same = true;
-    engine e = open_engine("tools/demo/target", "tools/demo/assistant");
-    for (int m = 0; m < MANNERS; m++) sessions[m] = open_session(&e, "mtp", m == AUTO ? FR_DRAFT_AUTO : m);
+    fr_bench_engine e = fr_bench_engine_open("tools/demo/target", "tools/demo/assistant");
+    for (int m = 0; m < MANNERS; m++) sessions[m] = fr_bench_engine_session(&e, "mtp", m == AUTO ? FR_DRAFT_AUTO : m);
     for (size_t pair = 0; pair < PAIRS; pair++) {
         size_t count;
-        int32_t *prompt = read_prompt(e.model, prompts[pair % PROMPTS], &count);
+        int32_t *prompt = fr_bench_demo_prompt(e.model, prompts[pair % PROMPTS], &count);
         for (size_t m = 0; m < MANNERS; m++) {
             fr_session_reset(sessions[m]);
             fr_bench_require(fr_session_prompt(sessions[m], prompt, count));
-            generate(sessions[m], m ? text : first, TEXT_IDS);
+            fr_bench_generate(sessions[m], m ? text : first, TEXT_IDS);
             same = same && (m == 0 || memcmp(text, first, sizeof text) == 0);
-            rates[m][pair] = tokens_per_second(sessions[m]);
+            rates[m][pair] = fr_bench_tokens_per_second(sessions[m]);
         }
         fr_free(prompt);
     }
@@ -159,29 +106,16 @@ static void bench_demo(void) {
     for (size_t pair = 0; pair < PAIRS; pair++) ratios[pair] = rates[AUTO][pair] / rates[best_depth][pair];
     printf("\nauto over the best fixed depth, %zu: **%.2f** (target 0.92). Ids: %s.\n", best_depth,
            fr_bench_median(ratios, PAIRS), same ? "same" : "**differ**");
-    close_engine(&e);
+    fr_bench_engine_close(&e);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- big */
 
-/* Acceptance by depth, replayed at random. */
-typedef struct replay {
-    double at[FR_STEP_MAX];
-    uint64_t random;
-} replay;
-
-static bool accept_at_rate(void *context, size_t round, size_t depth) {
-    replay *r = context;
-    (void)round;
-    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(r->random >> 11) * 0x1p-53 < r->at[depth];
-}
-
 /* The rate at each depth over the recorded texts of a class of prompts. */
-static replay rates_of(const char *const *names, size_t count) {
+static fr_bench_replay rates_of(const char *const *names, size_t count) {
     size_t reached[FR_STEP_MAX] = {0}, stood[FR_STEP_MAX] = {0};
-    replay r = {.random = 1};
-    engine e = open_engine("tools/demo/target", "tools/demo/assistant");
+    fr_bench_replay r = {.random = 1};
+    fr_bench_engine e = fr_bench_engine_open("tools/demo/target", "tools/demo/assistant");
     for (size_t i = 0; i < count; i++) {
         drafts_at d;
         record(&e, "mtp", names[i], &d);
@@ -193,27 +127,29 @@ static replay rates_of(const char *const *names, size_t count) {
     }
     for (size_t depth = 0; depth < MOST; depth++)
         r.at[depth] = reached[depth] ? (double)stood[depth] / (double)reached[depth] : 0;
-    close_engine(&e);
+    fr_bench_engine_close(&e);
     return r;
 }
 
-static void bench_class(const engine *e, const char *class, const char *const *names, size_t count, size_t pairs) {
+static void bench_class(const fr_bench_engine *e, const char *class, const char *const *names, size_t count,
+                        size_t pairs) {
     static int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
-    replay measured = rates_of(names, count);
+    fr_bench_replay measured = rates_of(names, count);
     double ratios[PAIRS], drafted = 0, calls = 0;
     bool same = true;
     fr_bench_prompt(e->model, script, CONTEXT, 0);
     for (size_t pair = 0; pair < pairs; pair++) {
-        replay r = measured;
+        fr_bench_replay r = measured;
         r.random = pair + 1;
-        fr_session *none = open_session(e, "none", 0), *adaptive = open_session(e, "mtp", FR_DRAFT_AUTO);
+        fr_session *none = fr_bench_engine_session(e, "none", 0);
+        fr_session *adaptive = fr_bench_engine_session(e, "mtp", FR_DRAFT_AUTO);
         fr_bench_require(fr_session_prompt(none, script, CONTEXT));
-        generate(none, script + CONTEXT, BIG_IDS);
-        fr_bench_require(fr_lab_session_script(adaptive, script, CONTEXT + BIG_IDS, accept_at_rate, &r));
+        fr_bench_generate(none, script + CONTEXT, BIG_IDS);
+        fr_bench_require(fr_lab_session_script(adaptive, script, CONTEXT + BIG_IDS, fr_bench_replay_accepts, &r));
         fr_bench_require(fr_session_prompt(adaptive, script, CONTEXT));
-        generate(adaptive, text, BIG_IDS);
+        fr_bench_generate(adaptive, text, BIG_IDS);
         same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
-        ratios[pair] = tokens_per_second(adaptive) / tokens_per_second(none);
+        ratios[pair] = fr_bench_tokens_per_second(adaptive) / fr_bench_tokens_per_second(none);
         drafted += fr_session_stat(adaptive, FR_STAT_DRAFTED);
         calls += fr_session_stat(adaptive, FR_STAT_TARGET_CALLS);
         fr_session_close(none);
@@ -227,14 +163,14 @@ static void bench_class(const engine *e, const char *class, const char *const *n
 static void bench_big(size_t pairs) {
     static const char *const prose[] = {"3-modules", "4-iterators", "5-collector"}, *const code[] = {"1-parser",
                                                                                                      "4-iterators"};
-    engine e = open_engine("build/bench/target", "build/bench/assistant");
+    fr_bench_engine e = fr_bench_engine_open("build/bench/target", "build/bench/assistant");
     printf("\n## 1.1 GB of BF16 weights, drafts accepted at the demo's rates, auto over none, %zu pairs\n\n"
            "| text | acceptance, depth 1 2 3 | drafts a call | tokens a call | tokens/s over none | ids |\n"
            "| --- | --- | --- | --- | --- | --- |\n",
            pairs);
     bench_class(&e, "prose", prose, sizeof prose / sizeof *prose, pairs);
     bench_class(&e, "code", code, sizeof code / sizeof *code, pairs);
-    close_engine(&e);
+    fr_bench_engine_close(&e);
 }
 
 int main(int argc, char **argv) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/drafting.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "bench/synth.h"
@@ -70,41 +71,6 @@ static void write_models(void) {
     fclose(done);
 }
 
-/* -------------------------------------------------------------------------------------------------------- a session */
-
-typedef struct engine {
-    fr_model *model;
-    fr_drafter *drafter;
-    fr_options *options;
-} engine;
-
-static engine open_engine(const char *target, const char *assistant) {
-    engine e = {.options = fr_options_new()};
-    fr_bench_require(fr_options_set(e.options, FR_OPT_IGNORE_EOS, 1));
-    fr_bench_require(fr_options_set(e.options, FR_OPT_CONTEXT, 1024));
-    fr_bench_require(fr_model_open(target, e.options, &e.model));
-    fr_bench_require(fr_drafter_open(assistant, e.model, e.options, &e.drafter));
-    return e;
-}
-
-static void close_engine(engine *e) {
-    fr_drafter_close(e->drafter);
-    fr_model_close(e->model);
-    fr_options_free(e->options);
-}
-
-static fr_session *open_session(const engine *e, bool draft, int depth) {
-    fr_session *session;
-    fr_bench_require(fr_options_set(e->options, FR_OPT_DRAFT_MAX, depth));
-    fr_bench_require(fr_session_open(e->model, draft ? e->drafter : NULL, e->options, &session));
-    return session;
-}
-
-static void generate(fr_session *session, int32_t *ids, size_t count) {
-    for (size_t made = 0, got, accepted; made < count; made += got)
-        fr_bench_require(fr_session_step(session, ids + made, count - made, &got, &accepted));
-}
-
 /* ----------------------------------------------------------------------------------------- T(K), and the draft step */
 
 /* Seconds of one chained draft step. */
@@ -117,42 +83,6 @@ static double time_draft_step(fr_session *s) {
 }
 
 /* ------------------------------------------------------------------------------------------------------ speculation */
-
-/* How far drafts of the demo are right: at[d] of the rounds that reached depth d accepted it. */
-typedef struct rates {
-    double at[FR_STEP_MAX];
-    uint64_t random;
-} rates;
-
-static bool accept_at_rate(void *context, size_t round, size_t depth) {
-    rates *r = context;
-    (void)round;
-    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(r->random >> 11) * 0x1p-53 < r->at[depth];
-}
-
-/* Tokens per second after the first token; tokens per target call if wanted. */
-static double tokens_per_second(const fr_session *s, double *tokens_a_call) {
-    double made = fr_session_stat(s, FR_STAT_GENERATED_TOKENS) - 1;
-    if (tokens_a_call) *tokens_a_call = made / fr_session_stat(s, FR_STAT_TARGET_CALLS);
-    return made / fr_session_stat(s, FR_STAT_DECODE_SECONDS);
-}
-
-/* The ids of a demo prompt; fr_free them. */
-static int32_t *read_prompt(const fr_model *model, const char *name, size_t *count) {
-    char path[96], text[2048];
-    int32_t *ids;
-    snprintf(path, sizeof path, "tools/demo/prompts/%s.txt", name);
-    FILE *file = fopen(path, "r");
-    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
-    if (length == 0) {
-        fprintf(stderr, "bench: can't read %s\n", path);
-        exit(1);
-    }
-    fclose(file);
-    fr_bench_require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
-    return ids;
-}
 
 /* How often each depth was reached, and how often its draft stood. */
 typedef struct tally {
@@ -172,23 +102,23 @@ static void count_rounds(const fr_session *session, size_t drafts, tally *t) {
 static void run_text(fr_session *session, const int32_t *prompt, size_t count, int32_t *text) {
     fr_session_reset(session);
     fr_bench_require(fr_session_prompt(session, prompt, count));
-    generate(session, text, DEMO_IDS);
+    fr_bench_generate(session, text, DEMO_IDS);
 }
 
 /* One depth against none, pair by pair over the prompts: the middle of the ratios of tokens a second. */
-static double bench_demo_depth(const engine *e, int depth, tally *rounds) {
+static double bench_demo_depth(const fr_bench_engine *e, int depth, tally *rounds) {
     static int32_t plain[DEMO_IDS], text[DEMO_IDS];
     double ratios[PAIRS], calls = 0;
     bool same = true;
-    fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
+    fr_session *none = fr_bench_engine_session(e, "none", 0), *drafting = fr_bench_engine_session(e, "mtp", depth);
     for (int pair = 0; pair < PAIRS; pair++) {
         size_t count;
-        int32_t *prompt =
-            read_prompt(e->model, demo_prompts[(size_t)pair % (sizeof demo_prompts / sizeof *demo_prompts)], &count);
+        const char *name = demo_prompts[(size_t)pair % (sizeof demo_prompts / sizeof *demo_prompts)];
+        int32_t *prompt = fr_bench_demo_prompt(e->model, name, &count);
         run_text(none, prompt, count, plain);
         run_text(drafting, prompt, count, text);
         same = same && memcmp(plain, text, sizeof text) == 0;
-        ratios[pair] = tokens_per_second(drafting, NULL) / tokens_per_second(none, NULL);
+        ratios[pair] = fr_bench_tokens_per_second(drafting) / fr_bench_tokens_per_second(none);
         calls += fr_session_stat(drafting, FR_STAT_TARGET_CALLS);
         count_rounds(drafting, (size_t)depth, rounds);
         fr_free(prompt);
@@ -201,8 +131,8 @@ static double bench_demo_depth(const engine *e, int depth, tally *rounds) {
     return ratio;
 }
 
-static void bench_demo(rates *measured) {
-    engine e = open_engine("tools/demo/target", "tools/demo/assistant");
+static void bench_demo(fr_bench_replay *measured) {
+    fr_bench_engine e = fr_bench_engine_open("tools/demo/target", "tools/demo/assistant");
     tally rounds;
     double best = 0;
     printf("\n## The demo model (it lies in the cache), %d ids after each of its prompts\n\n"
@@ -215,12 +145,12 @@ static void bench_demo(rates *measured) {
     for (size_t d = 0; d < 3; d++) measured->at[d] = (double)rounds.stood[d] / (double)rounds.reached[d];
     printf("\nBest depth over none: %.2f (target 1.00). Acceptance by depth: %.2f %.2f %.2f.\n", best, measured->at[0],
            measured->at[1], measured->at[2]);
-    close_engine(&e);
+    fr_bench_engine_close(&e);
 }
 
 /* Tokens per second of none and of scripted drafts at the demo's rates, against what T(K) / T(1), in t, and the
  * draft step allow. */
-static void bench_speculation(const engine *e, const rates *measured, const double *t, double one,
+static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
     fr_bench_prompt(e->model, script, CONTEXT, 0);
@@ -231,17 +161,18 @@ static void bench_speculation(const engine *e, const rates *measured, const doub
         double ratios[5], shares[5];
         bool same = true;
         for (int pair = 0; pair < 5; pair++) {
-            rates r = *measured;
-            double calls;
+            fr_bench_replay r = *measured;
             r.random = (uint64_t)pair + 1;
-            fr_session *none = open_session(e, false, 0), *drafting = open_session(e, true, depth);
+            fr_session *none = fr_bench_engine_session(e, "none", 0);
+            fr_session *drafting = fr_bench_engine_session(e, "mtp", depth);
             fr_bench_require(fr_session_prompt(none, script, CONTEXT));
-            generate(none, script + CONTEXT, BIG_IDS);
-            fr_bench_require(fr_lab_session_script(drafting, script, CONTEXT + BIG_IDS, accept_at_rate, &r));
+            fr_bench_generate(none, script + CONTEXT, BIG_IDS);
+            fr_bench_require(fr_lab_session_script(drafting, script, CONTEXT + BIG_IDS, fr_bench_replay_accepts, &r));
             fr_bench_require(fr_session_prompt(drafting, script, CONTEXT));
-            generate(drafting, text, BIG_IDS);
+            fr_bench_generate(drafting, text, BIG_IDS);
             same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
-            ratios[pair] = tokens_per_second(drafting, &calls) / tokens_per_second(none, NULL);
+            double calls = (BIG_IDS - 1) / fr_session_stat(drafting, FR_STAT_TARGET_CALLS); /* tokens a call */
+            ratios[pair] = fr_bench_tokens_per_second(drafting) / fr_bench_tokens_per_second(none);
             shares[pair] = ratios[pair] / (calls / (t[depth + 1] + depth * draft_step / one));
             if (pair == 4) printf("| %d | %s | %.2f |", depth, same ? "same" : "**differ**", calls);
             fr_session_close(none);
@@ -252,9 +183,9 @@ static void bench_speculation(const engine *e, const rates *measured, const doub
     }
 }
 
-static void bench_big(const rates *measured) {
-    engine e = open_engine(FOLDER "/target", FOLDER "/assistant");
-    fr_session *session = open_session(&e, true, 3);
+static void bench_big(const fr_bench_replay *measured) {
+    fr_bench_engine e = fr_bench_engine_open(FOLDER "/target", FOLDER "/assistant");
+    fr_session *session = fr_bench_engine_session(&e, "mtp", 3);
     int32_t ids[CONTEXT];
     double t[MAX_ROWS + 1], one;
     fr_bench_prompt(e.model, ids, CONTEXT, 0);
@@ -273,7 +204,7 @@ static void bench_big(const rates *measured) {
         printf("| %zu | %.2f%s |\n", rows, t[rows], rows == 4 ? " (target 1.30)" : "");
     fr_session_close(session);
     bench_speculation(&e, measured, t, one, draft_step);
-    close_engine(&e);
+    fr_bench_engine_close(&e);
 }
 
 /* One row through a head alone, by the team: what a draft step does after its layers. */
@@ -306,7 +237,7 @@ static void run_centroid_head(void *context, const fr_team *team) {
                                          a->ordering + (size_t)job->chosen[c] * size, size);
 }
 
-static double time_head(const engine *e, fr_session *session, fr_team_fn *head) {
+static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_fn *head) {
     const fr_assistant *a = e->drafter->net;
     double seconds[PAIRS];
     head_job job = {.assistant = a, .kernels = e->model->kernels};
@@ -334,15 +265,15 @@ static void bench_centroids(void) {
     fr_team_fn *const heads[] = {run_centroid_head, run_plain_head};
     double step[2], head[2], bytes[2];
     for (int plain = 0; plain < 2; plain++) {
-        engine e = open_engine(FOLDER "/e2b", assistants[plain]);
-        fr_session *session = open_session(&e, true, 15);
+        fr_bench_engine e = fr_bench_engine_open(FOLDER "/e2b", assistants[plain]);
+        fr_session *session = fr_bench_engine_session(&e, "mtp", 15);
         const fr_assistant *a = e.drafter->net;
         step[plain] = time_draft_step(session);
         head[plain] = time_head(&e, session, heads[plain]);
         bytes[plain] = (double)e.drafter->weights.bytes;
         if (!plain) bytes[0] -= (double)(a->net.head.outs - a->top * a->cluster_size) * (double)a->net.head.row_bytes;
         fr_session_close(session);
-        close_engine(&e);
+        fr_bench_engine_close(&e);
     }
     printf("\n## The assistant's draft step at E2B's dims (262,144 ids)\n\n| | centroid head | full head | ratio |\n"
            "| --- | --- | --- | --- |\n| head alone, ms | %.3f | %.3f | 1/%.1f |\n"
@@ -360,7 +291,7 @@ static bool wanted(int argc, char **argv, const char *part) {
 }
 
 int main(int argc, char **argv) {
-    rates measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* unless the demo says better */
+    fr_bench_replay measured = {.at = {0.75, 0.75, 0.75}, .random = 1}; /* unless the demo says better */
     setvbuf(stdout, NULL, _IOLBF, 0);
     write_models();
     printf("# forerun, float path\n");

@@ -1,0 +1,39 @@
+/* What the programs that judge speculation share: a target with its drafter, texts that they write, drafts that stand
+ * at known rates.
+ *
+ * In: folders. Out: sessions, ids, tokens per second. What fails ends the program with the library's line. */
+#ifndef FR_BENCH_DRAFTING_H
+#define FR_BENCH_DRAFTING_H
+
+#include "src/session.h"
+
+typedef struct fr_bench_engine {
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_options *options; /* 1024 positions, past ends of sequence */
+} fr_bench_engine;
+
+fr_bench_engine fr_bench_engine_open(const char *target, const char *assistant);
+void fr_bench_engine_close(fr_bench_engine *engine);
+
+/* words: as of --spec-type; depth: drafts a round, or FR_DRAFT_AUTO. */
+fr_session *fr_bench_engine_session(const fr_bench_engine *engine, const char *words, int depth);
+
+/* Steps until there are `count` ids. */
+void fr_bench_generate(fr_session *session, int32_t *ids, size_t count);
+
+/* Of what the session generated, after the first token. */
+double fr_bench_tokens_per_second(const fr_session *session);
+
+/* The ids of a demo prompt, "1-parser"; fr_free them. */
+int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
+
+/* Acceptance at random, for fr_lab_session_script: at[d] of the rounds that reach depth d accept it. */
+typedef struct fr_bench_replay {
+    double at[FR_STEP_MAX];
+    uint64_t random;
+} fr_bench_replay;
+
+bool fr_bench_replay_accepts(void *replay, size_t round, size_t depth);
+
+#endif
