@@ -357,7 +357,7 @@ static size_t strip_colours(char *text) {
 
 START_TEST(colours_mark_accepted_drafts) {
     fr_command plain = fr_command_ok("generate " DEMO START "-n 60"), drafts, none;
-    drafts = fr_command_ok("generate " DEMO START "-n 60 --color " DEMO_DRAFTER);
+    drafts = fr_command_ok("generate " DEMO START "-n 60 --color --draft-max 3 " DEMO_DRAFTER);
     none = fr_command_ok("generate " DEMO START "-n 60 --color --spec-type none " DEMO_DRAFTER);
     ck_assert_str_eq(none.out, plain.out);
     ck_assert_str_ne(drafts.out, plain.out);
