@@ -372,7 +372,8 @@ typedef struct product {
 /* Tiles begin..end - 1, blocks from..to - 1 of them, rows from `row` on. */
 typedef struct chunk {
     size_t begin, end, from, to, row;
-    bool last; /* of its tiles and rows: what follows is another group of tiles */
+    size_t part, parts; /* of the rows: which this is */
+    size_t soon;        /* bytes from a tile's blocks to those in its place that are computed next; 0: fetched as ahead */
     __m512i values;
     fr_qblock lined[LINED]; /* of a run: `rows` of them, then the next run's */
 } chunk;
@@ -386,6 +387,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
     size_t left = job->outs - tile * FR_TILE_OUTS;
     __mmask16 stored[PAIR] = {lanes(left), partner ? lanes(left - FR_TILE_OUTS) : 0};
     size_t step = f->bytes / f->runs, size = (c->to - c->from) * f->bytes, fetched = AHEAD / tiles;
+    size_t due = c->soon ? c->part : SIZE_MAX; /* runs until one is fetched for the L2 cache */
     const fr_qblock *x = c->lined;
     block blocks[PAIR];
     __m512 acc[ROWS][PAIR];
@@ -409,6 +411,14 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
                     _mm_prefetch((const char *)ahead + t * tile_bytes + l, _MM_HINT_T0);
                 f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
             }
+            if (due-- == 0) {
+                due = c->parts - 1;
+#pragma GCC unroll 2
+                for (size_t t = 0; t < tiles; t++)
+#pragma GCC unroll 9
+                    for (size_t l = 0; l < step; l += 64)
+                        _mm_prefetch((const char *)bytes + i * step + c->soon + t * tile_bytes + l, _MM_HINT_T1);
+            }
             size_t quad = f->joining == HALVES ? 1 : QUAD; /* Q6_K: its scales leave no registers for more */
 #pragma GCC unroll 8
             for (size_t row = 0; row < rows; row += quad)
@@ -422,68 +432,74 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
             _mm512_mask_storeu_ps(y + r * job->y_stride + t * FR_TILE_OUTS, stored[t], acc[r][t]);
 }
 
-/* After a chunk's last tile comes the first one again: the next chunk, or the same blocks for other rows; at the end,
- * what lies behind. */
+/* After the last tile of a group comes its first one again, for other rows; then its next chunk; then another group. */
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
-    size_t tile_bytes = job->blocks * f->bytes, following = c->to < job->blocks ? c->to : 0;
+    size_t tile_bytes = job->blocks * f->bytes, after = c->begin, from = c->from;
+    if (c->part + 1 == c->parts) {
+        from = c->to < job->blocks ? c->to : 0;
+        if (from == 0) after = c->end;
+    }
     for (size_t tile = c->begin; tile < c->end; tile += tiles) {
         const uint8_t *next = job->w + (tile + tiles) * tile_bytes + c->from * f->bytes;
-        if (tile + tiles >= c->end) next = job->w + (c->last ? c->end : c->begin) * tile_bytes + following * f->bytes;
+        if (tile + tiles >= c->end) next = job->w + after * tile_bytes + from * f->bytes;
         compute_tiles(f, by, job, c, tile, next, rows, tiles);
     }
 }
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-static void line_up(const format *f, const product *job, chunk *c, size_t rows) {
+/* A row's block with the starts of its integer sums in place of the sums of its activations: of the second half in
+ * `sum`, of the first in `half`, where a run has two. */
+FR_INLINE void line_up_block(const format *f, fr_qblock *to, const fr_qblock *x) {
+    __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
+    if (f->joining == HALVES) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
+    tail = _mm_mask_mullo_epi32(tail, 12, tail, _mm_set1_epi32(-f->offset));
+    _mm256_storeu_si256((__m256i *)to->q, _mm256_loadu_si256((const __m256i *)x->q));
+    _mm_storeu_si128((__m128i *)&to->d, tail);
+}
+
+FR_INLINE void line_up(const format *f, const product *job, chunk *c, size_t rows) {
     const fr_qblock *x = job->x + c->row * job->x_stride;
     fr_qblock *to = c->lined;
     for (size_t i = c->from * f->runs; i < c->to * f->runs; i++)
-        for (size_t r = 0; r < rows; r++, to++) {
-            *to = x[r * job->x_stride + i];
-            to->sum = -f->offset * (f->joining == HALVES ? to->sum - to->half : to->sum);
-            to->half *= -f->offset;
-        }
+        for (size_t r = 0; r < rows; r++) line_up_block(f, to++, &x[r * job->x_stride + i]);
 }
 
+/* The rows from c->row on, of the chunk's tiles and blocks. */
 FR_INLINE void compute_rows(const format *f, const products *by, const product *job, chunk *c, size_t rows) {
-    size_t most = LINED / (rows * f->runs), chunks = (job->blocks + most - 1) / most;
-    size_t length = (job->blocks + chunks - 1) / chunks;
-    for (c->from = 0; c->from < job->blocks; c->from = c->to) {
-        c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
-        c->last = c->to == job->blocks && c->row + rows == job->rows;
-        line_up(f, job, c, rows);
-        bool one = f->bytes / f->runs >= WIDE && job->rows <= ROWS;
-        switch (rows) {
-        case 1: compute_chunk(f, by, job, c, 1, 1); break;
-        case 2: compute_chunk(f, by, job, c, 2, 1); break;
-        case 3: compute_chunk(f, by, job, c, 3, 1); break;
-        case 4: compute_chunk(f, by, job, c, 4, 1); break;
-        case 5:
-            if (one)
-                compute_chunk(f, by, job, c, 5, 1);
-            else
-                compute_chunk(f, by, job, c, 5, PAIR);
-            break;
-        case 6:
-            if (one)
-                compute_chunk(f, by, job, c, 6, 1);
-            else
-                compute_chunk(f, by, job, c, 6, PAIR);
-            break;
-        case 7:
-            if (one)
-                compute_chunk(f, by, job, c, 7, 1);
-            else
-                compute_chunk(f, by, job, c, 7, PAIR);
-            break;
-        default:
-            if (one)
-                compute_chunk(f, by, job, c, ROWS, 1);
-            else
-                compute_chunk(f, by, job, c, ROWS, PAIR);
-        }
+    bool one = f->bytes / f->runs >= WIDE && job->rows <= ROWS;
+    line_up(f, job, c, rows);
+    switch (rows) {
+    case 1: compute_chunk(f, by, job, c, 1, 1); break;
+    case 2: compute_chunk(f, by, job, c, 2, 1); break;
+    case 3: compute_chunk(f, by, job, c, 3, 1); break;
+    case 4: compute_chunk(f, by, job, c, 4, 1); break;
+    case 5:
+        if (one) compute_chunk(f, by, job, c, 5, 1);
+        else compute_chunk(f, by, job, c, 5, PAIR);
+        break;
+    case 6:
+        if (one) compute_chunk(f, by, job, c, 6, 1);
+        else compute_chunk(f, by, job, c, 6, PAIR);
+        break;
+    case 7:
+        if (one) compute_chunk(f, by, job, c, 7, 1);
+        else compute_chunk(f, by, job, c, 7, PAIR);
+        break;
+    default:
+        if (one) compute_chunk(f, by, job, c, ROWS, 1);
+        else compute_chunk(f, by, job, c, ROWS, PAIR);
+    }
+}
+
+FR_INLINE void compute_group(const format *f, const products *by, const product *job, chunk *c) {
+    size_t rows;
+    c->row = 0;
+    for (c->part = 0; c->part < c->parts; c->part++, c->row += rows) {
+        size_t left = c->parts - c->part;
+        rows = (job->rows - c->row + left - 1) / left;
+        compute_rows(f, by, job, c, rows);
     }
 }
 
@@ -495,16 +511,20 @@ FR_INLINE void matmul_block(const format *f, const products *by, const product *
                                    _mm512_set1_epi8((char)f->offset));
     else
         c.values = _mm512_setzero_si512();
-    size_t tiles = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, tile_bytes = job->blocks * f->bytes;
-    size_t fitting = PAIR * tile_bytes < L2_BYTES ? L2_BYTES / tile_bytes / PAIR * PAIR : PAIR;
+    size_t tiles = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, tallest = job->rows < ROWS ? job->rows : ROWS;
+    if (tallest == 0) return;
+    size_t most = LINED / (tallest * f->runs), chunks = (job->blocks + most - 1) / most;
+    size_t length = (job->blocks + chunks - 1) / chunks, piece = length * f->bytes;
+    size_t fitting = PAIR * piece < L2_BYTES ? L2_BYTES / piece / PAIR * PAIR : PAIR;
     size_t group = job->rows <= ROWS ? tiles : fitting;
+    c.parts = (job->rows + ROWS - 1) / ROWS;
     for (c.begin = 0; c.begin < tiles; c.begin = c.end) {
         c.end = c.begin + group < tiles ? c.begin + group : tiles;
-        size_t parts = (job->rows + ROWS - 1) / ROWS;
-        c.row = 0;
-        for (size_t rows; c.row < job->rows; c.row += rows, parts--) {
-            rows = (job->rows - c.row + parts - 1) / parts;
-            compute_rows(f, by, job, &c, rows);
+        for (c.from = 0; c.from < job->blocks; c.from = c.to) {
+            c.to = c.from + length < job->blocks ? c.from + length : job->blocks;
+            c.soon = (c.to < job->blocks ? c.to - c.from : (c.end - c.begin) * job->blocks - c.from) * f->bytes;
+            if (c.parts == 1) c.soon = 0;
+            compute_group(f, by, job, &c);
         }
     }
 }
