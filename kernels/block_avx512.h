@@ -3,18 +3,22 @@
  *
  * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. What codes count from
  * is not taken off them but off the sums: they start at -offset times the sum of their activations. Codes of a run of
- * 32 columns are unpacked once, into 8 registers a tile, for up to 8 rows, four of which (of Q6_K one) are summed at a
- * time. Few rows wait for memory, and take it in its order, a tile of 16 outputs at a time: 98% of the bandwidth where
- * two tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so
- * that there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each
+ * 32 columns are unpacked once, into 8 registers a tile, for up to 8 rows. Four of these are summed at a time; of wide
+ * codes two, so that the next ones come into the core's sight; of Q6_K one, whose scales leave no registers for more.
+ *
+ * Few rows wait for memory, and take it in its order, a tile of 16 outputs at a time: 98% of the bandwidth where two
+ * tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so that
+ * there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each
  * broadcast of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8
  * chains of products hide each other's latency.
  *
- * A call walks, from the outside in: groups of tiles that the L2 cache holds; tiles of up to 8 rows; chunks of
- * columns; tiles or pairs of them; blocks. The activations of a chunk are lined up first, those of one run side by
- * side, in a buffer that the L1 cache holds; between two chunks, chains wait in y. Up to 8 rows are one tile and all
- * outputs one group: weights are read once, in the order of memory but for jumps between chunks, and fetched AHEAD
- * bytes before use, of each tile of a pair half as many: more pushes the activations out of the L1 cache.
+ * A call walks, from the outside in: groups of tiles; chunks of columns, as much of a group as the L2 cache holds; tiles
+ * of up to 8 rows; tiles of outputs or pairs of them; blocks. The activations of a chunk are lined up first, those of
+ * one run side by side, in a buffer that the L1 cache holds; between two chunks, chains wait in y.
+ *
+ * Up to 8 rows are one tile and all outputs one group: weights are read once, in the order of memory but for jumps
+ * between chunks, and fetched AHEAD bytes before use, of each tile of a pair half as many: more pushes the activations
+ * out of the L1 cache. Of more rows each tile fetches its share of what comes after the group into the L2 cache.
  */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
@@ -419,7 +423,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
                     for (size_t l = 0; l < step; l += 64)
                         _mm_prefetch((const char *)bytes + i * step + c->soon + t * tile_bytes + l, _MM_HINT_T1);
             }
-            size_t quad = f->joining == HALVES ? 1 : QUAD; /* Q6_K: its scales leave no registers for more */
+            size_t quad = f->joining == HALVES ? 1 : step >= WIDE ? QUAD / 2 : QUAD;
 #pragma GCC unroll 8
             for (size_t row = 0; row < rows; row += quad)
                 add_run(f, by, &p, x + row, acc + row, rows - row < quad ? rows - row : quad, tiles, row == 0);
