@@ -6,9 +6,9 @@
  * Weights that no cache holds are what decode and verify wait for, so a tile fetches the next one's weights while it
  * works, in the order in which they lie in memory. That pays if the L1 cache holds all of it: the tile's weights, the
  * next one's, the rows. Wide matrices are therefore taken in chunks of columns, and their partial sums wait in memory
- * in between; one or two rows, which leave time, take them in tiles of 2 outputs. A group of outputs goes through all
- * its chunks before the next tile of rows begins: those rows stay in the L1 cache, and the group's weights in L2. The
- * order of additions is the same whichever way.
+ * in between; two rows, which leave time, take them in tiles of 2 outputs, and one row goes its own way (stream). A
+ * group of outputs goes through all its chunks before the next tile of rows begins: those rows stay in the L1 cache,
+ * and the group's weights in L2. The order of additions is the same whichever way.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s): BF16 weights stream at 33 to
  * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without fetching ahead; 64 rows run at 190 of 255
@@ -21,6 +21,7 @@ enum {
     GROUP = 32,         /* outputs */
     AHEAD = 8192,       /* bytes */
     STREAMED = 1 << 17, /* bytes of weights from which on a call fetches ahead */
+    LARGE = 4 << 20     /* from which on they come from memory: a model of smaller ones is a drafter, which L3 may hold */
 };
 
 /* 16 weights as floats, of which only the lanes of the mask are read. */
@@ -165,29 +166,42 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* One row while its weights come from memory: output after output, so that memory is read in its own order, fetched
- * AHEAD bytes before it is used. One chain of sums at a time is enough: the next output's begins before it ends. The
- * sums of four outputs share a tree. Against tiles of 4 outputs: 62 for 54 GB/s (two cores of Zen 5, which read 75). */
-FR_INLINE void stream(weights type, const product *job) {
+/* One row by `side` outputs from `out` on: their sums, 16 partial ones each. Memory is fetched in its own order. */
+FR_INLINE void stream_outs(weights type, const product *job, size_t out, __m512 *p, size_t side) {
+    const char *w[OUTS];
+    size_t bytes = side * job->w_stride, i = 0;
+#pragma GCC unroll 4
+    for (size_t o = 0; o < side; o++) {
+        w[o] = weight_row(job, out + o);
+        p[o] = _mm512_setzero_ps();
+    }
+    const char *fetched = w[0] + (bytes > AHEAD ? bytes : AHEAD);
+    for (; i + 32 <= job->cols; i += 32, fetched += 32 * side * type.size) {
+#pragma GCC unroll 8
+        for (size_t line = 0; line < side * type.size / 2; line++) _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
+        __m512 low = _mm512_loadu_ps(job->x + i), high = _mm512_loadu_ps(job->x + i + 16);
+#pragma GCC unroll 4
+        for (size_t o = 0; o < side; o++) p[o] = _mm512_fmadd_ps(type.load(w[o], i, 0xffff), low, p[o]);
+#pragma GCC unroll 4
+        for (size_t o = 0; o < side; o++) p[o] = _mm512_fmadd_ps(type.load(w[o], i + 16, 0xffff), high, p[o]);
+    }
+    for (; i < job->cols; i += 16) {
+        __mmask16 mask = lanes(job->cols - i < 16 ? job->cols - i : 16);
+        __m512 values = load_lanes(job->x + i, mask);
+#pragma GCC unroll 4
+        for (size_t o = 0; o < side; o++) p[o] = _mm512_mask3_fmadd_ps(type.load(w[o], i, mask), values, p[o], mask);
+    }
+}
+
+/* One row, fetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they are
+ * read in memory's order too: one chain of sums at a time is enough, for the next output's begins before it ends, and
+ * gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough, the
+ * longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
+FR_INLINE void stream(weights type, const product *job, size_t side) {
     for (size_t out = 0; out < job->outs; out += OUTS) {
         __m512 p[OUTS];
 #pragma GCC unroll 4
-        for (size_t o = 0; o < OUTS; o++) {
-            const char *w = weight_row(job, out + o);
-            size_t i = 0;
-            p[o] = _mm512_setzero_ps();
-            for (; i + 32 <= job->cols; i += 32) {
-#pragma GCC unroll 2
-                for (size_t line = 0; line < type.size / 2; line++)
-                    _mm_prefetch(w + i * type.size + AHEAD + 64 * line, _MM_HINT_T0);
-                p[o] = _mm512_fmadd_ps(type.load(w, i, 0xffff), _mm512_loadu_ps(job->x + i), p[o]);
-                p[o] = _mm512_fmadd_ps(type.load(w, i + 16, 0xffff), _mm512_loadu_ps(job->x + i + 16), p[o]);
-            }
-            for (; i < job->cols; i += 16) {
-                __mmask16 mask = lanes(job->cols - i < 16 ? job->cols - i : 16);
-                p[o] = _mm512_mask3_fmadd_ps(type.load(w, i, mask), load_lanes(job->x + i, mask), p[o], mask);
-            }
-        }
+        for (size_t o = 0; o < OUTS; o += side) stream_outs(type, job, out + o, p + o, side);
         __mmask8 stored = (__mmask8)lanes(job->outs - out < OUTS ? job->outs - out : OUTS);
         _mm_mask_storeu_ps(job->y + out, stored, sum16_of_4(p[0], p[1], p[2], p[3]));
     }
@@ -196,9 +210,11 @@ FR_INLINE void stream(weights type, const product *job) {
 /* Rows are split evenly over as few tiles as can be. The first of them fetches; the others find a group's weights in
  * the L2 cache. */
 FR_INLINE void matmul(weights type, const product *job) {
-    bool streamed = job->outs * job->w_stride >= STREAMED;
+    size_t bytes = job->outs * job->w_stride;
+    bool streamed = bytes >= STREAMED;
     if (streamed && job->rows == 1) {
-        stream(type, job);
+        if (bytes >= LARGE) stream(type, job, 1);
+        else stream(type, job, OUTS);
         return;
     }
     float waiting[GROUP * ROWS * 16];
@@ -211,10 +227,7 @@ FR_INLINE void matmul(weights type, const product *job) {
             size_t chunk = streamed ? chunk_length(job->cols, rows) : job->cols;
             bool fetch = streamed && t.row == 0, pairs = chunk < job->cols;
             switch (rows) {
-            case 1:
-                if (pairs) compute_group(type, job, &t, 1, 2, chunk, fetch);
-                else compute_group(type, job, &t, 1, OUTS, chunk, fetch);
-                break;
+            case 1: compute_group(type, job, &t, 1, OUTS, chunk, fetch); break;
             case 2:
                 if (pairs) compute_group(type, job, &t, 2, 2, chunk, fetch);
                 else compute_group(type, job, &t, 2, OUTS, chunk, fetch);
