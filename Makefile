@@ -291,6 +291,10 @@ bench: all $(BENCH_PROGRAMS) ## measures this machine's limits, then the engine 
 bench-instructions: $(ONCE) ## counts each kernel's instructions under valgrind; fails where they have become more
 	@BUILD=$(BUILD) CC='$(CC)' bench/instructions/count $(RECORD)
 
+.PHONY: bench-perf-stat
+bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel with perf stat; fails where they differ
+	@BUILD=$(BUILD) bench/instructions/perf_stat $(KERNEL)
+
 # -------------------------------------------------------------------------------------------------------------- install
 
 TO = $(DESTDIR)$(PREFIX)

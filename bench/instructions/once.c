@@ -1,9 +1,13 @@
-/* Calls every kernel that runs here once, for a tool that counts its instructions: bench/instructions/count.
+/* Calls kernels for a tool that counts what they take: each that runs here once, for callgrind (count), or one as often
+ * as asked, for perf stat (perf_stat).
  *
- * In: nothing. Out: a line a call: the kernel's name, its shape, blocks: the values that the shape has, by 32. Products
- * have 4 rows and 64 outs of 1536 columns, attention one row and 128 positions of float16. */
+ * In: nothing, or a kernel's name and a number of calls. Out: a line a kernel: its name, its shape, blocks: the values
+ * that the shape has, by 32. Called once, products have 4 rows and 64 outs of 1536 columns, attention one row and 128
+ * positions of float16. A product that is called more often has the 4 rows and the shape that `bench kernels -t 1`
+ * keeps in the L2 cache. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/kernel_cases.h"
 
@@ -25,16 +29,22 @@ static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel) {
     return &shapes[i];
 }
 
-static void call(const fr_bench_kernel *kernel) {
+static const fr_bench_shape *cached_shape_of(const fr_bench_kernel *kernel) {
+    const fr_bench_shape *shapes;
+    size_t count = fr_bench_shapes(kernel, &shapes), i = 0;
+    while (i + 1 < count && shapes[i].group != FR_BENCH_CACHED) i++;
+    return &shapes[i];
+}
+
+static void call(const fr_bench_kernel *kernel, const fr_bench_shape *wanted, size_t threads, size_t calls) {
     char shape[64];
-    const fr_bench_shape *wanted = shape_of(kernel);
-    size_t rows = wanted->group == FR_BENCH_STREAMED ? ROWS : 1;
-    fr_bench_case c = fr_bench_case_make(kernel, wanted, rows, THREADS, SIZE_MAX);
+    size_t rows = wanted->group == FR_BENCH_STREAMED || wanted->group == FR_BENCH_CACHED ? ROWS : 1;
+    fr_bench_case c = fr_bench_case_make(kernel, wanted, rows, threads, SIZE_MAX);
     fr_bench_operands o = {take(c.stream_bytes), take(c.input_bytes), take(c.output_bytes), take(c.scratch_bytes)};
     fr_bench_fill_stream(&c, o.stream);
     fr_bench_fill_input(&c, o.input);
     fr_bench_fill_output(&c, o.output);
-    fr_bench_call(&c, kernel->function, &o, 0, c.units);
+    for (size_t i = 0; i < calls; i++) fr_bench_call(&c, kernel->function, &o, 0, c.units);
     fr_bench_case_name(&c, c.units, 1, shape, sizeof shape);
     printf("%s\t%s\t%.0f\n", kernel->name, shape, c.values / BLOCK);
     free(o.stream);
@@ -43,9 +53,14 @@ static void call(const fr_bench_kernel *kernel) {
     free(o.scratch);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     unsigned here = fr_cpu_levels();
-    for (size_t i = 0; i < fr_bench_kernel_count; i++)
-        if (here >> fr_bench_kernels[i].level & 1) call(&fr_bench_kernels[i]);
+    for (size_t i = 0; i < fr_bench_kernel_count; i++) {
+        const fr_bench_kernel *kernel = &fr_bench_kernels[i];
+        if (!(here >> kernel->level & 1)) continue;
+        if (argc < 3) call(kernel, shape_of(kernel), THREADS, 1);
+        else if (strcmp(kernel->name, argv[1]) == 0)
+            call(kernel, cached_shape_of(kernel), 1, strtoull(argv[2], NULL, 10));
+    }
     return 0;
 }
