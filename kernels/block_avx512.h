@@ -12,9 +12,9 @@
  * broadcast of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8
  * chains of products hide each other's latency.
  *
- * A call walks, from the outside in: groups of tiles; chunks of columns, as much of a group as the L2 cache holds; tiles
- * of up to 8 rows; tiles of outputs or pairs of them; blocks. The activations of a chunk are lined up first, those of
- * one run side by side, in a buffer that the L1 cache holds; between two chunks, chains wait in y.
+ * A call walks, from the outside in: groups of tiles; chunks of columns, as much of a group as the L2 cache holds;
+ * tiles of up to 8 rows; tiles of outputs or pairs of them; blocks. The activations of a chunk are lined up first,
+ * those of one run side by side, in a buffer that the L1 cache holds; between two chunks, chains wait in y.
  *
  * Up to 8 rows are one tile and all outputs one group: weights are read once, in the order of memory but for jumps
  * between chunks, and fetched AHEAD bytes before use, of each tile of a pair half as many: more pushes the activations
@@ -377,7 +377,7 @@ typedef struct product {
 typedef struct chunk {
     size_t begin, end, from, to, row;
     size_t part, parts; /* of the rows: which this is */
-    size_t soon;        /* bytes from a tile's blocks to those in its place that are computed next; 0: fetched as ahead */
+    size_t soon;        /* bytes from a tile's blocks to those next in its place; 0: those are fetched as AHEAD says */
     __m512i values;
     fr_qblock lined[LINED]; /* of a run: `rows` of them, then the next run's */
 } chunk;

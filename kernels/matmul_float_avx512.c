@@ -21,7 +21,7 @@ enum {
     GROUP = 32,         /* outputs */
     AHEAD = 8192,       /* bytes */
     STREAMED = 1 << 17, /* bytes of weights from which on a call fetches ahead */
-    LARGE = 4 << 20     /* from which on they come from memory: a model of smaller ones is a drafter, which L3 may hold */
+    LARGE = 4 << 20     /* from which on they come from memory; L3 may hold a drafter, whose matrices are smaller */
 };
 
 /* 16 weights as floats, of which only the lanes of the mask are read. */
