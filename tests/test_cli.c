@@ -114,7 +114,7 @@ static void check_types(const json_t *stats) {
 /* The numbers of the json form belong together. */
 START_TEST(json_has_everything) {
     bool drafting = _i > 0;
-    const char *drafter = drafting ? DEMO_DRAFTER : "";
+    const char *drafter = drafting ? DEMO_DRAFTER "--draft-max 3" : "";
     json_t *object = run_json("generate " DEMO START "-n 60 --ignore-eos --output json %s", drafter);
     const json_t *stats = fr_json_get(object, "stats"), *memory = fr_json_get(stats, "memory");
     const json_t *lengths = fr_json_get(stats, "accepted_lengths");

@@ -602,6 +602,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
     fr_options *options = fr_options_new();
     require(fr_options_set(options, FR_OPT_LOGPROBS, 5));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3)); /* how often auto drafts depends on the clock */
     fr_reference_open(&r, "gemma4-e", options);
     size_t count;
     int32_t *prompt = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
@@ -666,6 +667,7 @@ START_TEST(drawing_allocates_nothing) {
     fr_options *options = options_of(NULL, _i);
     require(fr_options_set(options, FR_OPT_LOGPROBS, 3));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3));
     require(fr_options_set_number(options, FR_OPT_TOP_P, 0.9));
     require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, 1.1));
     require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, "5+1"));
