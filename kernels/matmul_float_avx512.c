@@ -166,31 +166,25 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* One row by `side` outputs from `out` on: their sums, 16 partial ones each. Memory is fetched in its own order. */
-FR_INLINE void stream_outs(weights type, const product *job, size_t out, __m512 *p, size_t side) {
-    const char *w[OUTS];
-    size_t bytes = side * job->w_stride, i = 0;
+/* One row by `side` outputs from `out` on: p[0] gets their sums, 16 partial ones each. Memory is fetched in its own
+ * order, so that the last of these outputs finds its weights as far ahead as a single one does. */
+FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p, size_t side) {
+    tile t;
 #pragma GCC unroll 4
     for (size_t o = 0; o < side; o++) {
-        w[o] = weight_row(job, out + o);
-        p[o] = _mm512_setzero_ps();
+        t.w[o] = weight_row(job, out + o);
+        p[0][o] = _mm512_setzero_ps();
     }
-    const char *fetched = w[0] + (bytes > AHEAD ? bytes : AHEAD);
+    size_t i = 0;
+    const char *fetched = t.w[0] + (side - 1) * job->w_stride + AHEAD;
     for (; i + 32 <= job->cols; i += 32, fetched += 32 * side * type.size) {
 #pragma GCC unroll 8
         for (size_t line = 0; line < side * type.size / 2; line++) _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
-        __m512 low = _mm512_loadu_ps(job->x + i), high = _mm512_loadu_ps(job->x + i + 16);
-#pragma GCC unroll 4
-        for (size_t o = 0; o < side; o++) p[o] = _mm512_fmadd_ps(type.load(w[o], i, 0xffff), low, p[o]);
-#pragma GCC unroll 4
-        for (size_t o = 0; o < side; o++) p[o] = _mm512_fmadd_ps(type.load(w[o], i + 16, 0xffff), high, p[o]);
+        step(type, p, &t, job->x, 0, 1, side, i, 0xffff);
+        step(type, p, &t, job->x, 0, 1, side, i + 16, 0xffff);
     }
-    for (; i < job->cols; i += 16) {
-        __mmask16 mask = lanes(job->cols - i < 16 ? job->cols - i : 16);
-        __m512 values = load_lanes(job->x + i, mask);
-#pragma GCC unroll 4
-        for (size_t o = 0; o < side; o++) p[o] = _mm512_mask3_fmadd_ps(type.load(w[o], i, mask), values, p[o], mask);
-    }
+    for (; i < job->cols; i += 16)
+        step(type, p, &t, job->x, 0, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
 }
 
 /* One row, fetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they are
@@ -201,7 +195,12 @@ FR_INLINE void stream(weights type, const product *job, size_t side) {
     for (size_t out = 0; out < job->outs; out += OUTS) {
         __m512 p[OUTS];
 #pragma GCC unroll 4
-        for (size_t o = 0; o < OUTS; o += side) stream_outs(type, job, out + o, p + o, side);
+        for (size_t o = 0; o < OUTS; o += side) {
+            sums part;
+            stream_outs(type, job, out + o, part, side);
+#pragma GCC unroll 4
+            for (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
+        }
         __mmask8 stored = (__mmask8)lanes(job->outs - out < OUTS ? job->outs - out : OUTS);
         _mm_mask_storeu_ps(job->y + out, stored, sum16_of_4(p[0], p[1], p[2], p[3]));
     }

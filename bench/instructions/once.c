@@ -5,6 +5,7 @@
  * that the shape has, by 32. Called once, products have 4 rows and 64 outs of 1536 columns, attention one row and 128
  * positions of float16. A product that is called more often has the 4 rows and the shape that `bench kernels -t 1`
  * keeps in the L2 cache. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +23,16 @@ static void *take(size_t bytes) {
     exit(1);
 }
 
-static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel) {
-    const fr_bench_shape *shapes;
-    size_t count = fr_bench_shapes(kernel, &shapes), i = 0;
-    while (i + 1 < count && shapes[i].group == FR_BENCH_ATTENTION && shapes[i].type != FR_F16) i++;
-    return &shapes[i];
+static bool is_wanted(const fr_bench_shape *shape, bool cached) {
+    if (cached) return shape->group == FR_BENCH_CACHED;
+    return shape->group != FR_BENCH_ATTENTION || shape->type == FR_F16;
 }
 
-static const fr_bench_shape *cached_shape_of(const fr_bench_kernel *kernel) {
+/* The first that is wanted, or the last. */
+static const fr_bench_shape *shape_of(const fr_bench_kernel *kernel, bool cached) {
     const fr_bench_shape *shapes;
     size_t count = fr_bench_shapes(kernel, &shapes), i = 0;
-    while (i + 1 < count && shapes[i].group != FR_BENCH_CACHED) i++;
+    while (i + 1 < count && !is_wanted(&shapes[i], cached)) i++;
     return &shapes[i];
 }
 
@@ -58,9 +58,9 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < fr_bench_kernel_count; i++) {
         const fr_bench_kernel *kernel = &fr_bench_kernels[i];
         if (!(here >> kernel->level & 1)) continue;
-        if (argc < 3) call(kernel, shape_of(kernel), THREADS, 1);
+        if (argc < 3) call(kernel, shape_of(kernel, false), THREADS, 1);
         else if (strcmp(kernel->name, argv[1]) == 0)
-            call(kernel, cached_shape_of(kernel), 1, strtoull(argv[2], NULL, 10));
+            call(kernel, shape_of(kernel, true), 1, strtoull(argv[2], NULL, 10));
     }
     return 0;
 }
