@@ -222,6 +222,9 @@ static void check_large_matmul(operation *op) {
         c.outs = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
+    if (options.quick) return;
+    /* Too many columns, outputs and rows at once for the caches: parts of each, in any order that a kernel takes. */
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .outs = 661});
 }
 
 /* No rows, or no outputs: nothing of x and y may be touched. */
