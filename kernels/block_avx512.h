@@ -3,22 +3,23 @@
  *
  * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. What codes count from
  * is not taken off them but off the sums: they start at -offset times the sum of their activations. Codes of a run of
- * 32 columns are unpacked once, into 8 registers a tile, for up to 8 rows. Four of these are summed at a time; of wide
- * codes two, so that the next ones come into the core's sight; of Q6_K one, whose scales leave no registers for more.
+ * 32 columns are unpacked once, into 8 registers a tile, for all rows of a part.
  *
- * Few rows wait for memory, and take it in its order, a tile of 16 outputs at a time: 98% of the bandwidth where two
- * tiles side by side get 86% (Q4_0, one row, two cores of Zen 5). Few are up to 4, and where codes are wide, so that
- * there is more to read for each product, up to 8. More rows wait for products, and take a pair of tiles: each
- * broadcast of activations is a load and meets two registers of codes, where one alone would be bound by loads, and 8
- * chains of products hide each other's latency.
+ * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are lined up first, those
+ * of one run side by side, with the starts of their sums; tiles of 16 outputs or pairs of them; blocks; runs; rows.
+ * Between two chunks, chains wait in y. Weights are read in the order of memory but for jumps between chunks, and
+ * fetched AHEAD bytes before use, of each tile of a pair half as many: more pushes the activations out of the L1 cache.
  *
- * A call walks, from the outside in: groups of tiles; chunks of columns, as much of a group as the L2 cache holds;
- * tiles of up to 8 rows; tiles of outputs or pairs of them; blocks. The activations of a chunk are lined up first,
- * those of one run side by side, in a buffer that the L1 cache holds; between two chunks, chains wait in y.
+ * Up to 8 rows wait for memory, so their chains stay in registers and their activations in the L1 cache. Four of them
+ * are summed at a time; of wide codes two, so that the next ones come into the core's sight; of Q6_K one, whose scales
+ * leave no registers for more. Up to 4, and where codes are wide, so that there is more to read for each product, all
+ * 8 take a tile at a time: 98% of the bandwidth where two side by side get 86% (Q4_0, one row, two cores of Zen 5).
+ * Others take a pair: each broadcast of activations is a load and meets two registers of codes, where one alone would
+ * be bound by loads, and 8 chains of products hide each other's latency.
  *
- * Up to 8 rows are one tile and all outputs one group: weights are read once, in the order of memory but for jumps
- * between chunks, and fetched AHEAD bytes before use, of each tile of a pair half as many: more pushes the activations
- * out of the L1 cache. Of more rows each tile fetches its share of what comes after the group into the L2 cache.
+ * More rows wait for products. A part is up to 64 of them, which meet a run of a pair of tiles one after the other:
+ * their chains are loaded and stored each time, which the ports have time for, where fewer rows in registers need the
+ * codes unpacked and read again for each 8 (Q6_K: 59% of the dot peak, 52% so). Activations come from the L2 cache.
  */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
@@ -29,13 +30,14 @@
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
-    ROWS = 8,
+    FEW = 8,          /* rows whose chains stay in registers */
+    MANY = 64,
     QUAD = 4,
     PAIR = 2,
-    WIDE = 400,   /* bytes of a tile's run from which on up to 8 rows wait for memory */
-    LINED = 512,  /* runs of rows in a chunk */
-    AHEAD = 8192, /* bytes */
-    L2_BYTES = 384 << 10
+    WIDE = 400,       /* bytes of a tile's run from which on up to FEW rows wait for memory */
+    LINED_FEW = 512,  /* runs of rows in a chunk: 24 KB */
+    LINED = 4096,     /* 192 KB */
+    AHEAD = 8192      /* bytes */
 };
 
 /* What the runs of a block share. */
@@ -373,82 +375,117 @@ typedef struct product {
     size_t blocks, outs;
 } product;
 
-/* Tiles begin..end - 1, blocks from..to - 1 of them, rows from `row` on. */
+/* Columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
-    size_t begin, end, from, to, row;
-    size_t part, parts; /* of the rows: which this is */
-    size_t soon;        /* bytes from a tile's blocks to those next in its place; 0: those are fetched as AHEAD says */
+    size_t from, to; /* blocks */
+    size_t row, rows;
     __m512i values;
-    fr_qblock lined[LINED]; /* of a run: `rows` of them, then the next run's */
+    fr_qblock lined[LINED]; /* of a run: the rows, then the next run's */
 } chunk;
 
-/* Tile `tile`, or it and the one after it. An odd last tile of pairs is its own partner, whose results are dropped. */
-FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
-                             const uint8_t *next, size_t rows, size_t tiles) {
-    size_t tile_bytes = job->blocks * f->bytes, partner = tile + 1 < c->end ? tile_bytes : 0;
-    const uint8_t *bytes = job->w + tile * tile_bytes + c->from * f->bytes;
-    float *y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
-    size_t left = job->outs - tile * FR_TILE_OUTS;
-    __mmask16 stored[PAIR] = {lanes(left), partner ? lanes(left - FR_TILE_OUTS) : 0};
-    size_t step = f->bytes / f->runs, size = (c->to - c->from) * f->bytes, fetched = AHEAD / tiles;
-    size_t due = c->soon ? c->part : SIZE_MAX; /* runs until one is fetched for the L2 cache */
-    const fr_qblock *x = c->lined;
-    block blocks[PAIR];
-    __m512 acc[ROWS][PAIR];
+/* A chunk of one tile or of a pair. */
+typedef struct place {
+    const uint8_t *bytes, *end; /* of its blocks; of a pair the first tile's */
+    const uint8_t *next;        /* what is read after them */
+    size_t apart;               /* bytes from a tile to the next */
+    size_t partner;             /* the same; 0: an odd last tile is its own partner, whose results are dropped */
+    float *y;
+    size_t y_stride;
+    __mmask16 stored[PAIR];
+} place;
+
+FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
+    size_t all = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, left = job->outs - tile * FR_TILE_OUTS;
+    place at = {.apart = job->blocks * f->bytes, .y_stride = job->y_stride};
+    at.y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
+    at.bytes = job->w + tile * at.apart + c->from * f->bytes;
+    at.end = at.bytes + (c->to - c->from) * f->bytes;
+    if (tile + tiles < all) at.next = at.bytes + tiles * at.apart;
+    else at.next = job->w + (c->to < job->blocks ? c->to * f->bytes : all * at.apart);
+    at.partner = tile + 1 < all ? at.apart : 0;
+    at.stored[0] = lanes(left);
+    at.stored[1] = at.partner ? lanes(left - FR_TILE_OUTS) : 0;
+    return at;
+}
+
+/* Fetches a run of each tile. */
+FR_INLINE void fetch(const place *at, const uint8_t *ahead, size_t step, size_t tiles) {
+    if (ahead >= at->end) ahead = at->next + (ahead - at->end);
 #pragma GCC unroll 2
-    for (size_t t = 0; t < tiles; t++) {
-        blocks[t].values = c->values;
+    for (size_t t = 0; t < tiles; t++)
+#pragma GCC unroll 9
+        for (size_t l = 0; l < step; l += 64) _mm_prefetch((const char *)ahead + t * at->apart + l, _MM_HINT_T0);
+}
+
+FR_INLINE void load_chains(__m512 acc[][PAIR], const place *at, bool started, size_t rows, size_t tiles) {
 #pragma GCC unroll 8
-        for (size_t r = 0; r < rows; r++)
-            acc[r][t] = _mm512_maskz_loadu_ps(c->from ? stored[t] : 0, y + r * job->y_stride + t * FR_TILE_OUTS);
-    }
-    for (const uint8_t *end = bytes + size; bytes < end; bytes += f->bytes) {
+    for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], bytes + t * partner);
-        for (size_t i = 0; i < f->runs; i++, x += rows, fetched += step) {
-            const uint8_t *ahead = fetched < size ? end - size + fetched : next + (fetched - size);
-            tiles_run p = {.blocks = blocks, .bytes = {bytes, bytes + partner}, .index = i};
+        for (size_t t = 0; t < tiles; t++)
+            acc[r][t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y + r * at->y_stride + t * FR_TILE_OUTS);
+}
+
+FR_INLINE void store_chains(const place *at, __m512 acc[][PAIR], size_t rows, size_t tiles) {
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
-            for (size_t t = 0; t < tiles; t++) {
-#pragma GCC unroll 9
-                for (size_t l = 0; l < step; l += 64)
-                    _mm_prefetch((const char *)ahead + t * tile_bytes + l, _MM_HINT_T0);
-                f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
-            }
-            if (due-- == 0) {
-                due = c->parts - 1;
+        for (size_t t = 0; t < tiles; t++)
+            _mm512_mask_storeu_ps(at->y + r * at->y_stride + t * FR_TILE_OUTS, at->stored[t], acc[r][t]);
+}
+
+/* Up to FEW rows with tile `tile`, or with it and the one after it. */
+FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
+                           size_t rows, size_t tiles) {
+    place at = place_of(f, job, c, tile, tiles);
+    size_t step = f->bytes / f->runs, quad = f->joining == HALVES ? 1 : step >= WIDE ? QUAD / 2 : QUAD;
+    const fr_qblock *x = c->lined;
+    block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
+    __m512 acc[FEW][PAIR];
+    load_chains(acc, &at, c->from > 0, rows, tiles);
+    for (; at.bytes < at.end; at.bytes += f->bytes) {
 #pragma GCC unroll 2
-                for (size_t t = 0; t < tiles; t++)
-#pragma GCC unroll 9
-                    for (size_t l = 0; l < step; l += 64)
-                        _mm_prefetch((const char *)bytes + i * step + c->soon + t * tile_bytes + l, _MM_HINT_T1);
-            }
-            size_t quad = f->joining == HALVES ? 1 : step >= WIDE ? QUAD / 2 : QUAD;
+        for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        for (size_t i = 0; i < f->runs; i++, x += rows) {
+            tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
+            fetch(&at, at.bytes + i * step + AHEAD / tiles, step, tiles);
+#pragma GCC unroll 2
+            for (size_t t = 0; t < tiles; t++) f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
 #pragma GCC unroll 8
             for (size_t row = 0; row < rows; row += quad)
                 add_run(f, by, &p, x + row, acc + row, rows - row < quad ? rows - row : quad, tiles, row == 0);
         }
     }
-#pragma GCC unroll 2
-    for (size_t t = 0; t < tiles; t++)
-#pragma GCC unroll 8
-        for (size_t r = 0; r < rows; r++)
-            _mm512_mask_storeu_ps(y + r * job->y_stride + t * FR_TILE_OUTS, stored[t], acc[r][t]);
+    store_chains(&at, acc, rows, tiles);
 }
 
-/* After the last tile of a group comes its first one again, for other rows; then its next chunk; then another group. */
-FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
-                             size_t tiles) {
-    size_t tile_bytes = job->blocks * f->bytes, after = c->begin, from = c->from;
-    if (c->part + 1 == c->parts) {
-        from = c->to < job->blocks ? c->to : 0;
-        if (from == 0) after = c->end;
+/* Up to MANY rows with a pair of tiles, one at a time; two where a minimum makes a row's work so long that the core
+ * does not see enough of the next one. */
+FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
+    place at = place_of(f, job, c, tile, PAIR);
+    size_t step = f->bytes / f->runs, together = f->joining == PLUS_MIN || f->joining == MINUS_MIN ? 2 : 1;
+    const fr_qblock *x = c->lined;
+    block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
+    __m512 acc[MANY][PAIR];
+    load_chains(acc, &at, c->from > 0, c->rows, PAIR);
+    for (; at.bytes < at.end; at.bytes += f->bytes) {
+#pragma GCC unroll 2
+        for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        for (size_t i = 0; i < f->runs; i++, x += c->rows) {
+            tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
+            size_t row = 0;
+            fetch(&at, at.bytes + i * step + AHEAD / PAIR, step, PAIR);
+#pragma GCC unroll 2
+            for (size_t t = 0; t < PAIR; t++) {
+                f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
+#pragma GCC unroll 8
+                for (size_t g = 0; g < GROUPS; g++) p.runs[t].codes[g] = f->code(&blocks[t], p.bytes[t], i, g);
+            }
+            for (; row + together <= c->rows; row += together)
+                add_run(f, by, &p, x + row, acc + row, together, PAIR, false);
+            if (row < c->rows) add_run(f, by, &p, x + row, acc + row, 1, PAIR, false);
+        }
     }
-    for (size_t tile = c->begin; tile < c->end; tile += tiles) {
-        const uint8_t *next = job->w + (tile + tiles) * tile_bytes + c->from * f->bytes;
-        if (tile + tiles >= c->end) next = job->w + after * tile_bytes + from * f->bytes;
-        compute_tiles(f, by, job, c, tile, next, rows, tiles);
-    }
+    store_chains(&at, acc, c->rows, PAIR);
 }
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
@@ -463,73 +500,64 @@ FR_INLINE void line_up_block(const format *f, fr_qblock *to, const fr_qblock *x)
     _mm_storeu_si128((__m128i *)&to->d, tail);
 }
 
-FR_INLINE void line_up(const format *f, const product *job, chunk *c, size_t rows) {
-    const fr_qblock *x = job->x + c->row * job->x_stride;
-    fr_qblock *to = c->lined;
-    for (size_t i = c->from * f->runs; i < c->to * f->runs; i++)
-        for (size_t r = 0; r < rows; r++) line_up_block(f, to++, &x[r * job->x_stride + i]);
-}
-
-/* The rows from c->row on, of the chunk's tiles and blocks. */
-FR_INLINE void compute_rows(const format *f, const products *by, const product *job, chunk *c, size_t rows) {
-    bool one = f->bytes / f->runs >= WIDE && job->rows <= ROWS;
-    line_up(f, job, c, rows);
-    switch (rows) {
-    case 1: compute_chunk(f, by, job, c, 1, 1); break;
-    case 2: compute_chunk(f, by, job, c, 2, 1); break;
-    case 3: compute_chunk(f, by, job, c, 3, 1); break;
-    case 4: compute_chunk(f, by, job, c, 4, 1); break;
-    case 5:
-        if (one) compute_chunk(f, by, job, c, 5, 1);
-        else compute_chunk(f, by, job, c, 5, PAIR);
-        break;
-    case 6:
-        if (one) compute_chunk(f, by, job, c, 6, 1);
-        else compute_chunk(f, by, job, c, 6, PAIR);
-        break;
-    case 7:
-        if (one) compute_chunk(f, by, job, c, 7, 1);
-        else compute_chunk(f, by, job, c, 7, PAIR);
-        break;
-    default:
-        if (one) compute_chunk(f, by, job, c, ROWS, 1);
-        else compute_chunk(f, by, job, c, ROWS, PAIR);
+/* A few rows at a time: 64 that lie a power of two apart would meet in the same lines of the L1 cache. */
+FR_INLINE void line_up(const format *f, const product *job, chunk *c) {
+    size_t from = c->from * f->runs, runs = c->to * f->runs - from;
+    for (size_t first = 0, last; first < c->rows; first = last) {
+        last = first + FEW < c->rows ? first + FEW : c->rows;
+        for (size_t i = 0; i < runs; i++)
+            for (size_t r = first; r < last; r++)
+                line_up_block(f, &c->lined[i * c->rows + r], &job->x[(c->row + r) * job->x_stride + from + i]);
     }
 }
 
-FR_INLINE void compute_group(const format *f, const products *by, const product *job, chunk *c) {
-    size_t rows;
-    c->row = 0;
-    for (c->part = 0; c->part < c->parts; c->part++, c->row += rows) {
-        size_t left = c->parts - c->part;
-        rows = (job->rows - c->row + left - 1) / left;
-        compute_rows(f, by, job, c, rows);
+/* rows: as the chunk has them, a constant. */
+FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
+                             size_t tiles) {
+    for (size_t tile = 0; tile * FR_TILE_OUTS < job->outs; tile += tiles)
+        compute_few(f, by, job, c, tile, rows, tiles);
+}
+
+FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
+    size_t tiles = f->bytes / f->runs >= WIDE ? 1 : PAIR;
+    switch (c->rows) {
+    case 1: compute_tiles(f, by, job, c, 1, 1); break;
+    case 2: compute_tiles(f, by, job, c, 2, 1); break;
+    case 3: compute_tiles(f, by, job, c, 3, 1); break;
+    case 4: compute_tiles(f, by, job, c, 4, 1); break;
+    case 5: compute_tiles(f, by, job, c, 5, tiles); break;
+    case 6: compute_tiles(f, by, job, c, 6, tiles); break;
+    case 7: compute_tiles(f, by, job, c, 7, tiles); break;
+    case FEW: compute_tiles(f, by, job, c, FEW, tiles); break;
+    default:
+        for (size_t tile = 0; tile * FR_TILE_OUTS < job->outs; tile += PAIR) compute_many(f, by, job, c, tile);
+    }
+}
+
+/* The columns of some rows, in chunks of equal length. */
+FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
+    size_t most = (c->rows > FEW ? LINED / MANY : LINED_FEW / c->rows) / f->runs;
+    size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
+    for (c->from = 0; c->from < job->blocks; c->from = c->to) {
+        c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
+        line_up(f, job, c);
+        compute_chunk(f, by, job, c);
     }
 }
 
 FR_INLINE void matmul_block(const format *f, const products *by, const product *job) {
     chunk c;
     const int8_t *values = fr_code_values(f->type);
+    if (job->outs == 0) return;
     if (values)
         c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
                                    _mm512_set1_epi8((char)f->offset));
     else
         c.values = _mm512_setzero_si512();
-    size_t tiles = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, tallest = job->rows < ROWS ? job->rows : ROWS;
-    if (tallest == 0) return;
-    size_t most = LINED / (tallest * f->runs), chunks = (job->blocks + most - 1) / most;
-    size_t length = (job->blocks + chunks - 1) / chunks, piece = length * f->bytes;
-    size_t fitting = PAIR * piece < L2_BYTES ? L2_BYTES / piece / PAIR * PAIR : PAIR;
-    size_t group = job->rows <= ROWS ? tiles : fitting;
-    c.parts = (job->rows + ROWS - 1) / ROWS;
-    for (c.begin = 0; c.begin < tiles; c.begin = c.end) {
-        c.end = c.begin + group < tiles ? c.begin + group : tiles;
-        for (c.from = 0; c.from < job->blocks; c.from = c.to) {
-            c.to = c.from + length < job->blocks ? c.from + length : job->blocks;
-            c.soon = (c.to < job->blocks ? c.to - c.from : (c.end - c.begin) * job->blocks - c.from) * f->bytes;
-            if (c.parts == 1) c.soon = 0;
-            compute_group(f, by, job, &c);
-        }
+    for (c.row = 0; c.row < job->rows; c.row += c.rows) {
+        size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
+        c.rows = (left + parts - 1) / parts;
+        compute_part(f, by, job, &c);
     }
 }
 
