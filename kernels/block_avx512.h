@@ -459,10 +459,11 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
 }
 
 /* Up to MANY rows with a pair of tiles, one at a time; two where a minimum makes a row's work so long that the core
- * does not see enough of the next one. */
+ * does not see enough of the next one, unless five bits take the registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
-    size_t step = f->bytes / f->runs, together = f->joining == PLUS_MIN || f->joining == MINUS_MIN ? 2 : 1;
+    bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
+    size_t step = f->bytes / f->runs, together = minimum && f->bits == 4 ? 2 : 1;
     const fr_qblock *x = c->lined;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[MANY][PAIR];
