@@ -216,8 +216,8 @@ static void run_products(void *context, const fr_team *team) {
     apply(p, team, &pass->work, &net->head, s->logits, s->hidden, 1);
 }
 
-/* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above all,
- * they take from the products and hardly from a loop on registers. */
+/* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above
+ * all, they take from the products and hardly from a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;
@@ -241,8 +241,8 @@ static void bench_prompt(bench *b) {
            "GMAC/s)",
            PROMPT, b->session->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);
     if (b->prompt_share > 0) printf(" (at least %.0f%%: %s)", 100 * b->prompt_share, verdict(share >= b->prompt_share));
-    printf(", the middle of %d runs at %.1f%%. They are %.0f%% of the time; the whole prompt is at %.1f%%.\n\n", PROMPTS,
-           100 * macs / middle / peak, 100 * middle / seconds, 100 * macs / seconds / peak);
+    printf(", the middle of %d runs at %.1f%%. They are %.0f%% of the time; the whole prompt is at %.1f%%.\n\n",
+           PROMPTS, 100 * macs / middle / peak, 100 * middle / seconds, 100 * macs / seconds / peak);
 }
 
 /* ------------------------------------------------------------------------------------------------------ the command */

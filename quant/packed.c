@@ -26,10 +26,12 @@ typedef enum scaling {
 static const struct shape {
     uint8_t bits; /* of a code */
     scaling scaling;
+    uint8_t runs; /* of a block */
 } shapes[FR_KERNEL_TYPES] = {
-    [FR_Q8_0] = {8, PLAIN},    [FR_Q4_0] = {4, PLAIN},    [FR_Q4_1] = {4, WITH_MIN},  [FR_Q5_0] = {5, PLAIN},
-    [FR_Q5_1] = {5, WITH_MIN}, [FR_IQ4_NL] = {4, PLAIN},  [FR_MXFP4] = {4, PLAIN},    [FR_Q4_K] = {4, K_SCALES},
-    [FR_Q5_K] = {5, K_SCALES}, [FR_Q6_K] = {6, Q6_SCALES}, [FR_IQ4_XS] = {4, XS_SCALES},
+    [FR_Q8_0] = {8, PLAIN, 1},      [FR_Q4_0] = {4, PLAIN, 1},         [FR_Q4_1] = {4, WITH_MIN, 1},
+    [FR_Q5_0] = {5, PLAIN, 1},      [FR_Q5_1] = {5, WITH_MIN, 1},      [FR_IQ4_NL] = {4, PLAIN, 1},
+    [FR_MXFP4] = {4, PLAIN, 1},     [FR_Q4_K] = {4, K_SCALES, RUNS},   [FR_Q5_K] = {5, K_SCALES, RUNS},
+    [FR_Q6_K] = {6, Q6_SCALES, RUNS}, [FR_IQ4_XS] = {4, XS_SCALES, RUNS},
 };
 
 bool fr_packs(fr_dtype type) {
@@ -253,19 +255,23 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t ou
         tile += HALVES;
     }
     tile = tile_scales(direction, shape->scaling, tile, out, block);
-    for (size_t run = 0; run < fr_dtype_block(type) / RUN; run++)
-        for (size_t line = 0; line < shape->bits; line++, tile += LINE)
-            move32(direction, tile + 4 * out, &block->words[run][line]);
+    for (size_t run = 0; run < shape->runs; run++)
+        for (size_t line = 0; line < shape->bits; line++, tile += LINE) {
+            uint32_t *word = &block->words[run][line];
+            if (direction == TAKE) *word = load32(tile + 4 * out);
+            else memcpy(tile + 4 * out, word, sizeof *word);
+        }
 }
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
 
 /* Zeros as far as the type's runs go. */
 FR_INLINE void clear(fr_dtype type, lane *block) {
-    memset(block, 0, offsetof(lane, words) + fr_dtype_block(type) / RUN * sizeof block->words[0]);
+    memset(block, 0, offsetof(lane, words) + shapes[type].runs * sizeof block->words[0]);
 }
 
-void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols) {
+FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs,
+                         size_t cols) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
     memset(tile, 0, FR_TILE_OUTS * fr_dtype_row_bytes(type, cols));
     for (size_t b = 0; b < blocks; b++)
@@ -275,6 +281,24 @@ void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_
             file_block(TAKE, type, (uint8_t *)(uintptr_t)rows + out * row_bytes + b * block_bytes, &block);
             tile_block(PUT, type, tile + b * FR_TILE_OUTS * block_bytes, out, &block);
         }
+}
+
+/* A model's start waits for this: with the type a constant, a core of a Zen 5 packs 16 GB/s of Q4_0 instead of 0.65,
+ * and 3.1 of Q4_K instead of 1.8. */
+void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols) {
+    switch (type) {
+    case FR_Q8_0: pack_tile(FR_Q8_0, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q4_0: pack_tile(FR_Q4_0, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q4_1: pack_tile(FR_Q4_1, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q5_0: pack_tile(FR_Q5_0, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q5_1: pack_tile(FR_Q5_1, tile, rows, row_bytes, outs, cols); break;
+    case FR_IQ4_NL: pack_tile(FR_IQ4_NL, tile, rows, row_bytes, outs, cols); break;
+    case FR_MXFP4: pack_tile(FR_MXFP4, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q4_K: pack_tile(FR_Q4_K, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q5_K: pack_tile(FR_Q5_K, tile, rows, row_bytes, outs, cols); break;
+    case FR_Q6_K: pack_tile(FR_Q6_K, tile, rows, row_bytes, outs, cols); break;
+    default: pack_tile(FR_IQ4_XS, tile, rows, row_bytes, outs, cols);
+    }
 }
 
 static void take_lane(fr_dtype type, const uint8_t *tile, size_t b, size_t out, lane *block) {
