@@ -16,7 +16,7 @@
  * until 1.0 is out. Ids are int32_t, counts and lengths are in tokens, sizes in bytes, times in seconds.
  *
  * Callbacks (progress, log, abort, logits) are called by the thread that called into the library, within that call.
- * They must not call into the object that they were called from.
+ * They must not call into the object that they were called from. A call may take 300 KB of its thread's stack.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
  * number at fault. It belongs to the calling thread and stays until that thread's next failing call. A failing *_open

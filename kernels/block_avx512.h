@@ -36,7 +36,7 @@ enum {
     PAIR = 2,
     WIDE = 400,       /* bytes of a tile's run from which on up to FEW rows wait for memory */
     LINED_FEW = 512,  /* runs of rows in a chunk: 24 KB */
-    LINED = 4096,     /* 192 KB */
+    LINED = 4096,     /* 192 KB, on the stack */
     AHEAD = 8192      /* bytes */
 };
 
