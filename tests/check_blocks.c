@@ -214,7 +214,7 @@ static void check_matmul_case(operation *op, matmul_case c) {
 
 /* Matrices that no cache holds and rows that L1 does not, which kernels may walk in another way. */
 static void check_large_matmul(operation *op) {
-    static const size_t rows[] = {1, 2, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
+    static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};
     for (size_t i = 0; i < (options.quick ? 4 : 24); i++) {
         c.rows = rows[i % COUNT(rows)];
