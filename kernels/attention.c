@@ -22,6 +22,11 @@ static uint64_t bits(int32_t from, int32_t to) {
     return from < to ? UINT64_MAX >> (FR_ATTN_BLOCK - (to - from)) << from : 0;
 }
 
+/* How many bits are set from bit 0 on. */
+static size_t run_of_ones(uint64_t word) {
+    return ~word ? (size_t)__builtin_ctzll(~word) : 64;
+}
+
 static void enter_block(walk *w, int64_t block) {
     w->slot = (size_t)block % w->attn->slots;
     w->seen = 0;
@@ -46,16 +51,19 @@ static size_t alike(const walk *w, size_t j) {
     return count;
 }
 
-/* Columns [d, d + width) of positions [from, from + count) of the block as float32: where they lie, or decoded into the
- * tile. Positions that nobody sees stay unread. */
+/* Columns [d, d + width) of positions [from, from + count) of the block: where they lie, or decoded into the tile.
+ * Positions that nobody sees stay unread. */
 static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, size_t stride, int32_t from, int32_t count,
                             size_t d, size_t width) {
     const uint8_t *data = (const uint8_t *)cache + (w->slot + (size_t)from) * stride + fr_dtype_row_bytes(type, d);
-    if (type == FR_F32) return (fr_attn_rows){(const float *)(const void *)data, stride / sizeof(float)};
-    for (int32_t i = 0; i < count; i++)
-        if (w->seen >> (from + i) & 1)
-            w->steps->decode[type](w->tile + (size_t)i * width, data + (size_t)i * stride, width);
-    return (fr_attn_rows){w->tile, width};
+    if (type == FR_F32 || w->attn->count <= w->steps->direct[type]) return (fr_attn_rows){type, data, stride};
+    uint64_t seen = (w->seen & bits(from, from + count)) >> from;
+    while (seen) {
+        size_t first = (size_t)__builtin_ctzll(seen), rows = run_of_ones(seen >> first);
+        w->steps->decode[type](w->tile + first * width, data + first * stride, stride, rows, width);
+        seen &= ~bits((int32_t)first, (int32_t)(first + rows));
+    }
+    return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
 /* Asks for `bytes` bytes ahead of their time: the share of them that falls to queries [j, j + count), so that requests

@@ -29,9 +29,10 @@ typedef struct fr_attn_state {
 
 _Static_assert(sizeof(fr_attn_state) == FR_ATTN_STATE * sizeof(float), "fr_attn_scratch makes room for it");
 
-/* Rows of float32, `stride` floats apart. */
+/* Rows of a cache, as they lie or decoded to float32, `stride` bytes apart. */
 typedef struct fr_attn_rows {
-    const float *data;
+    fr_dtype type;
+    const void *data;
     size_t stride;
 } fr_attn_rows;
 
@@ -39,8 +40,13 @@ typedef struct fr_attn_rows {
 typedef struct fr_attn_steps {
     size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
 
-    /* n values of a cache as float32; n is a multiple of the type's block. FR_F32 is never asked for. */
-    void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t n);
+    /* Types that `scores` and `add` read as they lie, in batches of up to this many queries, besides FR_F32; the
+     * others, and those of more queries, are decoded before. */
+    size_t direct[FR_KV_TYPES];
+
+    /* `rows` rows of n values of a cache, `stride` bytes apart, as float32, one behind the other; n is a multiple of
+     * the type's block. FR_F32 is never asked for. */
+    void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t stride, size_t rows, size_t n);
 
     /* weights[first + i] = dot(q, k row i) * scale, i < FR_ATTN_SCORES. Some of these positions are seen; one that is
      * not takes its nearest seen neighbour's row, because its own is not to be read. */
@@ -59,10 +65,19 @@ typedef struct fr_attn_steps {
 /* Attention by these steps. */
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps);
 
+/* n values of one row of a cache as float32. */
+typedef void fr_attn_row_fn(float *y, const void *x, size_t n);
+
+/* What `decode` does, of an instruction set's way to decode one row. */
+static inline __attribute__((always_inline)) void fr_attn_decode_rows(fr_attn_row_fn *row, float *y, const void *x,
+                                                                      size_t stride, size_t rows, size_t n) {
+    for (size_t r = 0; r < rows; r++) row(y + r * n, (const uint8_t *)x + r * stride, n);
+}
+
 /* Row i of four scores' K rows: its place, or its nearest seen neighbour's. */
-static inline const float *fr_attn_seen_row(const fr_attn_state *state, fr_attn_rows k, int32_t first, int32_t i) {
+static inline const void *fr_attn_seen_row(const fr_attn_state *state, fr_attn_rows k, int32_t first, int32_t i) {
     int32_t at = first + i < state->from ? state->from : first + i < state->to ? first + i : state->to - 1;
-    return k.data + (size_t)(at - first) * k.stride;
+    return (const uint8_t *)k.data + (size_t)(at - first) * k.stride;
 }
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS };
+enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS, DIRECT = 2 * TOGETHER };
 
 /* The first `count` 16-bit values, all 8 from 8 on; zeros behind them. */
 FR_INLINE __m128i load_halves(const void *x, size_t count) {
@@ -15,16 +15,30 @@ FR_INLINE __m128i load_halves(const void *x, size_t count) {
     return _mm_loadu_si128((const void *)values);
 }
 
-static void decode_f16(float *y, const void *x, size_t n) {
-    for (size_t i = 0; i < n; i += 8)
-        store_lanes(y + i, n - i, _mm256_cvtph_ps(load_halves((const char *)x + 2 * i, n - i)));
+FR_INLINE __m256 f16_of(__m128i halves) {
+    return _mm256_cvtph_ps(halves);
 }
 
-static void decode_bf16(float *y, const void *x, size_t n) {
-    for (size_t i = 0; i < n; i += 8) {
-        __m256i bits = _mm256_cvtepu16_epi32(load_halves((const char *)x + 2 * i, n - i));
-        store_lanes(y + i, n - i, _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16)));
-    }
+FR_INLINE __m256 bf16_of(__m128i halves) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+typedef __m256 halves_fn(__m128i halves);
+
+/* Whole registers are not masked: what a masked store writes is slow to read back. */
+FR_INLINE void decode_halves(halves_fn *floats_of, float *y, const void *x, size_t n) {
+    const uint16_t *halves = x;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, floats_of(_mm_loadu_si128((const void *)(halves + i))));
+    if (i < n) store_lanes(y + i, n - i, floats_of(load_halves(halves + i, n - i)));
+}
+
+FR_INLINE void f16_row(float *y, const void *x, size_t n) {
+    decode_halves(f16_of, y, x, n);
+}
+
+FR_INLINE void bf16_row(float *y, const void *x, size_t n) {
+    decode_halves(bf16_of, y, x, n);
 }
 
 /* d of a block, in all lanes. */
@@ -40,7 +54,7 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m256 d) {
     _mm256_storeu_ps(y + 8, _mm256_mul_ps(_mm256_cvtepi32_ps(high), d));
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
+FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 34) {
         __m256 d = scale_of(block);
@@ -49,7 +63,7 @@ static void decode_q8_0(float *y, const void *x, size_t n) {
     }
 }
 
-static void decode_q4_0(float *y, const void *x, size_t n) {
+FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
     for (size_t i = 0; i < n; i += 32, block += 18) {
@@ -58,6 +72,22 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
         store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
         store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
     }
+}
+
+static void decode_f16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(f16_row, y, x, stride, rows, n);
+}
+
+static void decode_bf16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(bf16_row, y, x, stride, rows, n);
+}
+
+static void decode_q8_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q8_0_row, y, x, stride, rows, n);
+}
+
+static void decode_q4_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q4_0_row, y, x, stride, rows, n);
 }
 
 /* sum16 of four positions, from the sums of p[i] + p[i + 8]. */
@@ -70,10 +100,25 @@ FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     return _mm_add_ps(_mm_shuffle_ps(two_01, two_23, 0x88), _mm_shuffle_ps(two_01, two_23, 0xdd));
 }
 
+/* Values d.. of a row as it lies: the first `left`, all 8 from 8 on; zeros behind them. */
+typedef __m256 load_fn(const void *row, size_t d, size_t left);
+
+FR_INLINE __m256 load_f32(const void *row, size_t d, size_t left) {
+    return load_lanes((const float *)row + d, left);
+}
+
+FR_INLINE __m256 load_f16(const void *row, size_t d, size_t left) {
+    return f16_of(load_halves((const uint16_t *)row + d, left));
+}
+
+FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
+    return bf16_of(load_halves((const uint16_t *)row + d, left));
+}
+
 /* Eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d.. d + 7, d + 16 ..
  * Sums of twelve registers and what is multiplied just fit the 16 that there are. */
-FR_INLINE void half_sums(const fr_attn_state *states, size_t count, const float *const *rows, size_t d, size_t head_dim,
-                         __m256 p[TOGETHER][FR_ATTN_SCORES]) {
+FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
+                         size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES]) {
 #pragma GCC unroll 3
     for (size_t j = 0; j < count; j++)
 #pragma GCC unroll 4
@@ -84,7 +129,7 @@ FR_INLINE void half_sums(const fr_attn_state *states, size_t count, const float 
         for (size_t j = 0; j < count; j++) values[j] = _mm256_loadu_ps(states[j].q + d);
 #pragma GCC unroll 4
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-            __m256 row = _mm256_loadu_ps(rows[i] + d);
+            __m256 row = load(rows[i], d, 8);
 #pragma GCC unroll 3
             for (size_t j = 0; j < count; j++) p[j][i] = _mm256_fmadd_ps(row, values[j], p[j][i]);
         }
@@ -94,28 +139,38 @@ FR_INLINE void half_sums(const fr_attn_state *states, size_t count, const float 
     __m256 mask = lane_mask((int)left);
     for (size_t j = 0; j < count; j++)
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-            __m256 added = _mm256_fmadd_ps(load_lanes(rows[i] + d, left), load_lanes(states[j].q + d, left), p[j][i]);
+            __m256 added = _mm256_fmadd_ps(load(rows[i], d, left), load_lanes(states[j].q + d, left), p[j][i]);
             p[j][i] = _mm256_blendv_ps(p[j][i], added, mask);
         }
 }
 
-FR_INLINE void score(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
+                     float scale) {
     __m256 low[TOGETHER][FR_ATTN_SCORES], high[TOGETHER][FR_ATTN_SCORES];
-    const float *rows[FR_ATTN_SCORES];
+    const void *rows[FR_ATTN_SCORES];
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
-    half_sums(states, count, rows, 0, head_dim, low);
-    half_sums(states, count, rows, 8, head_dim, high);
+    half_sums(load, states, count, rows, 0, head_dim, low);
+    half_sums(load, states, count, rows, 8, head_dim, high);
     for (size_t j = 0; j < count; j++) {
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) low[j][i] = _mm256_add_ps(low[j][i], high[j][i]);
         _mm_storeu_ps(states[j].weights + first, _mm_mul_ps(sum8_of_4(low[j]), _mm_set1_ps(scale)));
     }
 }
 
-static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
+                              size_t head_dim, float scale) {
     switch (count) {
-    case 1: score(states, 1, k, first, head_dim, scale); break;
-    case 2: score(states, 2, k, first, head_dim, scale); break;
-    default: score(states, TOGETHER, k, first, head_dim, scale);
+    case 1: score(load, states, 1, k, first, head_dim, scale); break;
+    case 2: score(load, states, 2, k, first, head_dim, scale); break;
+    default: score(load, states, TOGETHER, k, first, head_dim, scale);
+    }
+}
+
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+    switch (k.type) {
+    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale); break;
+    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale); break;
+    default: score_by_count(load_f32, states, count, k, first, head_dim, scale);
     }
 }
 
@@ -160,47 +215,57 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p[0], p[1]));
 }
 
-/* `width` registers of columns from d on for `count` queries, both constants; `left` columns are left. */
-FR_INLINE void columns(const fr_attn_state *states, size_t count, const float *v, size_t stride, size_t d, size_t width,
-                       size_t left) {
+/* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries;
+ * `left` columns are left. */
+FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
+                       size_t width, size_t left) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];
 #pragma GCC unroll 3
     for (size_t j = 0; j < count; j++)
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) sum[j][c] = _mm256_setzero_ps();
+        for (size_t r = 0; r < width; r++) sum[j][r] = _mm256_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
-        const float *row = v + (size_t)i * stride;
+        const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
 #pragma GCC unroll 3
         for (size_t j = 0; j < count; j++) e[j] = _mm256_set1_ps(states[j].weights[i]);
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) {
-            __m256 values = load_lanes(row + 8 * c, left);
+        for (size_t r = 0; r < width; r++) {
+            __m256 values = load(row, c + 8 * r, left);
 #pragma GCC unroll 3
-            for (size_t j = 0; j < count; j++) sum[j][c] = _mm256_fmadd_ps(e[j], values, sum[j][c]);
+            for (size_t j = 0; j < count; j++) sum[j][r] = _mm256_fmadd_ps(e[j], values, sum[j][r]);
         }
     }
 #pragma GCC unroll 3
     for (size_t j = 0; j < count; j++) {
         __m256 a = _mm256_set1_ps(states[j].a), b = _mm256_set1_ps(states[j].b);
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) {
-            float *o = states[j].out + d + 8 * c;
-            if (!states->first) sum[j][c] = _mm256_fmadd_ps(load_lanes(o, left), a, _mm256_mul_ps(sum[j][c], b));
-            store_lanes(o, left, sum[j][c]);
+        for (size_t r = 0; r < width; r++) {
+            float *o = states[j].out + d + 8 * r;
+            if (!states->first) sum[j][r] = _mm256_fmadd_ps(load_lanes(o, left), a, _mm256_mul_ps(sum[j][r], b));
+            store_lanes(o, left, sum[j][r]);
         }
     }
 }
 
-static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
+                            size_t width) {
     if (width < STRIP) {
         for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 8) columns(states + j, 1, v.data + c, v.stride, d + c, 1, width - c);
+            for (size_t c = 0; c < width; c += 8) columns(load, states + j, 1, v, c, d + c, 1, width - c);
         return;
     }
     switch (count) {
-    case 1: columns(states, 1, v.data, v.stride, d, COLUMNS, 8); break;
-    case 2: columns(states, 2, v.data, v.stride, d, COLUMNS, 8); break;
-    default: columns(states, TOGETHER, v.data, v.stride, d, COLUMNS, 8);
+    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 8); break;
+    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 8); break;
+    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 8);
+    }
+}
+
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+    switch (v.type) {
+    case FR_F16: add_by_count(load_f16, states, count, v, d, width); break;
+    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width); break;
+    default: add_by_count(load_f32, states, count, v, d, width);
     }
 }
 
@@ -213,6 +278,7 @@ void fr_attn_avx2(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
+        .direct = {[FR_F16] = DIRECT, [FR_BF16] = DIRECT},
         .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .scores = scores,
         .weigh = weigh,

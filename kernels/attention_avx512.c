@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOGETHER = 4, COLUMNS = 4, STRIP = 16 * COLUMNS };
+enum { TOGETHER = 4, COLUMNS = 4, STRIP = 16 * COLUMNS, DIRECT = 2 * TOGETHER };
 
 FR_INLINE __m512 f16_of(__m256i halves) {
     return _mm512_cvtph_ps(halves);
@@ -29,11 +29,11 @@ FR_INLINE void decode_halves(halves_fn *floats_of, float *y, const void *x, size
     }
 }
 
-static void decode_f16(float *y, const void *x, size_t n) {
+FR_INLINE void f16_row(float *y, const void *x, size_t n) {
     decode_halves(f16_of, y, x, n);
 }
 
-static void decode_bf16(float *y, const void *x, size_t n) {
+FR_INLINE void bf16_row(float *y, const void *x, size_t n) {
     decode_halves(bf16_of, y, x, n);
 }
 
@@ -48,7 +48,7 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m512 d) {
     _mm512_storeu_ps(y, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), d));
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
+FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 34) {
         __m512 d = scale_of(block);
@@ -57,7 +57,7 @@ static void decode_q8_0(float *y, const void *x, size_t n) {
     }
 }
 
-static void decode_q4_0(float *y, const void *x, size_t n) {
+FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
     for (size_t i = 0; i < n; i += 32, block += 18) {
@@ -68,9 +68,41 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
-FR_INLINE void score(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+static void decode_f16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(f16_row, y, x, stride, rows, n);
+}
+
+static void decode_bf16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(bf16_row, y, x, stride, rows, n);
+}
+
+static void decode_q8_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q8_0_row, y, x, stride, rows, n);
+}
+
+static void decode_q4_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q4_0_row, y, x, stride, rows, n);
+}
+
+/* Values d.. of a row as it lies, those that the mask has. */
+typedef __m512 load_fn(const void *row, size_t d, __mmask16 mask);
+
+FR_INLINE __m512 load_f32(const void *row, size_t d, __mmask16 mask) {
+    return load_lanes((const float *)row + d, mask);
+}
+
+FR_INLINE __m512 load_f16(const void *row, size_t d, __mmask16 mask) {
+    return f16_of(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)row + d));
+}
+
+FR_INLINE __m512 load_bf16(const void *row, size_t d, __mmask16 mask) {
+    return bf16_of(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)row + d));
+}
+
+FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
+                     float scale) {
     __m512 p[TOGETHER][FR_ATTN_SCORES], values[TOGETHER];
-    const float *rows[FR_ATTN_SCORES];
+    const void *rows[FR_ATTN_SCORES];
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
 #pragma GCC unroll 4
     for (size_t j = 0; j < count; j++)
@@ -82,7 +114,7 @@ FR_INLINE void score(fr_attn_state *states, size_t count, fr_attn_rows k, int32_
         for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
 #pragma GCC unroll 4
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-            __m512 row = load_lanes(rows[i] + d, mask);
+            __m512 row = load(rows[i], d, mask);
 #pragma GCC unroll 4
             for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
         }
@@ -94,12 +126,21 @@ FR_INLINE void score(fr_attn_state *states, size_t count, fr_attn_rows k, int32_
     }
 }
 
-static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
+                              size_t head_dim, float scale) {
     switch (count) {
-    case 1: score(states, 1, k, first, head_dim, scale); break;
-    case 2: score(states, 2, k, first, head_dim, scale); break;
-    case 3: score(states, 3, k, first, head_dim, scale); break;
-    default: score(states, TOGETHER, k, first, head_dim, scale);
+    case 1: score(load, states, 1, k, first, head_dim, scale); break;
+    case 2: score(load, states, 2, k, first, head_dim, scale); break;
+    case 3: score(load, states, 3, k, first, head_dim, scale); break;
+    default: score(load, states, TOGETHER, k, first, head_dim, scale);
+    }
+}
+
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+    switch (k.type) {
+    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale); break;
+    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale); break;
+    default: score_by_count(load_f32, states, count, k, first, head_dim, scale);
     }
 }
 
@@ -136,49 +177,57 @@ static void weigh(fr_attn_state *state) {
     merge(state, m_b, sum16(p));
 }
 
-/* `width` registers of columns from d on for `count` queries, both constants. */
-FR_INLINE void columns(const fr_attn_state *states, size_t count, const float *v, size_t stride, size_t d, size_t width,
-                       __mmask16 mask) {
+/* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries. */
+FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
+                       size_t width, __mmask16 mask) {
     __m512 sum[TOGETHER][COLUMNS], e[TOGETHER];
 #pragma GCC unroll 4
     for (size_t j = 0; j < count; j++)
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) sum[j][c] = _mm512_setzero_ps();
+        for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
-        const float *row = v + (size_t)i * stride;
+        const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
 #pragma GCC unroll 4
         for (size_t j = 0; j < count; j++) e[j] = _mm512_set1_ps(states[j].weights[i]);
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) {
-            __m512 values = load_lanes(row + 16 * c, mask);
+        for (size_t r = 0; r < width; r++) {
+            __m512 values = load(row, c + 16 * r, mask);
 #pragma GCC unroll 4
-            for (size_t j = 0; j < count; j++) sum[j][c] = _mm512_fmadd_ps(e[j], values, sum[j][c]);
+            for (size_t j = 0; j < count; j++) sum[j][r] = _mm512_fmadd_ps(e[j], values, sum[j][r]);
         }
     }
 #pragma GCC unroll 4
     for (size_t j = 0; j < count; j++) {
         __m512 a = _mm512_set1_ps(states[j].a), b = _mm512_set1_ps(states[j].b);
 #pragma GCC unroll 4
-        for (size_t c = 0; c < width; c++) {
-            float *o = states[j].out + d + 16 * c;
-            if (!states->first) sum[j][c] = _mm512_fmadd_ps(load_lanes(o, mask), a, _mm512_mul_ps(sum[j][c], b));
-            _mm512_mask_storeu_ps(o, mask, sum[j][c]);
+        for (size_t r = 0; r < width; r++) {
+            float *o = states[j].out + d + 16 * r;
+            if (!states->first) sum[j][r] = _mm512_fmadd_ps(load_lanes(o, mask), a, _mm512_mul_ps(sum[j][r], b));
+            _mm512_mask_storeu_ps(o, mask, sum[j][r]);
         }
     }
 }
 
-static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
+                            size_t width) {
     if (width < STRIP) {
         for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 16)
-                columns(states + j, 1, v.data + c, v.stride, d + c, 1, lanes(width - c));
+            for (size_t c = 0; c < width; c += 16) columns(load, states + j, 1, v, c, d + c, 1, lanes(width - c));
         return;
     }
     switch (count) {
-    case 1: columns(states, 1, v.data, v.stride, d, COLUMNS, 0xffff); break;
-    case 2: columns(states, 2, v.data, v.stride, d, COLUMNS, 0xffff); break;
-    case 3: columns(states, 3, v.data, v.stride, d, COLUMNS, 0xffff); break;
-    default: columns(states, TOGETHER, v.data, v.stride, d, COLUMNS, 0xffff);
+    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 0xffff); break;
+    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 0xffff); break;
+    case 3: columns(load, states, 3, v, 0, d, COLUMNS, 0xffff); break;
+    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 0xffff);
+    }
+}
+
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+    switch (v.type) {
+    case FR_F16: add_by_count(load_f16, states, count, v, d, width); break;
+    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width); break;
+    default: add_by_count(load_f32, states, count, v, d, width);
     }
 }
 
@@ -193,6 +242,7 @@ void fr_attn_avx512(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
+        .direct = {[FR_F16] = DIRECT, [FR_BF16] = DIRECT},
         .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .scores = scores,
         .weigh = weigh,

@@ -14,14 +14,14 @@ FR_INLINE uint16x4_t load_halves(const void *x, size_t count) {
     return vld1_u16(values);
 }
 
-static void decode_f16(float *y, const void *x, size_t n) {
+FR_INLINE void f16_row(float *y, const void *x, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         uint16x4_t halves = load_halves((const char *)x + 2 * i, n - i);
         store_lanes(y + i, vcvt_f32_f16(vreinterpret_f16_u16(halves)), n - i);
     }
 }
 
-static void decode_bf16(float *y, const void *x, size_t n) {
+FR_INLINE void bf16_row(float *y, const void *x, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         uint32x4_t bits = vshll_n_u16(load_halves((const char *)x + 2 * i, n - i), 16);
         store_lanes(y + i, vreinterpretq_f32_u32(bits), n - i);
@@ -41,7 +41,7 @@ FR_INLINE void store_codes(float *y, int8x16_t codes, float d) {
     }
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
+FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 34) {
         float d = scale_of(block);
@@ -50,7 +50,7 @@ static void decode_q8_0(float *y, const void *x, size_t n) {
     }
 }
 
-static void decode_q4_0(float *y, const void *x, size_t n) {
+FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     uint8x16_t middle = vdupq_n_u8(8);
     for (size_t i = 0; i < n; i += 32, block += 18) {
@@ -61,11 +61,27 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
+static void decode_f16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(f16_row, y, x, stride, rows, n);
+}
+
+static void decode_bf16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(bf16_row, y, x, stride, rows, n);
+}
+
+static void decode_q8_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q8_0_row, y, x, stride, rows, n);
+}
+
+static void decode_q4_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
+    fr_attn_decode_rows(q4_0_row, y, x, stride, rows, n);
+}
+
 static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
     (void)count;
     const char *rows[FR_ATTN_SCORES];
     float *s = states->weights + first;
-    for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = (const char *)fr_attn_seen_row(states, k, first, i);
+    for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
     dots(load_f32, sizeof(float), s, 0, states->q, 0, 1, rows, FR_ATTN_SCORES, FR_ATTN_SCORES, head_dim);
     vst1q_f32(s, vmulq_n_f32(vld1q_f32(s), scale));
 }
@@ -110,12 +126,12 @@ static void weigh(fr_attn_state *state) {
 }
 
 /* `width` registers of columns from d on, a constant; `left` columns are left. */
-FR_INLINE void columns(const fr_attn_state *state, const float *v, size_t stride, size_t d, size_t width, size_t left) {
+FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};
     float *o = state->out + d;
     for (int32_t i = state->from; i < state->to; i++) {
         float32x4_t e = vdupq_n_f32(state->weights[i]);
-        const float *row = v + (size_t)i * stride;
+        const float *row = (const void *)(v + (size_t)i * stride);
         FR_UNROLLED for (size_t c = 0; c < width; c++) sum[c] = vfmaq_f32(sum[c], e, load_lanes(row + 4 * c, left));
     }
     float32x4_t a = vdupq_n_f32(state->a), b = vdupq_n_f32(state->b);
@@ -131,7 +147,8 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
         columns(states, v.data, v.stride, d, COLUMNS, 4);
         return;
     }
-    for (size_t c = 0; c < width; c += 4) columns(states, v.data + c, v.stride, d + c, 1, width - c);
+    for (size_t c = 0; c < width; c += 4)
+        columns(states, (const char *)v.data + c * sizeof(float), v.stride, d + c, 1, width - c);
 }
 
 FR_INLINE float32x4_t quotient(float32x4_t a, float32x4_t b, float32x4_t factor) {
