@@ -401,6 +401,7 @@ static const fr_bench_kind kind_silu_mul = ARRAY(inner, fill_numbers, apply_two,
 static const fr_bench_kind kind_softcap = ARRAY(logits, fill_numbers, apply_softcap, 2);
 static const fr_bench_kind kind_add = ARRAY(hidden, fill_numbers, apply_one, 3);
 static const fr_bench_kind kind_scale = ARRAY(hidden, fill_numbers, apply_scale, 2);
+static const fr_bench_kind kind_div = ARRAY(hidden, fill_numbers, apply_scale, 2);
 static const fr_bench_kind kind_mul = ARRAY(hidden, fill_signs, apply_one, 3);
 static const fr_bench_kind kind_axpy = ARRAY(hidden, fill_numbers, apply_axpy, 3);
 static const fr_bench_kind kind_exp = ARRAY(inner, fill_numbers, apply_one, 2);

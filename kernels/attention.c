@@ -34,7 +34,7 @@ static void enter_block(walk *w, int64_t block) {
         const fr_attn_query *query = &w->attn->queries[j];
         fr_attn_state *state = &w->states[j];
         int64_t from = query->first - block, to = query->last - block + 1;
-        state->first = from >= 0;
+        state->first = from >= 0 || w->attn->apart;
         state->from = (int32_t)(from < 0 ? 0 : from < FR_ATTN_BLOCK ? from : FR_ATTN_BLOCK);
         state->to = (int32_t)(to < 0 ? 0 : to < FR_ATTN_BLOCK ? to : FR_ATTN_BLOCK);
         w->seen |= bits(state->from, state->to);
@@ -120,6 +120,18 @@ static void add_block(const walk *w) {
     }
 }
 
+/* The block stays apart: its m and l behind its o, the next one's place behind both. */
+static void set_apart(const walk *w) {
+    const fr_attn *attn = w->attn;
+    for (size_t j = 0; j < attn->count; j++) {
+        fr_attn_state *state = &w->states[j];
+        if (state->from >= state->to) continue;
+        state->out[attn->head_dim] = state->m;
+        state->out[attn->head_dim + 1] = state->l;
+        state->out += attn->apart;
+    }
+}
+
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
     walk w = {.attn = attn, .steps = steps, .tile = attn->scratch};
     w.states = (fr_attn_state *)(void *)(attn->scratch + fr_attn_tile(attn->head_dim));
@@ -138,6 +150,8 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         for (size_t j = 0; j < attn->count; j++)
             if (w.states[j].from < w.states[j].to) steps->weigh(&w.states[j]);
         add_block(&w);
+        if (attn->apart) set_apart(&w);
     }
+    if (attn->apart) return;
     for (size_t j = 0; j < attn->count; j++) steps->divide(attn->queries[j].out, attn->head_dim, w.states[j].l);
 }

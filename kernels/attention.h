@@ -58,8 +58,7 @@ typedef struct fr_attn_steps {
     /* o_b of columns [d, d + width), and how it joins o; v row i, from its column d, is position i of the block. */
     void (*add)(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width);
 
-    /* out = out / l. */
-    void (*divide)(float *out, size_t n, float l);
+    fr_div_fn *divide;
 } fr_attn_steps;
 
 /* Attention by these steps. */

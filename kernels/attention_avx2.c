@@ -269,11 +269,6 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     }
 }
 
-static void divide(float *out, size_t n, float l) {
-    for (size_t d = 0; d < n; d += 8)
-        store_lanes(out + d, n - d, _mm256_div_ps(load_lanes(out + d, n - d), _mm256_set1_ps(l)));
-}
-
 void fr_attn_avx2(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
@@ -283,7 +278,7 @@ void fr_attn_avx2(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
-        .divide = divide,
+        .divide = fr_div_avx2,
     };
     fr_attend(attn, &steps);
 }

@@ -231,13 +231,6 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     }
 }
 
-static void divide(float *out, size_t n, float l) {
-    for (size_t d = 0; d < n; d += 16) {
-        __mmask16 mask = lanes(n - d);
-        _mm512_mask_storeu_ps(out + d, mask, _mm512_div_ps(load_lanes(out + d, mask), _mm512_set1_ps(l)));
-    }
-}
-
 void fr_attn_avx512(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
@@ -247,7 +240,7 @@ void fr_attn_avx512(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
-        .divide = divide,
+        .divide = fr_div_avx512,
     };
     fr_attend(attn, &steps);
 }

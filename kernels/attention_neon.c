@@ -151,15 +151,6 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
         columns(states, (const char *)v.data + c * sizeof(float), v.stride, d + c, 1, width - c);
 }
 
-FR_INLINE float32x4_t quotient(float32x4_t a, float32x4_t b, float32x4_t factor) {
-    (void)b;
-    return vdivq_f32(a, factor);
-}
-
-static void divide(float *out, size_t n, float l) {
-    map(quotient, out, out, NULL, n, l);
-}
-
 void fr_attn_neon(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = 1,
@@ -168,7 +159,7 @@ void fr_attn_neon(const fr_attn *attn) {
         .scores = scores,
         .weigh = weigh,
         .add = add,
-        .divide = divide,
+        .divide = fr_div_neon,
     };
     fr_attend(attn, &steps);
 }

@@ -37,30 +37,41 @@ static void block_output(const fr_attn *attn, const float *e, int64_t from, int6
     }
 }
 
+static int64_t last_of_block(int64_t position, int64_t last) {
+    int64_t end = position - position % BLOCK + BLOCK - 1;
+    return end < last ? end : last;
+}
+
 static void attend(const fr_attn *attn, const fr_attn_query *query) {
-    float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *room = o_b + attn->head_dim;
-    float m = 0, l = 0;
-    for (int64_t from = query->first; from <= query->last; from = from - from % BLOCK + BLOCK) {
-        int64_t end = from - from % BLOCK + BLOCK - 1;
-        int64_t last = end < query->last ? end : query->last;
-        float m_b, l_b;
+    size_t n = attn->head_dim;
+    float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *room = o_b + n, m, l, m_b, l_b;
+    int64_t last = last_of_block(query->first, query->last);
+    block_weights(attn, query->q, query->first, last, room, e, &m, &l);
+    block_output(attn, e, query->first, last, room, o);
+    for (int64_t from = last + 1; from <= query->last; from = last + 1) {
+        last = last_of_block(from, query->last);
         block_weights(attn, query->q, from, last, room, e, &m_b, &l_b);
-        if (from == query->first) {
-            block_output(attn, e, from, last, room, o);
-            m = m_b;
-            l = l_b;
-            continue;
-        }
         block_output(attn, e, from, last, room, o_b);
         float higher = m_b > m ? m_b : m;
         float a = scalar_exp(m - higher), b = scalar_exp(m_b - higher);
         l = fmaf(l, a, l_b * b);
-        for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(o[d], a, o_b[d] * b);
+        for (size_t d = 0; d < n; d++) o[d] = fmaf(o[d], a, o_b[d] * b);
         m = higher;
     }
-    for (size_t d = 0; d < attn->head_dim; d++) o[d] /= l;
+    for (size_t d = 0; d < n; d++) o[d] /= l;
+}
+
+static void attend_apart(const fr_attn *attn, const fr_attn_query *query) {
+    float *e = attn->scratch, *room = e + BLOCK, *o = query->out;
+    for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->apart) {
+        last = last_of_block(from, query->last);
+        block_weights(attn, query->q, from, last, room, e, &o[attn->head_dim], &o[attn->head_dim + 1]);
+        block_output(attn, e, from, last, room, o);
+    }
 }
 
 void FR_SCALAR(attn)(const fr_attn *attn) {
-    for (size_t j = 0; j < attn->count; j++) attend(attn, &attn->queries[j]);
+    for (size_t j = 0; j < attn->count; j++)
+        if (attn->apart) attend_apart(attn, &attn->queries[j]);
+        else attend(attn, &attn->queries[j]);
 }

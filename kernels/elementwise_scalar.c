@@ -1,5 +1,5 @@
-/* Sums and products element by element: the definition. Contracts fr_add_fn, fr_scale_fn, fr_mul_fn and fr_axpy_fn in
- * kernels.h. */
+/* Sums, products and quotients element by element: the definition. Contracts fr_add_fn, fr_scale_fn, fr_div_fn,
+ * fr_mul_fn and fr_axpy_fn in kernels.h. */
 #include "kernels/scalar.h"
 
 void FR_SCALAR(add)(float *y, const float *x, size_t n) {
@@ -8,6 +8,10 @@ void FR_SCALAR(add)(float *y, const float *x, size_t n) {
 
 void FR_SCALAR(scale)(float *y, size_t n, float factor) {
     for (size_t i = 0; i < n; i++) y[i] *= factor;
+}
+
+void FR_SCALAR(div)(float *y, size_t n, float divisor) {
+    for (size_t i = 0; i < n; i++) y[i] /= divisor;
 }
 
 void FR_SCALAR(mul)(float *y, const float *x, size_t n) {

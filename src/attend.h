@@ -1,8 +1,13 @@
 /* Attention of a batch of rows over one layer of a cache, by a team of threads.
  *
- * In: rows of queries, a KV layer. Out: rows of attention's output. Queries are dealt to the threads in the order KV
- * head, row, head of the group: neighbours share a KV head, so a block of the cache is read once for up to
- * FR_ATTEND_BATCH of them. */
+ * In: rows of queries, a KV layer. Out: rows of attention's output. The work is dealt in one of two ways, to the same
+ * bits:
+ *
+ *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of the cache is
+ *                 read once for up to FR_ATTEND_BATCH of them.
+ *     positions   in blocks, each for all queries that see it; a block's result stays apart, and after a barrier the
+ *                 queries' blocks are joined in their order (Dao et al. 2023, "Flash-Decoding"). For decoding with
+ *                 about as many threads as heads or more, which queries would leave idle. */
 #ifndef FR_SRC_ATTEND_H
 #define FR_SRC_ATTEND_H
 
@@ -12,11 +17,17 @@
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
 
+/* Queries of all KV heads whose positions may be dealt. */
+#define FR_ATTEND_SHARED 1024
+
 /* What the threads work in; one for each pass, shared by the team. */
 typedef struct fr_attend_room {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
+    float *apart;           /* results of single blocks; NULL: a thread alone */
+    size_t apart_size;      /* floats */
+    float *sums;            /* [FR_ATTEND_SHARED][2]: m and l of queries whose blocks are joined stretch by stretch */
 } fr_attend_room;
 
 /* Takes the room for heads of up to head_dim from the arena, or measures it. */

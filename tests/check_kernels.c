@@ -527,16 +527,31 @@ static void seen_slots(const fr_attn *attn, size_t *low, size_t *high) {
         }
 }
 
-static void point_outputs(fr_attn_query *queries, size_t count, float *out, size_t head_dim) {
-    for (size_t j = 0; j < count; j++) queries[j].out = out + j * head_dim;
+/* Floats that a query's output takes: whole, or of all blocks that it may see. */
+static size_t output_size(const fr_attn *attn) {
+    return attn->apart ? (attn->slots / 64 + 1) * attn->apart : attn->head_dim;
+}
+
+/* What is not written compares as zero. */
+static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
+    memset(out, 0, attn->count * output_size(attn) * sizeof *out);
+    for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
+}
+
+/* Runs a build or the definition; a zero maximum may have either sign, and compares as +0. */
+static void run_attn(any_fn *function, const fr_attn *attn) {
+    ((fr_attn_fn *)function)(attn);
+    for (size_t j = 0; attn->apart && j < attn->count; j++)
+        for (size_t at = attn->head_dim; at < output_size(attn); at += attn->apart)
+            if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
 static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries) {
     fill_mode mode = below(4) ? ORDINARY : below(MODES);
     bool at_end = below(4) > 0;
-    size_t n = attn->head_dim, low, high;
-    float *q = place_floats(2, attn->count * n, at_end), *out = place_floats(3, attn->count * n, at_end);
-    float *expected = place_floats(4, attn->count * n, true), *alone = place_floats(5, n, at_end);
+    size_t n = attn->head_dim, size = output_size(attn), low, high;
+    float *q = place_floats(2, attn->count * n, at_end), *out = place_floats(3, attn->count * size, at_end);
+    float *expected = place_floats(4, attn->count * size, true), *alone = place_floats(5, size, at_end);
     attn->queries = queries;
     attn->scratch = place_floats(6, fr_attn_scratch(n, attn->count), at_end);
     seen_slots(attn, &low, &high);
@@ -546,26 +561,26 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     snprintf(shape, sizeof shape,
              "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
-             "stride %zu, %s",
+             "stride %zu, blocks apart %zu, %s",
              n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)queries[attn->count - 1].last, attn->slots, fr_dtype_name(attn->k_type), attn->k_stride,
-             fr_dtype_name(attn->v_type), attn->v_stride, mode_names[mode]);
-    point_outputs(queries, attn->count, expected, n);
-    ((fr_attn_fn *)op->definition)(attn);
+             fr_dtype_name(attn->v_type), attn->v_stride, attn->apart, mode_names[mode]);
+    point_outputs(attn, queries, expected);
+    run_attn(op->definition, attn);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        point_outputs(queries, attn->count, out, n);
-        ((fr_attn_fn *)build->function)(attn);
-        compare(build, out, expected, attn->count * n);
+        point_outputs(attn, queries, out);
+        run_attn(build->function, attn);
+        compare(build, out, expected, attn->count * size);
         fr_attn_query one = queries[below((uint32_t)attn->count)];
         fr_attn single = *attn;
-        size_t row = (size_t)(one.out - out) / n;
-        one.out = alone;
+        const float *among = one.out;
+        one.out = memset(alone, 0, size * sizeof *alone);
         single.queries = &one;
         single.count = 1;
         single.scratch = place_floats(6, fr_attn_scratch(n, 1), at_end);
-        ((fr_attn_fn *)build->function)(&single);
-        compare(build, alone, out + row * n, n);
+        run_attn(build->function, &single);
+        compare(build, alone, among, size);
     }
 }
 
@@ -588,6 +603,7 @@ static void check_attn(operation *op) {
             attn.k_stride = random_stride(attn.k_type, attn.head_dim);
             attn.v_stride = random_stride(attn.v_type, attn.head_dim);
             attn.count = rows * share;
+            if (below(3) == 0) attn.apart = attn.head_dim + 2 + below(20);
             int64_t window = 1 + below((uint32_t)(attn.slots - rows)), start = below(2) ? below(70) : below(100000);
             if (below(2)) window = (int64_t)(attn.slots - rows);
             make_queries(queries, attn.count, start, share, window);
@@ -678,6 +694,7 @@ static const kind kind_silu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_B
 static const kind kind_softcap = {check_array, call_softcap, 0};
 static const kind kind_add = {check_array, call_add, 0};
 static const kind kind_scale = {check_array, call_scale, 0};
+static const kind kind_div = {check_array, call_scale, 0};
 static const kind kind_mul = {check_array, call_add, 0};
 static const kind kind_axpy = {check_array, call_axpy, 0};
 static const kind kind_argmax = {check_argmax, NULL, 0};
