@@ -102,23 +102,21 @@ static void begin_at(bench *b, size_t positions) {
 
 /* ------------------------------------------------------------------------------------------------ decode and verify */
 
-static void print_rows(bench *b, const double *limits, double *one) {
+static void print_rows(bench *b, const double *limits) {
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
     for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
-        double ratio = fr_bench_verify_ratio(b->session, rows, SHORT, one), limit;
-        limit = fr_bench_row_limit(b->model, rows, b->bandwidth, b->peak);
-        printf("| %zu | %.3f | %.3f | %.3f |", rows, ratio, limit, ratio / limit);
-        if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(ratio <= limits[rows] * limit));
+        fr_bench_verify v = fr_bench_verify_limited(b->session, rows, SHORT);
+        printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);
+        if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(v.over <= limits[rows]));
         else printf(" | |\n");
     }
     printf("\n");
 }
 
 static void bench_decode(bench *b, const double *limits, bool judge) {
-    double one;
     begin_at(b, SHORT);
     double share = measure_limits(b);
-    print_rows(b, limits, &one);
+    print_rows(b, limits);
     printf("Decode at context %d: %.2f ms, %.1f GB/s, **%.1f%%** of the bandwidth", SHORT, b->decode * 1e3,
            b->bytes / b->decode / 1e9, 100 * share);
     if (judge) printf(" (at least %.0f%%: %s)", 100 * DECODE, verdict(share >= DECODE));

@@ -57,4 +57,12 @@ double fr_bench_dot_share(fr_dtype type);
  * second that products of this model can have. */
 double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak);
 
+/* T(rows) / T(1) beside L(rows): the middle of pairs, and of what each pair is over the limit that was measured right
+ * before it. A machine whose memory or clock changes from second to second has no one limit. */
+typedef struct fr_bench_verify {
+    double ratio, limit, over;
+} fr_bench_verify;
+
+fr_bench_verify fr_bench_verify_limited(fr_session *session, size_t rows, size_t position);
+
 #endif
