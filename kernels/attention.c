@@ -22,11 +22,6 @@ static uint64_t bits(int32_t from, int32_t to) {
     return from < to ? UINT64_MAX >> (FR_ATTN_BLOCK - (to - from)) << from : 0;
 }
 
-/* How many bits are set from bit 0 on. */
-static size_t run_of_ones(uint64_t word) {
-    return ~word ? (size_t)__builtin_ctzll(~word) : 64;
-}
-
 static void enter_block(walk *w, int64_t block) {
     w->slot = (size_t)block % w->attn->slots;
     w->seen = 0;
@@ -57,12 +52,9 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, siz
                             size_t d, size_t width) {
     const uint8_t *data = (const uint8_t *)cache + (w->slot + (size_t)from) * stride + fr_dtype_row_bytes(type, d);
     if (type == FR_F32 || w->attn->count <= w->steps->direct[type]) return (fr_attn_rows){type, data, stride};
-    uint64_t seen = (w->seen & bits(from, from + count)) >> from;
-    while (seen) {
-        size_t first = (size_t)__builtin_ctzll(seen), rows = run_of_ones(seen >> first);
-        w->steps->decode[type](w->tile + first * width, data + first * stride, stride, rows, width);
-        seen &= ~bits((int32_t)first, (int32_t)(first + rows));
-    }
+    for (int32_t i = 0; i < count; i++)
+        if (w->seen >> (from + i) & 1)
+            w->steps->decode[type](w->tile + (size_t)i * width, data + (size_t)i * stride, width);
     return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
@@ -80,10 +72,10 @@ static inline __attribute__((always_inline)) void fetch(const walk *w, const cha
  * reading doesn't set it going. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
-    size_t first = (size_t)__builtin_ctzll(w->seen), end = 64 - (size_t)__builtin_clzll(w->seen);
     size_t row_bytes = fr_dtype_row_bytes(attn->k_type, attn->head_dim);
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < FR_ATTN_BLOCK; i++) {
         const volatile uint8_t *row = (const uint8_t *)attn->k + (w->slot + i) * attn->k_stride;
+        if ((w->seen >> i & 1) == 0) continue;
         for (size_t at = 0; at < row_bytes; at += 64) (void)row[at];
     }
 }
@@ -106,6 +98,7 @@ static void score_block(const walk *w) {
     }
 }
 
+/* All outputs. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t n = attn->head_dim;

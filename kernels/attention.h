@@ -44,9 +44,8 @@ typedef struct fr_attn_steps {
      * others, and those of more queries, are decoded before. */
     size_t direct[FR_KV_TYPES];
 
-    /* `rows` rows of n values of a cache, `stride` bytes apart, as float32, one behind the other; n is a multiple of
-     * the type's block. FR_F32 is never asked for. */
-    void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t stride, size_t rows, size_t n);
+    /* n values of a cache as float32; n is a multiple of the type's block. FR_F32 is never asked for. */
+    void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t n);
 
     /* weights[first + i] = dot(q, k row i) * scale, i < FR_ATTN_SCORES. Some of these positions are seen; one that is
      * not takes its nearest seen neighbour's row, because its own is not to be read. */
@@ -63,15 +62,6 @@ typedef struct fr_attn_steps {
 
 /* Attention by these steps. */
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps);
-
-/* n values of one row of a cache as float32. */
-typedef void fr_attn_row_fn(float *y, const void *x, size_t n);
-
-/* What `decode` does, of an instruction set's way to decode one row. */
-static inline __attribute__((always_inline)) void fr_attn_decode_rows(fr_attn_row_fn *row, float *y, const void *x,
-                                                                      size_t stride, size_t rows, size_t n) {
-    for (size_t r = 0; r < rows; r++) row(y + r * n, (const uint8_t *)x + r * stride, n);
-}
 
 /* Row i of four scores' K rows: its place, or its nearest seen neighbour's. */
 static inline const void *fr_attn_seen_row(const fr_attn_state *state, fr_attn_rows k, int32_t first, int32_t i) {

@@ -29,11 +29,11 @@ FR_INLINE void decode_halves(halves_fn *floats_of, float *y, const void *x, size
     }
 }
 
-FR_INLINE void f16_row(float *y, const void *x, size_t n) {
+static void decode_f16(float *y, const void *x, size_t n) {
     decode_halves(f16_of, y, x, n);
 }
 
-FR_INLINE void bf16_row(float *y, const void *x, size_t n) {
+static void decode_bf16(float *y, const void *x, size_t n) {
     decode_halves(bf16_of, y, x, n);
 }
 
@@ -48,7 +48,7 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m512 d) {
     _mm512_storeu_ps(y, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), d));
 }
 
-FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
+static void decode_q8_0(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 34) {
         __m512 d = scale_of(block);
@@ -57,7 +57,7 @@ FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
     }
 }
 
-FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
+static void decode_q4_0(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
     for (size_t i = 0; i < n; i += 32, block += 18) {
@@ -66,22 +66,6 @@ FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
         store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
         store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
     }
-}
-
-static void decode_f16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(f16_row, y, x, stride, rows, n);
-}
-
-static void decode_bf16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(bf16_row, y, x, stride, rows, n);
-}
-
-static void decode_q8_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(q8_0_row, y, x, stride, rows, n);
-}
-
-static void decode_q4_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(q4_0_row, y, x, stride, rows, n);
 }
 
 /* Values d.. of a row as it lies, those that the mask has. */

@@ -14,14 +14,14 @@ FR_INLINE uint16x4_t load_halves(const void *x, size_t count) {
     return vld1_u16(values);
 }
 
-FR_INLINE void f16_row(float *y, const void *x, size_t n) {
+static void decode_f16(float *y, const void *x, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         uint16x4_t halves = load_halves((const char *)x + 2 * i, n - i);
         store_lanes(y + i, vcvt_f32_f16(vreinterpret_f16_u16(halves)), n - i);
     }
 }
 
-FR_INLINE void bf16_row(float *y, const void *x, size_t n) {
+static void decode_bf16(float *y, const void *x, size_t n) {
     for (size_t i = 0; i < n; i += 4) {
         uint32x4_t bits = vshll_n_u16(load_halves((const char *)x + 2 * i, n - i), 16);
         store_lanes(y + i, vreinterpretq_f32_u32(bits), n - i);
@@ -41,7 +41,7 @@ FR_INLINE void store_codes(float *y, int8x16_t codes, float d) {
     }
 }
 
-FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
+static void decode_q8_0(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 34) {
         float d = scale_of(block);
@@ -50,7 +50,7 @@ FR_INLINE void q8_0_row(float *y, const void *x, size_t n) {
     }
 }
 
-FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
+static void decode_q4_0(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     uint8x16_t middle = vdupq_n_u8(8);
     for (size_t i = 0; i < n; i += 32, block += 18) {
@@ -59,22 +59,6 @@ FR_INLINE void q4_0_row(float *y, const void *x, size_t n) {
         store_codes(y + i, vreinterpretq_s8_u8(vsubq_u8(low, middle)), d);
         store_codes(y + i + 16, vreinterpretq_s8_u8(vsubq_u8(high, middle)), d);
     }
-}
-
-static void decode_f16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(f16_row, y, x, stride, rows, n);
-}
-
-static void decode_bf16(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(bf16_row, y, x, stride, rows, n);
-}
-
-static void decode_q8_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(q8_0_row, y, x, stride, rows, n);
-}
-
-static void decode_q4_0(float *y, const void *x, size_t stride, size_t rows, size_t n) {
-    fr_attn_decode_rows(q4_0_row, y, x, stride, rows, n);
 }
 
 static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
