@@ -270,7 +270,7 @@ valgrind: programs ## every test program under valgrind
 	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
 
 MUTATIONS ?= 5000
-FUZZ_SECONDS ?= 300
+FUZZ_SECONDS ?= 600
 .PHONY: fuzz
 fuzz: hostile ## thousands of damaged files under sanitizers, libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
 	@set -e; for program in $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%); do $$program $(MUTATIONS) 2; done
@@ -280,7 +280,7 @@ fuzz: hostile ## thousands of damaged files under sanitizers, libFuzzer where cl
 .PHONY: libfuzzer
 libfuzzer: $(FUZZERS)
 	@set -e; for program in $(FUZZERS); do mkdir -p $$program.corpus; \
-	  $$program -max_total_time=$(FUZZ_SECONDS) $$program.corpus; done
+	  $$program -max_total_time=$(FUZZ_SECONDS) -max_len=200000 $$program.corpus tests/data/gguf; done
 
 .PHONY: bench bench-programs
 bench-programs: $(BENCH_PROGRAMS) $(ONCE)
