@@ -4,16 +4,26 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 64                       /* positions */
-#define APART_FLOATS ((size_t)1 << 20) /* room for blocks apart: those of 16384 positions for 8 heads of 512 */
+#define BLOCK 64             /* positions */
+#define STRETCH (64 * BLOCK) /* positions that are dealt at a time, at least */
+
+/* Floats of a query's block that is apart: o, m and l. */
+static size_t record_size(size_t head_dim) {
+    return (head_dim + 2 + 15) / 16 * 16;
+}
+
+/* Queries whose positions are dealt are fewer than this. */
+static size_t few(size_t threads) {
+    return threads > 1 ? 2 * threads : 0;
+}
 
 void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, size_t threads) {
     room->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
     room->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *room->queries);
     room->scratch = fr_arena_take(arena, threads * room->scratch_size, sizeof(float));
-    room->apart_size = threads > 1 ? APART_FLOATS : 0;
+    room->apart_size = few(threads) * record_size(head_dim) * (STRETCH / BLOCK);
     room->apart = fr_arena_take(arena, room->apart_size, sizeof(float));
-    room->sums = fr_arena_take(arena, threads > 1 ? 2 * FR_ATTEND_SHARED : 0, sizeof(float));
+    room->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
 }
 
 /* ------------------------------------------------------------------------------------------------------ one KV head */
@@ -66,10 +76,6 @@ typedef struct stretch {
     int64_t low, high;
     size_t queries, record; /* record: floats of a query's block */
 } stretch;
-
-static size_t record_size(size_t head_dim) {
-    return (head_dim + 2 + 15) / 16 * 16;
-}
 
 static float *record_of(const stretch *s, int64_t position, size_t query) {
     size_t block = (size_t)(position / BLOCK - s->low / BLOCK);
@@ -173,8 +179,7 @@ static void deal_positions(const fr_team *team, const fr_attend_rows *a) {
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->rows * a->heads, heads = a->cache->heads;
     size_t length = (size_t)(a->last + (int64_t)a->rows - query_of(a, 0).first);
-    return queries % team->count != 0 && queries < 2 * team->count && queries / heads <= FR_ATTEND_BATCH &&
-           queries <= FR_ATTEND_SHARED && queries * record_size(a->cache->head_dim) <= a->room->apart_size &&
+    return queries < few(team->count) && queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
            heads * length >= team->count * BLOCK;
 }
 

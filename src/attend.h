@@ -17,9 +17,6 @@
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
 
-/* Queries of all KV heads whose positions may be dealt. */
-#define FR_ATTEND_SHARED 1024
-
 /* What the threads work in; one for each pass, shared by the team. */
 typedef struct fr_attend_room {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
@@ -27,7 +24,7 @@ typedef struct fr_attend_room {
     size_t scratch_size;
     float *apart;           /* results of single blocks; NULL: a thread alone */
     size_t apart_size;      /* floats */
-    float *sums;            /* [FR_ATTEND_SHARED][2]: m and l of queries whose blocks are joined stretch by stretch */
+    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined stretch by stretch */
 } fr_attend_room;
 
 /* Takes the room for heads of up to head_dim from the arena, or measures it. */
