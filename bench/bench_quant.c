@@ -54,7 +54,7 @@ typedef struct bench {
     fr_dtype type; /* of most of the bytes that a step reads */
     double prompt_share;
     double bytes, macs; /* of a step; of a row */
-    double bandwidth, peak, decode; /* seconds of a step */
+    double decode; /* seconds of a step */
 } bench;
 
 /* isa: NULL for the best. */
@@ -82,14 +82,13 @@ static void close_bench(bench *b) {
 }
 
 static double measure_limits(bench *b) {
-    b->peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
+    double peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
     fr_bench_stream stream = fr_bench_stream_of(b->session, SHORT);
-    b->bandwidth = stream.bandwidth;
     b->decode = stream.step;
     printf("Measured in turn with decode, %s, %zu threads: read %.1f GB/s (%.1f to %.1f); int8 dot %.0f GMAC/s. A step "
            "reads %.3f GB of weights (%s) and multiplies %.3f G a row.\n\n",
-           fr_model_isa(b->model), b->model->plan.threads, b->bandwidth / 1e9, stream.lowest / 1e9,
-           stream.highest / 1e9, b->peak / 1e9, b->bytes / 1e9, fr_dtype_name(b->type), b->macs / 1e9);
+           fr_model_isa(b->model), b->model->plan.threads, stream.bandwidth / 1e9, stream.lowest / 1e9,
+           stream.highest / 1e9, peak / 1e9, b->bytes / 1e9, fr_dtype_name(b->type), b->macs / 1e9);
     return stream.share;
 }
 
@@ -103,13 +102,15 @@ static void begin_at(bench *b, size_t positions) {
 /* ------------------------------------------------------------------------------------------------ decode and verify */
 
 static void print_rows(bench *b, const double *limits) {
+    fr_bench_memory memory = fr_bench_memory_open(b->session->pool, (size_t)1 << 30);
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
     for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
-        fr_bench_verify v = fr_bench_verify_limited(b->session, rows, SHORT);
+        fr_bench_verify v = fr_bench_verify_limited(b->session, &memory, rows, SHORT);
         printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);
         if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(v.over <= limits[rows]));
         else printf(" | |\n");
     }
+    fr_bench_memory_close(&memory);
     printf("\n");
 }
 

@@ -199,11 +199,11 @@ double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, 
     return fmax(1, (double)rows * dot_time / (fr_bench_streamed_bytes(model) / bandwidth));
 }
 
-fr_bench_verify fr_bench_verify_limited(fr_session *session, size_t rows, size_t position) {
+fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
+                                        size_t position) {
     double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS];
-    fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++) {
-        double bandwidth = fr_bench_memory_read(session->pool, &memory);
+        double bandwidth = fr_bench_memory_read(session->pool, memory);
         double peak = fr_bench_dot_peak(session->pool, fr_model_isa(session->model));
         limits[pair] = fr_bench_row_limit(session->model, rows, bandwidth, peak);
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
@@ -211,7 +211,6 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, size_t rows, size_t
         ratios[pair] = fr_bench_forward(session, rows, position) / one;
         overs[pair] = ratios[pair] / limits[pair];
     }
-    fr_bench_memory_close(&memory);
     return (fr_bench_verify){.ratio = fr_bench_median(ratios, FR_BENCH_PAIRS),
                              .limit = fr_bench_median(limits, FR_BENCH_PAIRS),
                              .over = fr_bench_median(overs, FR_BENCH_PAIRS)};

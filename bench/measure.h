@@ -5,6 +5,7 @@
 #ifndef FR_BENCH_MEASURE_H
 #define FR_BENCH_MEASURE_H
 
+#include "bench/memory.h"
 #include "src/session.h"
 
 #define FR_BENCH_PAIRS 15 /* a figure is the middle of so many */
@@ -58,11 +59,13 @@ double fr_bench_dot_share(fr_dtype type);
 double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak);
 
 /* T(rows) / T(1) beside L(rows): the middle of pairs, and of what each pair is over the limit that was measured right
- * before it. A machine whose memory or clock changes from second to second has no one limit. */
+ * before it, its bandwidth over `memory`. A machine whose memory or clock changes from second to second has no one
+ * limit. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
 } fr_bench_verify;
 
-fr_bench_verify fr_bench_verify_limited(fr_session *session, size_t rows, size_t position);
+fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
+                                        size_t position);
 
 #endif

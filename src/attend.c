@@ -82,11 +82,11 @@ static float *record_of(const stretch *s, int64_t position, size_t query) {
     return s->rows->room->apart + (block * s->queries + query) * s->record;
 }
 
-/* A query's positions in this stretch; false where there are none. */
-static bool seen(const stretch *s, size_t number, fr_attn_query *query) {
-    *query = query_of(s->rows, number);
-    if (query->first < s->low) query->first = s->low;
-    if (query->last > s->high) query->last = s->high;
+/* A query's positions among low..high; false where there are none. */
+static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
+    *query = query_of(a, number);
+    if (query->first < low) query->first = low;
+    if (query->last > high) query->last = high;
     return query->first <= query->last;
 }
 
@@ -98,9 +98,7 @@ static void attend_apart(const fr_team *team, const stretch *s, size_t kv_head, 
     fr_attn attn = of_head(team, a, kv_head);
     attn.apart = s->queries * s->record;
     for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
-        if (!seen(s, number, &query) || query.last < low || query.first > high) continue;
-        if (query.first < low) query.first = low;
-        if (query.last > high) query.last = high;
+        if (!within(a, number, low, high, &query)) continue;
         query.out = record_of(s, query.first, number);
         queries[attn.count++] = query;
     }
@@ -110,9 +108,9 @@ static void attend_apart(const fr_team *team, const stretch *s, size_t kv_head, 
 /* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
 static void share_end(const stretch *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->cache->heads * part / parts;
-    int64_t within = s->low + (int64_t)(at % length), rounded = (within + BLOCK / 2) / BLOCK * BLOCK;
+    int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
     *kv_head = at / length;
-    *position = within == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
+    *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
 }
 
 static void attend_share(const fr_team *team, const stretch *s) {
@@ -132,7 +130,7 @@ static void join_query(const stretch *s, size_t number) {
     size_t n = s->rows->cache->head_dim;
     fr_attn_query whole = query_of(s->rows, number), here;
     float *sums = s->rows->room->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
-    if (!seen(s, number, &here)) return;
+    if (!within(s->rows, number, s->low, s->high, &here)) return;
     int64_t position = here.first / BLOCK * BLOCK;
     if (here.first == whole.first) {
         o = record_of(s, position, number);
