@@ -2,9 +2,10 @@
  *
  * Blocks of 64 positions are the outer loop, so that K and V come from memory once for all queries. Within a block,
  * four positions of K stay in the L1 cache while every query takes its four scores; then each query's weights are made;
- * then a strip of V's columns stays there while every query adds them up, in registers over the 64 positions. What is
- * not float32 in the cache is decoded on the way, once for all queries, into a tile that is as small. Neighbouring
- * queries that see the same of a block take a step together, so that one load of K or V serves several sums. */
+ * then a strip of V's columns stays there while every query adds them up, in registers over the 64 positions. What an
+ * instruction set does not multiply as it lies is decoded on the way, once for all queries, into a tile that is as
+ * small. Neighbouring queries that see the same of a block take a step together, so that one load of K or V serves
+ * several sums. */
 #include "kernels/attention.h"
 
 /* What the walk knows in a block. */
@@ -51,7 +52,7 @@ static size_t alike(const walk *w, size_t j) {
 static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, size_t stride, int32_t from, int32_t count,
                             size_t d, size_t width) {
     const uint8_t *data = (const uint8_t *)cache + (w->slot + (size_t)from) * stride + fr_dtype_row_bytes(type, d);
-    if (type == FR_F32 || w->attn->count <= w->steps->direct[type]) return (fr_attn_rows){type, data, stride};
+    if (!w->steps->decode[type]) return (fr_attn_rows){type, data, stride};
     for (int32_t i = 0; i < count; i++)
         if (w->seen >> (from + i) & 1)
             w->steps->decode[type](w->tile + (size_t)i * width, data + (size_t)i * stride, width);

@@ -40,11 +40,8 @@ typedef struct fr_attn_rows {
 typedef struct fr_attn_steps {
     size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
 
-    /* Types that `scores` and `add` read as they lie, in batches of up to this many queries, besides FR_F32; the
-     * others, and those of more queries, are decoded before. */
-    size_t direct[FR_KV_TYPES];
-
-    /* n values of a cache as float32; n is a multiple of the type's block. FR_F32 is never asked for. */
+    /* n values of a cache as float32; n is a multiple of the type's block. NULL for types that `scores` and `add` read
+     * as they lie, FR_F32 among them. */
     void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t n);
 
     /* weights[first + i] = dot(q, k row i) * scale, i < FR_ATTN_SCORES. Some of these positions are seen; one that is

@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-/* DIRECT: converting halves twice as they are loaded costs less than a tile of floats. */
-enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS, DIRECT = 2 * TOGETHER };
+enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS };
 
 /* The first `count` 16-bit values, all 8 from 8 on; zeros behind them. */
 FR_INLINE __m128i load_halves(const void *x, size_t count) {
@@ -22,24 +21,6 @@ FR_INLINE __m256 f16_of(__m128i halves) {
 
 FR_INLINE __m256 bf16_of(__m128i halves) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-}
-
-typedef __m256 halves_fn(__m128i halves);
-
-/* Whole registers are not masked: what a masked store writes is slow to read back. */
-FR_INLINE void decode_halves(halves_fn *floats_of, float *y, const void *x, size_t n) {
-    const uint16_t *halves = x;
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, floats_of(_mm_loadu_si128((const void *)(halves + i))));
-    if (i < n) store_lanes(y + i, n - i, floats_of(load_halves(halves + i, n - i)));
-}
-
-static void decode_f16(float *y, const void *x, size_t n) {
-    decode_halves(f16_of, y, x, n);
-}
-
-static void decode_bf16(float *y, const void *x, size_t n) {
-    decode_halves(bf16_of, y, x, n);
 }
 
 /* d of a block, in all lanes. */
@@ -258,8 +239,7 @@ void fr_attn_avx2(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
-        .direct = {[FR_F16] = DIRECT, [FR_BF16] = DIRECT},
-        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .scores = scores,
         .weigh = weigh,
         .add = add,

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* DIRECT: converting halves twice as they are loaded costs less than a tile of floats. */
-enum { TOGETHER = 4, COLUMNS = 4, STRIP = 16 * COLUMNS, DIRECT = 2 * TOGETHER };
+enum { TOGETHER = 4, COLUMNS = 4, STRIP = 16 * COLUMNS };
 
 FR_INLINE __m512 f16_of(__m256i halves) {
     return _mm512_cvtph_ps(halves);
@@ -15,27 +14,6 @@ FR_INLINE __m512 f16_of(__m256i halves) {
 
 FR_INLINE __m512 bf16_of(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
-}
-
-typedef __m512 halves_fn(__m256i halves);
-
-/* Whole registers are not masked: what a masked store writes is slow to read back. */
-FR_INLINE void decode_halves(halves_fn *floats_of, float *y, const void *x, size_t n) {
-    const uint16_t *halves = x;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, floats_of(_mm256_loadu_si256((const void *)(halves + i))));
-    if (i < n) {
-        __mmask16 mask = lanes(n - i);
-        _mm512_mask_storeu_ps(y + i, mask, floats_of(_mm256_maskz_loadu_epi16(mask, halves + i)));
-    }
-}
-
-static void decode_f16(float *y, const void *x, size_t n) {
-    decode_halves(f16_of, y, x, n);
-}
-
-static void decode_bf16(float *y, const void *x, size_t n) {
-    decode_halves(bf16_of, y, x, n);
 }
 
 /* d of a block, in all lanes. */
@@ -84,26 +62,33 @@ FR_INLINE __m512 load_bf16(const void *row, size_t d, __mmask16 mask) {
     return bf16_of(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)row + d));
 }
 
+/* One register of columns for `count` queries, a constant. */
+FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
+                          const void *const *rows, size_t d, __mmask16 mask) {
+    __m512 values[TOGETHER];
+#pragma GCC unroll 4
+    for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+        __m512 row = load(rows[i], d, mask);
+#pragma GCC unroll 4
+        for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
+    }
+}
+
+/* Whole registers are not masked: a masked load is an operation more. */
 FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
                      float scale) {
-    __m512 p[TOGETHER][FR_ATTN_SCORES], values[TOGETHER];
+    __m512 p[TOGETHER][FR_ATTN_SCORES];
     const void *rows[FR_ATTN_SCORES];
+    size_t d = 0;
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
 #pragma GCC unroll 4
     for (size_t j = 0; j < count; j++)
 #pragma GCC unroll 4
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
-    for (size_t d = 0; d < head_dim; d += 16) {
-        __mmask16 mask = lanes(head_dim - d);
-#pragma GCC unroll 4
-        for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
-#pragma GCC unroll 4
-        for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-            __m512 row = load(rows[i], d, mask);
-#pragma GCC unroll 4
-            for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
-        }
-    }
+    for (; d + 16 <= head_dim; d += 16) score_step(load, p, states, count, rows, d, 0xffff);
+    if (d < head_dim) score_step(load, p, states, count, rows, d, lanes(head_dim - d));
 #pragma GCC unroll 4
     for (size_t j = 0; j < count; j++) {
         __m128 s = _mm_mul_ps(sum16_of_4(p[j][0], p[j][1], p[j][2], p[j][3]), _mm_set1_ps(scale));
@@ -220,8 +205,7 @@ void fr_attn_avx512(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
-        .direct = {[FR_F16] = DIRECT, [FR_BF16] = DIRECT},
-        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .scores = scores,
         .weigh = weigh,
         .add = add,
