@@ -7,15 +7,19 @@
  *
  * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are lined up first, those
  * of one run side by side, with the starts of their sums; tiles of 16 outputs or pairs of them; blocks; runs; rows.
- * Between two chunks, chains wait in y. Weights are read in the order of memory but for jumps between chunks, and
- * fetched AHEAD bytes before use, of each tile of a pair half as many: more pushes the activations out of the L1 cache.
+ * Between two chunks, chains wait in y. Weights are fetched AHEAD bytes before use, of each tile of a pair half as many:
+ * more pushes the activations out of the L1 cache.
  *
- * Up to 8 rows wait for memory, so their activations stay in the L1 cache. A register of codes is unpacked just before
- * all of them are multiplied by it, so that their sums are as many chains of products, which hide each other's latency:
- * 3 to 8% faster than four rows at a time, whose codes would wait in registers for the other four (Q4_K, 8 rows). Up to
- * 4, and where codes are wide, so that there is more to read for each product, all 8 take a tile at a time: 98% of the
- * bandwidth where two side by side get 86% (Q4_0, one row, two cores of Zen 5). Others take a pair: each broadcast of
- * activations is a load and meets two registers of codes, where one alone would be bound by loads.
+ * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and each
+ * half is read from its start to its end; and a chunk is as long as the activations' room allows. (Two cores of Zen 5:
+ * neighbours gave 1, 2 or 4 rows 83 to 90% of a single tile's speed, halves 95 to 103%; chunks that fit the L1 cache
+ * with their activations gave 4 rows of 6144 columns 86%.)
+ *
+ * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
+ * whatever is done, and take a tile at a time. From 3 on they take a pair: each broadcast of activations is a load and
+ * meets two registers of codes, where one alone would be bound by loads, and twice as many chains of products hide each
+ * other's latency (4 rows from the caches: 1.2 to 1.3 times a single tile's speed). Q6_K alone has more to unpack and
+ * to scale than registers to do it for two tiles.
  *
  * More rows wait for products. A part is up to 64 of them, which meet a run of a pair of tiles one after the other:
  * their chains are loaded and stored each time, which the ports have time for, where fewer rows in registers need the
@@ -33,9 +37,7 @@ enum {
     FEW = 8,          /* rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
-    WIDE = 400,       /* bytes of a tile's run from which on up to FEW rows wait for memory */
-    LINED_FEW = 512,  /* runs of rows in a chunk: 24 KB */
-    LINED = 4096,     /* 192 KB, on the stack */
+    LINED = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
     AHEAD = 8192      /* bytes */
 };
 
@@ -386,24 +388,31 @@ typedef struct chunk {
 typedef struct place {
     const uint8_t *bytes, *end; /* of its blocks; of a pair the first tile's */
     const uint8_t *next;        /* what is read after them */
-    size_t apart;               /* bytes from a tile to the next */
-    size_t partner;             /* the same; 0: an odd last tile is its own partner, whose results are dropped */
-    float *y;
+    size_t apart;               /* bytes from a tile to its partner */
+    size_t partner;             /* the same; 0: a tile without one is its own, whose results are dropped */
+    float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
 } place;
 
+/* How many times `tiles` are taken at a time. A pair's tiles are half of them apart, so that both are read in the order
+ * of memory from one pair to the next. */
+FR_INLINE size_t steps(const product *job, size_t tiles) {
+    return (job->outs + tiles * FR_TILE_OUTS - 1) / (tiles * FR_TILE_OUTS);
+}
+
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
-    size_t all = (job->outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS, left = job->outs - tile * FR_TILE_OUTS;
-    place at = {.apart = job->blocks * f->bytes, .y_stride = job->y_stride};
-    at.y = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
-    at.bytes = job->w + tile * at.apart + c->from * f->bytes;
+    size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->outs - tile * FR_TILE_OUTS;
+    place at = {.apart = half * tile_bytes, .y_stride = job->y_stride};
+    at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
+    at.y[1] = at.y[0] + half * FR_TILE_OUTS;
+    at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
     at.end = at.bytes + (c->to - c->from) * f->bytes;
-    if (tile + tiles < all) at.next = at.bytes + tiles * at.apart;
-    else at.next = job->w + (c->to < job->blocks ? c->to * f->bytes : all * at.apart);
-    at.partner = tile + 1 < all ? at.apart : 0;
+    if (tile + 1 < steps(job, tiles)) at.next = at.bytes + tile_bytes;
+    else at.next = c->to < job->blocks ? job->w + c->to * f->bytes : at.bytes;
+    at.partner = left > half * FR_TILE_OUTS ? at.apart : 0;
     at.stored[0] = lanes(left);
-    at.stored[1] = at.partner ? lanes(left - FR_TILE_OUTS) : 0;
+    at.stored[1] = at.partner ? lanes(left - half * FR_TILE_OUTS) : 0;
     return at;
 }
 
@@ -421,7 +430,7 @@ FR_INLINE void load_chains(__m512 acc[][PAIR], const place *at, bool started, si
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (size_t t = 0; t < tiles; t++)
-            acc[r][t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y + r * at->y_stride + t * FR_TILE_OUTS);
+            acc[r][t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y[t] + r * at->y_stride);
 }
 
 FR_INLINE void store_chains(const place *at, __m512 acc[][PAIR], size_t rows, size_t tiles) {
@@ -429,10 +438,10 @@ FR_INLINE void store_chains(const place *at, __m512 acc[][PAIR], size_t rows, si
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (size_t t = 0; t < tiles; t++)
-            _mm512_mask_storeu_ps(at->y + r * at->y_stride + t * FR_TILE_OUTS, at->stored[t], acc[r][t]);
+            _mm512_mask_storeu_ps(at->y[t] + r * at->y_stride, at->stored[t], acc[r][t]);
 }
 
-/* Up to FEW rows with tile `tile`, or with it and the one after it. */
+/* Up to FEW rows with tile `tile`, or with it and its partner. */
 FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
@@ -455,7 +464,7 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     store_chains(&at, acc, rows, tiles);
 }
 
-/* Up to MANY rows with a pair of tiles, one at a time; two where a minimum makes a row's work so long that the core
+/* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long that the core
  * does not see enough of the next one, unless five bits take the registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
@@ -512,29 +521,29 @@ FR_INLINE void line_up(const format *f, const product *job, chunk *c) {
 /* rows: as the chunk has them, a constant. */
 FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
-    for (size_t tile = 0; tile * FR_TILE_OUTS < job->outs; tile += tiles)
+    for (size_t tile = 0; tile < steps(job, tiles); tile++)
         compute_few(f, by, job, c, tile, rows, tiles);
 }
 
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
-    size_t tiles = f->bytes / f->runs >= WIDE ? 1 : PAIR;
+    size_t tiles = f->joining == HALVES ? 1 : PAIR; /* of 3 rows or more */
     switch (c->rows) {
     case 1: compute_tiles(f, by, job, c, 1, 1); break;
     case 2: compute_tiles(f, by, job, c, 2, 1); break;
-    case 3: compute_tiles(f, by, job, c, 3, 1); break;
-    case 4: compute_tiles(f, by, job, c, 4, 1); break;
+    case 3: compute_tiles(f, by, job, c, 3, tiles); break;
+    case 4: compute_tiles(f, by, job, c, 4, tiles); break;
     case 5: compute_tiles(f, by, job, c, 5, tiles); break;
     case 6: compute_tiles(f, by, job, c, 6, tiles); break;
     case 7: compute_tiles(f, by, job, c, 7, tiles); break;
     case FEW: compute_tiles(f, by, job, c, FEW, tiles); break;
     default:
-        for (size_t tile = 0; tile * FR_TILE_OUTS < job->outs; tile += PAIR) compute_many(f, by, job, c, tile);
+        for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
     }
 }
 
 /* The columns of some rows, in chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
-    size_t most = (c->rows > FEW ? LINED / MANY : LINED_FEW / c->rows) / f->runs;
+    size_t most = LINED / (c->rows > FEW ? MANY : c->rows) / f->runs;
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
     for (c->from = 0; c->from < job->blocks; c->from = c->to) {
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
