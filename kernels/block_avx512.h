@@ -7,13 +7,13 @@
  *
  * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are lined up first, those
  * of one run side by side, with the starts of their sums; tiles of 16 outputs or pairs of them; blocks; runs; rows.
- * Between two chunks, chains wait in y. Weights are fetched AHEAD bytes before use, of each tile of a pair half as many:
- * more pushes the activations out of the L1 cache.
+ * Between two chunks, chains wait in y. Weights are fetched AHEAD bytes before use, of each tile of a pair half as
+ * many: more pushes the activations out of the L1 cache.
  *
- * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and each
- * half is read from its start to its end; and a chunk is as long as the activations' room allows. (Two cores of Zen 5:
- * neighbours gave 1, 2 or 4 rows 83 to 90% of a single tile's speed, halves 95 to 103%; chunks that fit the L1 cache
- * with their activations gave 4 rows of 6144 columns 86%.)
+ * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and
+ * each half is read from its start to its end; and a chunk is as long as the activations' room allows. (Two cores of
+ * Zen 5: neighbours gave 1, 2 or 4 rows 83 to 90% of a single tile's speed, halves 95 to 103%; chunks that fit the L1
+ * cache with their activations gave 4 rows of 6144 columns 86%.)
  *
  * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
  * whatever is done, and take a tile at a time. From 3 on they take a pair: each broadcast of activations is a load and
@@ -464,8 +464,8 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     store_chains(&at, acc, rows, tiles);
 }
 
-/* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long that the core
- * does not see enough of the next one, unless five bits take the registers for that. */
+/* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long
+ * that the core does not see enough of the next one, unless five bits take the registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;

@@ -6,6 +6,7 @@
 
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/head.h"
 #include "src/mmproj.h"
 #include "src/tokenizer.h"
 
@@ -175,12 +176,7 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
 /* ----------------------------------------------------------------------------------------------------- forward runs */
 
 static void run_head(void *context, const fr_team *team) {
-    fr_forward *f = context;
-    size_t begin, end, vocab = f->model->vocab;
-    f->model->family->head(team, f);
-    fr_team_sync(team);
-    fr_rows_part(team, f->head_rows, &begin, &end);
-    for (size_t r = begin; r < end; r++) f->best[r] = f->model->kernels->argmax(f->logits + r * vocab, vocab);
+    fr_head_rows(team, context);
 }
 
 static void run_forward(void *context, const fr_team *team) {
@@ -188,7 +184,7 @@ static void run_forward(void *context, const fr_team *team) {
     f->model->family->forward(team, f);
     if (f->head_rows == 0) return;
     fr_team_sync(team);
-    run_head(f, team);
+    fr_head_rows(team, f);
 }
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -6,6 +6,7 @@
 #define FR_SRC_MODEL_H
 
 #include "src/kv.h"
+#include "src/matrix.h"
 #include "src/options.h"
 #include "src/weights.h"
 
@@ -70,8 +71,16 @@ typedef struct fr_forward {
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
-    int64_t *best;         /* [head_rows] out: the largest logit's id, -1 if any is not finite */
+    int64_t *best;         /* [threads, FR_STEP_MAX]: the first head_rows out: the largest logit's id, -1 if any is
+                            * not finite */
 } fr_forward;
+
+/* What makes logits of hidden rows. */
+typedef struct fr_head {
+    const fr_matrix *matrix; /* [vocab, hidden] */
+    const fr_work *work;
+    float softcap; /* 0: none */
+} fr_head;
 
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
@@ -87,8 +96,7 @@ struct fr_family {
     /* By the whole team: tokens to hidden rows. No barrier needed before; a barrier is needed after. */
     void (*forward)(const fr_team *team, fr_forward *forward);
 
-    /* By the whole team: logits of hidden rows [head_first, head_first + head_rows), the thread's own outs. */
-    void (*head)(const fr_team *team, fr_forward *forward);
+    fr_head (*head)(const fr_forward *forward);
 
     /* The scaled input embedding of a token, [hidden]: what drafters read. */
     void (*embed)(const fr_model *model, int32_t id, float *row);

@@ -111,18 +111,10 @@ static void gemma4_forward(const fr_team *team, fr_forward *f) {
         pass.kernels->rmsnorm(hidden + r * c->hidden, pass.x + r * c->hidden, shared->net->norm, c->hidden, c->eps);
 }
 
-static void gemma4_head(const fr_team *team, fr_forward *f) {
+static fr_head gemma4_head(const fr_forward *f) {
     const fr_gemma4 *net = f->model->net;
-    const fr_kernels *k = f->model->kernels;
     const fr_work *work = &((const fr_gemma4_pass *)f->pass)->work;
-    size_t begin, end, hidden = net->config.hidden, vocab = net->config.vocab;
-    const float *rows = f->hidden + f->head_first * hidden;
-    fr_work_rows(team, work, rows, hidden, hidden, f->head_rows);
-    fr_matrix_apply(team, work, &net->head, f->logits, vocab, rows, hidden, f->head_rows);
-    if (net->config.softcap == 0.0f) return;
-    fr_matrix_part(team, &net->head, &begin, &end);
-    for (size_t r = 0; r < f->head_rows; r++)
-        k->softcap(f->logits + r * vocab + begin, end - begin, net->config.softcap);
+    return (fr_head){.matrix = &net->head, .work = work, .softcap = net->config.softcap};
 }
 
 static void gemma4_describe(const fr_model *model, FILE *out) {

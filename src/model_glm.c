@@ -66,13 +66,9 @@ static void glm_forward(const fr_team *team, fr_forward *f) {
         pass.kernels->rmsnorm(f->hidden + r * c->hidden, pass.x + r * c->hidden, pass.net->norm, c->hidden, c->eps);
 }
 
-static void glm_head(const fr_team *team, fr_forward *f) {
+static fr_head glm_head(const fr_forward *f) {
     const fr_glm *net = f->model->net;
-    const fr_work *work = &((const fr_glm_pass *)f->pass)->work;
-    size_t hidden = net->config.hidden;
-    const float *rows = f->hidden + f->head_first * hidden;
-    fr_work_rows(team, work, rows, hidden, hidden, f->head_rows);
-    fr_matrix_apply(team, work, &net->head, f->logits, net->config.vocab, rows, hidden, f->head_rows);
+    return (fr_head){.matrix = &net->head, .work = &((const fr_glm_pass *)f->pass)->work};
 }
 
 static void glm_describe(const fr_model *model, FILE *out) {

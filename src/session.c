@@ -54,6 +54,7 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
     s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
+    s->best = fr_arena_take(&s->arena, threads * FR_STEP_MAX, sizeof *s->best);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);

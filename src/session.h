@@ -50,7 +50,7 @@ struct fr_session {
     float *hidden;  /* [rows of the largest batch, hidden] */
     size_t hidden_row;
     float *logits;  /* [FR_STEP_MAX, vocab] */
-    int64_t best[FR_STEP_MAX];
+    int64_t *best;  /* [threads, FR_STEP_MAX] */
     int32_t next;
     bool fresh, pending, ended;
 

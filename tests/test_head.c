@@ -1,0 +1,140 @@
+/* The LM head over a team and in pieces: every logit is made and capped once, and best is the first of the largest,
+ * wherever pieces and threads meet; a logit that is not finite spoils its row alone. The logits are known without
+ * multiplying: a row asks for twice one column of the matrix. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/head.h"
+
+enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* of 8 rows, five pieces */
+
+static fr_machine machine;
+static const fr_kernels *kernels;
+static float matrix_values[VOCAB * HIDDEN], logits[FR_STEP_MAX * VOCAB], expected[VOCAB];
+static fr_matrix matrix;
+static fr_work work;
+static float cap;
+
+static fr_head head_of(const fr_forward *f) {
+    (void)f;
+    return (fr_head){.matrix = &matrix, .work = &work, .softcap = cap};
+}
+
+static const fr_family family = {.head = head_of};
+static const fr_model model = {.family = &family, .vocab = VOCAB, .hidden = HIDDEN};
+
+static void run_share(void *context, const fr_team *team) {
+    fr_head_rows(team, context);
+}
+
+/* Row r's logits are twice column r of the matrix. */
+static void run(size_t rows, size_t threads, int64_t *best) {
+    fr_plan plan;
+    fr_pool *pool;
+    fr_model own = model;
+    float hidden[FR_STEP_MAX * HIDDEN] = {0};
+    for (size_t r = 0; r < rows; r++) hidden[r * HIDDEN + r] = 2.0f;
+    own.kernels = kernels;
+    work = (fr_work){.kernels = kernels};
+    matrix = (fr_matrix){(const uint8_t *)matrix_values, FR_F32, false, VOCAB, HIDDEN, HIDDEN * sizeof(float)};
+    fr_forward f = {.model = &own, .hidden = hidden, .head_rows = rows, .logits = logits, .best = best};
+    fr_plan_make(&machine, threads, false, false, &plan);
+    ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
+    fr_pool_run(pool, run_share, &f);
+    fr_pool_close(pool);
+}
+
+static void fill(void) {
+    uint32_t state = 7;
+    for (size_t i = 0; i < VOCAB * HIDDEN; i++) {
+        state = state * 1664525 + 1013904223;
+        matrix_values[i] = (float)(int32_t)state / (float)(1u << 27);
+    }
+}
+
+static float *value(size_t out, size_t row) {
+    return &matrix_values[out * HIDDEN + row];
+}
+
+/* The first of the largest of what was made, told one by one. */
+static int64_t first_largest(void) {
+    int64_t best = 0;
+    for (int64_t i = 0; i < VOCAB; i++) {
+        if (!isfinite(expected[i])) return -1;
+        if (expected[i] > expected[best]) best = i;
+    }
+    return best;
+}
+
+static void check(size_t rows, size_t threads) {
+    int64_t *best = malloc(threads * FR_STEP_MAX * sizeof *best);
+    memset(logits, 0xff, sizeof logits);
+    run(rows, threads, best);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < VOCAB; i++) expected[i] = 2.0f * *value(i, r);
+        if (cap != 0.0f) kernels->softcap(expected, VOCAB, cap);
+        size_t right = 0;
+        while (right < VOCAB && logits[r * VOCAB + right] == expected[right]) right++;
+        ck_assert_msg(right == VOCAB, "row %zu of %zu, %zu threads: out %zu", r, rows, threads, right);
+        ck_assert_int_eq(best[r], first_largest());
+    }
+    free(best);
+}
+
+static void check_all(void) {
+    static const size_t rows[] = {1, 8, FR_STEP_MAX}, threads[] = {1, 2, 5};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) check(rows[r], threads[t]);
+}
+
+START_TEST(every_logit_is_made_once) {
+    fill();
+    cap = 0.0f;
+    check_all();
+    cap = 30.0f;
+    check_all();
+}
+END_TEST
+
+/* The same largest value in many places: next to each other, in other pieces, in other threads' outs. */
+START_TEST(of_equals_the_first_is_best) {
+    static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
+    cap = 0.0f;
+    fill();
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        for (size_t r = 0; r < HIDDEN; r++) *value(places[i] - r, r) = 1000.0f;
+        check_all();
+    }
+}
+END_TEST
+
+/* Twice the value is too large for a float, nought times it is nought. */
+START_TEST(what_is_not_finite_spoils_its_row) {
+    static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
+    cap = 0.0f;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        fill();
+        *value(places[i], 2) = i % 2 ? 3e38f : -3e38f;
+        check(8, 1);
+        check(8, 3);
+    }
+}
+END_TEST
+
+int main(void) {
+    if (fr_kernels_select(NULL, &kernels) || fr_machine_read(&machine)) return 1;
+    Suite *suite = suite_create("head");
+    TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 240);
+    tcase_add_test(all, every_logit_is_made_once);
+    tcase_add_test(all, of_equals_the_first_is_best);
+    tcase_add_test(all, what_is_not_finite_spoils_its_row);
+    suite_add_tcase(suite, all);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
