@@ -14,8 +14,9 @@
 /* As wide as the widest registers; the compiler splits it where they are narrower. */
 typedef uint64_t wide __attribute__((vector_size(64), aligned(64)));
 
-/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. */
-#ifdef __x86_64__
+/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. Not under
+ * ThreadSanitizer, whose calls would stand in the choice, which is made before it can be called. */
+#if defined __x86_64__ && !defined __SANITIZE_THREAD__
 #define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDEST
