@@ -12,6 +12,7 @@
 #ifndef FR_KERNELS_BLOCK_AVX2_H
 #define FR_KERNELS_BLOCK_AVX2_H
 
+#include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 #include "quant/packed.h"
 
@@ -278,11 +279,12 @@ typedef struct product {
     size_t x_stride, rows;
     const uint8_t *w;
     size_t cols, outs;
+    fr_fetching how;
 } product;
 
 /* `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
-                         size_t x_stride, size_t count, size_t rows, bool fetch) {
+                         size_t x_stride, size_t count, size_t rows, fr_fetching how) {
     size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
     size_t bytes = f.run_bytes + f.head_bytes / f.runs;
     const char *ahead = (const char *)block + AHEAD;
@@ -290,9 +292,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
 #pragma GCC unroll 4
     for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
     for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
-        if (fetch)
-#pragma GCC unroll 9
-            for (size_t byte = 0; byte < bytes; byte += LINE) _mm_prefetch(ahead + byte, _MM_HINT_T0);
+        fr_fetch(how, ahead, bytes);
         run w = {.codes = block + f.head_bytes + i * stride};
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 0);
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
@@ -304,18 +304,18 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
 
 /* Up to 8 rows, in even parts. */
 FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const fr_qblock *x, size_t x_stride,
-                        size_t count, size_t rows, bool fetch) {
+                        size_t count, size_t rows, fr_fetching how) {
     head h;
     f.head(&h, block);
     for (size_t sharing; rows > 0; rows -= sharing, acc += sharing, x += sharing * x_stride) {
         sharing = rows > SHARING ? (rows + 1) / 2 : rows;
         switch (sharing) {
-        case 1: add_chunk(f, acc, &h, block, x, x_stride, count, 1, fetch); break;
-        case 2: add_chunk(f, acc, &h, block, x, x_stride, count, 2, fetch); break;
-        case 3: add_chunk(f, acc, &h, block, x, x_stride, count, 3, fetch); break;
-        default: add_chunk(f, acc, &h, block, x, x_stride, count, SHARING, fetch);
+        case 1: add_chunk(f, acc, &h, block, x, x_stride, count, 1, how); break;
+        case 2: add_chunk(f, acc, &h, block, x, x_stride, count, 2, how); break;
+        case 3: add_chunk(f, acc, &h, block, x, x_stride, count, 3, how); break;
+        default: add_chunk(f, acc, &h, block, x, x_stride, count, SHARING, how);
         }
-        fetch = false;
+        how = FR_FETCH_NOT;
     }
 }
 
@@ -328,7 +328,7 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out
     float_pair acc[ROWS] = {0};
     for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
         count = left > CHUNK ? CHUNK : left;
-        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0);
+        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? job->how : FR_FETCH_NOT);
     }
     for (size_t r = 0; r < rows; r++) {
         float *y = job->y + (row + r) * job->y_stride + out;

@@ -378,21 +378,18 @@ typedef struct product {
     size_t blocks, outs;
 } product;
 
-/* How weights come to the caches before they are used: left to the processor alone, or by hints. */
-typedef enum fetching { ALONE, INTO_L1, INTO_L2 } fetching;
-
 /* Where one row uses up a line of codes in a few instructions, two of the widest codes, the core looks far enough ahead
- * for its own prefetchers; the hints would only take their buffers. */
-FR_INLINE fetching fetching_of(const format *f, size_t rows) {
-    if (!fr_prefetch_into_l2()) return INTO_L1;
-    return rows * 256 <= f->bytes / f->runs ? ALONE : INTO_L2;
+ * for its own prefetchers: hints for L2 would only take their buffers. */
+FR_INLINE fr_fetching fetching_of(const format *f, size_t rows) {
+    fr_fetching here = fr_fetching_here();
+    return here == FR_FETCH_L2 && rows * 256 <= f->bytes / f->runs ? FR_FETCH_NOT : here;
 }
 
 /* Columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
-    fetching how;
+    fr_fetching how;
     __m512i values;
     fr_qblock lined[LINED]; /* of a run: the rows, then the next run's */
 } chunk;
@@ -406,7 +403,7 @@ typedef struct place {
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
-    fetching how;
+    fr_fetching how;
 } place;
 
 /* How many times `tiles` are taken at a time. A pair's tiles are half of them apart, so that both are read in the order
@@ -433,18 +430,11 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
 /* Fetches a run of each tile. Into L2 the second one SKEW bytes further: two streams that are in step within their
  * pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
 FR_INLINE void fetch(const place *at, const uint8_t *ahead, size_t step, size_t tiles) {
-    if (at->how == ALONE) return;
+    if (at->how == FR_FETCH_NOT) return;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
+    size_t apart = at->how == FR_FETCH_L2 ? at->apart + SKEW : at->apart;
 #pragma GCC unroll 2
-    for (size_t t = 0; t < tiles; t++) {
-        const char *bytes = (const char *)ahead + t * at->apart;
-        if (at->how == INTO_L1)
-#pragma GCC unroll 9
-            for (size_t l = 0; l < step; l += 64) _mm_prefetch(bytes + l, _MM_HINT_T0);
-        else
-#pragma GCC unroll 9
-            for (size_t l = 0; l < step; l += 64) _mm_prefetch(bytes + t * SKEW + l, _MM_HINT_T1);
-    }
+    for (size_t t = 0; t < tiles; t++) fr_fetch(at->how, ahead + t * apart, step);
 }
 
 FR_INLINE void load_chains(__m512 acc[][PAIR], const place *at, bool started, size_t rows, size_t tiles) {

@@ -4,6 +4,7 @@
  * asks for, and at most 12 + 2 + 1 of the 16 registers. Where no cache holds the weights, a tile fetches the next one's
  * while it works, in the order in which they lie in memory. A group of outputs is done for one tile of rows after the
  * other: the rows stay in the L1 cache, and the group's weights in L2. */
+#include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
 enum {
@@ -47,11 +48,12 @@ typedef struct product {
     size_t w_stride, cols, outs;
 } product;
 
-/* A tile from `row` and `out` on: its weight rows, and the next tile's to fetch (NULL: not at all). Outputs past the
- * end repeat the last weight row and are not stored. */
+/* A tile from `row` and `out` on: its weight rows, and how the next tile's are fetched. Outputs past the end repeat the
+ * last weight row and are not stored. */
 typedef struct tile {
     size_t row, out;
     const char *w[OUTS], *next[OUTS];
+    fr_fetching how;
 } tile;
 
 /* Half h of 16 columns has its own register. */
@@ -97,12 +99,8 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
         const char *fetched = t->next[o];
         for (; i + 16 <= end; i += 16) {
-            if (fetched) {
-#pragma GCC unroll 4
-                for (size_t line = 0; line < outs * type.size / 4; line++)
-                    _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
-                fetched += 16 * outs * type.size;
-            }
+            fr_fetch(t->how, fetched, 16 * outs * type.size);
+            if (t->how != FR_FETCH_NOT) fetched += 16 * outs * type.size;
             step(type.load, p, t->w, x, x_stride, rows, outs, i, 16);
         }
     }
@@ -128,13 +126,13 @@ FR_INLINE void compute_tile(weights type, const product *job, const tile *t, siz
 
 /* The outputs of a group, or up to the last, for one tile of rows. */
 FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t outs,
-                             bool fetch) {
-    tile t = {.row = row};
+                             fr_fetching how) {
+    tile t = {.row = row, .how = how};
     for (t.out = group; t.out < group + GROUP && t.out < job->outs; t.out += outs) {
         for (size_t o = 0; o < outs; o++) {
             size_t here = t.out + o, there = here + outs, last = job->outs - 1;
             t.w[o] = job->w + (here < last ? here : last) * job->w_stride;
-            t.next[o] = fetch ? job->w + (there < last ? there : last) * job->w_stride : NULL;
+            t.next[o] = job->w + (there < last ? there : last) * job->w_stride;
         }
         compute_tile(type, job, &t, rows, outs);
     }
@@ -148,10 +146,10 @@ FR_INLINE void matmul(weights type, const product *job) {
         size_t tiles = (job->rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
             rows = (job->rows - row + tiles - 1) / tiles;
-            bool fetch = streamed && row == 0;
-            if (rows == 1) compute_group(type, job, row, group, 1, 4, fetch);
-            else if (rows == 2) compute_group(type, job, row, group, 2, 2, fetch);
-            else compute_group(type, job, row, group, 3, 2, fetch);
+            fr_fetching how = streamed && row == 0 ? fr_fetching_here() : FR_FETCH_NOT;
+            if (rows == 1) compute_group(type, job, row, group, 1, 4, how);
+            else if (rows == 2) compute_group(type, job, row, group, 2, 2, how);
+            else compute_group(type, job, row, group, 3, 2, how);
         }
     }
 }
@@ -160,7 +158,7 @@ FR_INLINE void matmul(weights type, const product *job) {
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
     product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
-    tile t = {.row = 0};
+    tile t = {.row = 0, .how = fr_fetching_here()};
     for (t.out = 0; t.out < count; t.out += OUTS) {
         for (size_t o = 0; o < OUTS; o++) {
             size_t here = t.out + o < count ? t.out + o : count - 1, there = here + OUTS < count ? here + OUTS : here;

@@ -13,6 +13,7 @@
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s): BF16 weights stream at 33 to
  * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without fetching ahead; 64 rows run at 190 of 255
  * GFLOP/s. Half or twice of any constant costs about a tenth. */
+#include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 
 enum {
@@ -59,11 +60,12 @@ typedef struct product {
 } product;
 
 /* A tile of up to ROWS rows from `row` on, and OUTS or fewer outputs from `out` on, over columns from..to - 1: its
- * weight rows, and where in the next tile's to fetch (NULL: not at all). Outputs past the end repeat the last weight
- * row and are not stored. Sums that wait for other columns do so by output, from `group` on, and row. */
+ * weight rows, and what of the next tile's to fetch and how. Outputs past the end repeat the last weight row and are
+ * not stored. Sums that wait for other columns do so by output, from `group` on, and row. */
 typedef struct tile {
     size_t row, out, from, to;
     const char *w[OUTS], *next[OUTS];
+    fr_fetching how;
     size_t group;
     float *waiting;
 } tile;
@@ -92,12 +94,8 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
         size_t end = t->from + (o + 1) * part < t->to ? t->from + (o + 1) * part : t->to;
         const char *fetched = t->next[o];
         for (; i + 32 <= end; i += 32) {
-            if (fetched) {
-#pragma GCC unroll 8
-                for (size_t line = 0; line < outs * type.size / 2; line++)
-                    _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
-                fetched += 32 * outs * type.size;
-            }
+            fr_fetch(t->how, fetched, 32 * outs * type.size);
+            if (t->how != FR_FETCH_NOT) fetched += 32 * outs * type.size;
             step(type, p, t, x, x_stride, rows, outs, i, 0xffff);
             step(type, p, t, x, x_stride, rows, outs, i + 16, 0xffff);
         }
@@ -139,8 +137,7 @@ FR_INLINE const char *weight_row(const product *job, size_t o) {
 
 /* The outputs of a group for one tile of rows: chunks of columns, tiles of outputs. After a chunk's last tile comes
  * the first one of the next chunk, and after the last chunk the next group. */
-FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t rows, size_t outs, size_t chunk,
-                             bool fetch) {
+FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t rows, size_t outs, size_t chunk) {
     size_t end = t->group + GROUP < job->outs ? t->group + GROUP : job->outs;
     for (t->from = 0; t->from < job->cols; t->from = t->to) {
         t->to = t->from + chunk < job->cols ? t->from + chunk : job->cols;
@@ -150,7 +147,7 @@ FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t r
             size_t next_from = !last_out ? t->from : last_chunk ? 0 : t->to;
             for (size_t o = 0; o < outs; o++) {
                 t->w[o] = weight_row(job, t->out + o);
-                t->next[o] = fetch ? weight_row(job, next_out + o) + next_from * type.size : NULL;
+                t->next[o] = weight_row(job, next_out + o) + next_from * type.size;
             }
             compute_tile(type, job, t, rows, outs);
         }
@@ -176,10 +173,10 @@ FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p,
         p[0][o] = _mm512_setzero_ps();
     }
     size_t i = 0;
+    fr_fetching how = fr_fetching_here();
     const char *fetched = t.w[0] + (side - 1) * job->w_stride + AHEAD;
     for (; i + 32 <= job->cols; i += 32, fetched += 32 * side * type.size) {
-#pragma GCC unroll 8
-        for (size_t line = 0; line < side * type.size / 2; line++) _mm_prefetch(fetched + 64 * line, _MM_HINT_T0);
+        fr_fetch(how, fetched, 32 * side * type.size);
         step(type, p, &t, job->x, 0, 1, side, i, 0xffff);
         step(type, p, &t, job->x, 0, 1, side, i + 16, 0xffff);
     }
@@ -224,17 +221,18 @@ FR_INLINE void matmul(weights type, const product *job) {
         for (size_t rows; t.row < job->rows; t.row += rows, tiles--) {
             rows = (job->rows - t.row + tiles - 1) / tiles;
             size_t chunk = streamed ? chunk_length(job->cols, rows) : job->cols;
-            bool fetch = streamed && t.row == 0, pairs = chunk < job->cols;
+            bool pairs = chunk < job->cols;
+            t.how = streamed && t.row == 0 ? fr_fetching_here() : FR_FETCH_NOT;
             switch (rows) {
-            case 1: compute_group(type, job, &t, 1, OUTS, chunk, fetch); break;
+            case 1: compute_group(type, job, &t, 1, OUTS, chunk); break;
             case 2:
-                if (pairs) compute_group(type, job, &t, 2, 2, chunk, fetch);
-                else compute_group(type, job, &t, 2, OUTS, chunk, fetch);
+                if (pairs) compute_group(type, job, &t, 2, 2, chunk);
+                else compute_group(type, job, &t, 2, OUTS, chunk);
                 break;
-            case 3: compute_group(type, job, &t, 3, OUTS, chunk, fetch); break;
-            case 4: compute_group(type, job, &t, 4, OUTS, chunk, fetch); break;
-            case 5: compute_group(type, job, &t, 5, OUTS, chunk, fetch); break;
-            default: compute_group(type, job, &t, ROWS, OUTS, chunk, fetch);
+            case 3: compute_group(type, job, &t, 3, OUTS, chunk); break;
+            case 4: compute_group(type, job, &t, 4, OUTS, chunk); break;
+            case 5: compute_group(type, job, &t, 5, OUTS, chunk); break;
+            default: compute_group(type, job, &t, ROWS, OUTS, chunk);
             }
         }
     }
@@ -245,7 +243,7 @@ FR_INLINE void matmul(weights type, const product *job) {
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
     product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
-    tile t = {.to = cols};
+    tile t = {.to = cols, .how = fr_fetching_here()};
     size_t ahead = OUTS + AHEAD / (cols * type.size);
     for (t.out = 0; t.out < count; t.out += OUTS) {
         for (size_t o = 0; o < OUTS; o++) {

@@ -3,6 +3,7 @@
 
 #include <cpuid.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Vendor and family, as CPUID's leaves 0 and 1 have them (AMD64 Architecture Programmer's Manual 3, appendix E). */
 static bool is_amd_family(unsigned family) {
@@ -13,13 +14,12 @@ static bool is_amd_family(unsigned family) {
     return (eax >> 8 & 15) + (eax >> 20 & 255) == family;
 }
 
-bool fr_prefetch_into_l2(void) {
-    enum { UNKNOWN, NO, YES };
-    static atomic_int known;
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
-    if (answer == UNKNOWN) {
-        answer = is_amd_family(0x19) ? YES : NO;
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
+fr_fetching fr_fetching_here(void) {
+    static atomic_int known; /* 0: not asked yet */
+    int here = atomic_load_explicit(&known, memory_order_relaxed);
+    if (here == 0) {
+        here = is_amd_family(0x19) ? FR_FETCH_L2 : FR_FETCH_L1;
+        atomic_store_explicit(&known, here, memory_order_relaxed);
     }
-    return answer == YES;
+    return (fr_fetching)here;
 }

@@ -4,12 +4,26 @@
 #ifndef FR_KERNELS_PREFETCH_X86_H
 #define FR_KERNELS_PREFETCH_X86_H
 
-#include <stdbool.h>
+#include <immintrin.h>
+#include <stddef.h>
 
-/* Whether weights should be fetched into the L2 cache, and left to the processor's own prefetchers where they are used
- * up as fast as they come; else into the L1 cache, always. True on AMD's family 0x19, Zen 4. (Two cores of Zen 4 whose
- * memory reads 50 GB/s: 4 rows of Q4_0 read 21 GB/s with hints for L1, which wait in the same buffers as the loads of
- * activations, 39 with hints for L2, 25 without; one row of Q8_0 37, 34 and 46. Zen 5 is served by L1.) */
-bool fr_prefetch_into_l2(void);
+/* Into which cache weights are fetched; FR_FETCH_NOT leaves them to the processor's own prefetchers. */
+typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2 } fr_fetching;
+
+/* L2 on AMD's family 0x19, Zen 4; else L1. (Two cores of Zen 4 whose memory reads 50 GB/s: 4 rows of Q4_0 read 21 GB/s
+ * with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for L2, 25 without any;
+ * one row of Q8_0 37, 34 and 46. Zen 5 is served by L1.) */
+fr_fetching fr_fetching_here(void);
+
+/* Fetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
+static inline __attribute__((always_inline)) void fr_fetch(fr_fetching how, const void *bytes, size_t size) {
+    const char *from = bytes;
+    if (how == FR_FETCH_L1)
+#pragma GCC unroll 9
+        for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
+    else if (how == FR_FETCH_L2)
+#pragma GCC unroll 9
+        for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
+}
 
 #endif
