@@ -130,13 +130,8 @@ FR_INLINE __m512i fives(const uint8_t *codes, size_t g) {
     return or_bits(nibbles(codes + 64, g), moved(line(codes), 4 - (int)g), 16);
 }
 
-/* The low half from one register, the rest, of which two bits are not zero, from another. */
 FR_INLINE __m512i sixes(const uint8_t *codes, size_t g) {
-    size_t j = g % 4;
-    __m512i two = _mm512_and_si512(line(codes + 256 + 64 * (g / 4)), _mm512_set1_epi8((char)(j % 2 ? 0xcc : 0x33)));
-    __m512i four = line(codes + 64 * j);
-    if (g >= GROUPS / 2) four = _mm512_srli_epi16(four, 4);
-    return _mm512_ternarylogic_epi64(_mm512_set1_epi8(15), four, moved(two, 4 - 2 * (int)j), 0xca);
+    return or_bits(nibbles(codes, g), moved(line(codes + 256 + 64 * (g / 4)), 4 - 2 * (int)(g % 4)), 48);
 }
 
 /* --------------------------------------------------------------------------------------------- blocks of 32 columns */
