@@ -100,7 +100,7 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
         const char *fetched = t->next[o];
         for (; i + 16 <= end; i += 16) {
             fr_fetch(t->how, fetched, 16 * outs * type.size);
-            if (t->how != FR_FETCH_NOT) fetched += 16 * outs * type.size;
+            fetched += 16 * outs * type.size;
             step(type.load, p, t->w, x, x_stride, rows, outs, i, 16);
         }
     }

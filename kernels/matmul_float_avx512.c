@@ -95,7 +95,7 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
         const char *fetched = t->next[o];
         for (; i + 32 <= end; i += 32) {
             fr_fetch(t->how, fetched, 32 * outs * type.size);
-            if (t->how != FR_FETCH_NOT) fetched += 32 * outs * type.size;
+            fetched += 32 * outs * type.size;
             step(type, p, t, x, x_stride, rows, outs, i, 0xffff);
             step(type, p, t, x, x_stride, rows, outs, i + 16, 0xffff);
         }

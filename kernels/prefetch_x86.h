@@ -10,9 +10,9 @@
 /* Into which cache weights are fetched; FR_FETCH_NOT leaves them to the processor's own prefetchers. */
 typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2 } fr_fetching;
 
-/* L2 on AMD's family 0x19, Zen 4; else L1. (Two cores of Zen 4 whose memory reads 50 GB/s: 4 rows of Q4_0 read 21 GB/s
- * with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for L2, 25 without any;
- * one row of Q8_0 37, 34 and 46. Zen 5 is served by L1.) */
+/* L2 on AMD's family 0x19, which is Zen 3 and 4; else L1. (Two cores of Zen 4 whose memory reads 50 GB/s: 4 rows of
+ * Q4_0 read 21 GB/s with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for
+ * L2, 25 without any; one row of Q8_0 37, 34 and 46. Zen 3 was not at hand; Zen 5 is served by L1.) */
 fr_fetching fr_fetching_here(void);
 
 /* Fetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
