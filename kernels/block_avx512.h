@@ -41,7 +41,7 @@ enum {
     PAIR = 2,
     LINED = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
     AHEAD = 8192,     /* bytes */
-    SKEW = 320
+    SKEW = 320        /* bytes */
 };
 
 /* What the runs of a block share. */
@@ -374,12 +374,16 @@ typedef struct product {
     size_t blocks, outs;
 } product;
 
-/* Where one row uses up a line of codes in a few instructions, two of the widest codes, the core looks far enough ahead
- * for its own prefetchers: hints for L2 would only take their buffers. (Zen 4, one row of Q8_0: 46 of 50 GB/s, with
- * hints 34; Q4_0 45 and 38; but Q6_K 35 and 39.) */
+/* How many rows go without hints where those would ask for L2. Where one row uses up a line of codes in a few
+ * instructions, two of the widest codes, the core looks far enough ahead for its own prefetchers: hints would only take
+ * their buffers. (Zen 4, one row of Q8_0: 46 of 50 GB/s, with hints 34; Q4_0 45 and 38; but Q6_K 35 and 39.) */
+FR_INLINE size_t rows_alone(const format *f) {
+    return f->runs == 1 ? f->bytes / 256 : 0;
+}
+
 FR_INLINE fr_fetching fetching_of(const format *f, size_t rows) {
     fr_fetching here = fr_fetching_here();
-    return here == FR_FETCH_L2 && f->runs == 1 && rows * 256 <= f->bytes ? FR_FETCH_NOT : here;
+    return here == FR_FETCH_L2 && rows <= rows_alone(f) ? FR_FETCH_NOT : here;
 }
 
 /* Columns and rows that are multiplied at a time, with all tiles. */
@@ -534,18 +538,17 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
         compute_few(f, by, job, c, tile, rows, tiles);
 }
 
+/* One row or two. */
+FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
+    if (rows <= rows_alone(f) && c->how == FR_FETCH_NOT) compute_tiles(f, by, job, c, rows, PAIR);
+    else compute_tiles(f, by, job, c, rows, 1);
+}
+
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
     size_t tiles = f->joining == HALVES ? 1 : PAIR; /* of 3 rows or more */
-    bool alone = f->runs == 1 && c->how == FR_FETCH_NOT;
     switch (c->rows) {
-    case 1:
-        if (alone) compute_tiles(f, by, job, c, 1, PAIR);
-        else compute_tiles(f, by, job, c, 1, 1);
-        break;
-    case 2:
-        if (alone) compute_tiles(f, by, job, c, 2, PAIR);
-        else compute_tiles(f, by, job, c, 2, 1);
-        break;
+    case 1: compute_fewest(f, by, job, c, 1); break;
+    case 2: compute_fewest(f, by, job, c, 2); break;
     case 3: compute_tiles(f, by, job, c, 3, tiles); break;
     case 4: compute_tiles(f, by, job, c, 4, tiles); break;
     case 5: compute_tiles(f, by, job, c, 5, tiles); break;
