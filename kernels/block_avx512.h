@@ -16,8 +16,8 @@
  * cache with their activations gave 4 rows of 6144 columns 86%.)
  *
  * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
- * whatever is done, and take a tile at a time; where no hints are given a pair, for whose two streams the processor's
- * prefetchers look further ahead (Zen 4, 2 rows of Q8_0: 5 to 25%). From 3 on they take a pair: each broadcast of
+ * whatever is done, and take a tile at a time; a pair where the processor's prefetchers do most of the fetching, which
+ * look further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%). From 3 on they take a pair: each broadcast of
  * activations is a load and meets two registers of codes, where one alone would be bound by loads, and twice as many
  * chains of products hide each other's latency (4 rows from the caches: 1.2 to 1.3 times a single tile's speed). Q6_K
  * alone has more to unpack and to scale than registers to do it for two tiles.
@@ -40,8 +40,9 @@ enum {
     MANY = 64,
     PAIR = 2,
     LINED = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
-    AHEAD = 8192,     /* bytes */
-    SKEW = 320        /* bytes */
+    AHEAD = 8192,     /* bytes; and the next two */
+    PAGES_AHEAD = 2048,
+    SKEW = 320
 };
 
 /* What the runs of a block share. */
@@ -232,6 +233,13 @@ FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     }
 }
 
+/* Fetches all scales at once: read along with the codes they'd be a second stream in the same pages, and the
+ * processor's prefetchers follow neither well. (Zen 4, one row alone: 2 to 3% faster.) */
+FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
+    b->d = halves(bytes);
+    fr_fetch(FR_FETCH_L1, bytes + 64, 256);
+}
+
 FR_INLINE void scale_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
     (void)bytes;
     r->d = _mm512_mul_ps(b->d, floats_of_u8(b->scales + FR_TILE_OUTS * index));
@@ -279,7 +287,7 @@ static const format q8_0 = {FR_Q8_0, 544, 1, 8, 128, PLAIN, open_d, scale_d_m, c
                     mxfp4 = {FR_MXFP4, 272, 1, 5, 12, PLAIN, open_exponent, scale_d_m, code_mxfp4},
                     q4_k = {FR_Q4_K, 2304, 8, 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
                     q5_k = {FR_Q5_K, 2816, 8, 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
-                    q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_d, scale_q6_k, code_q6_k},
+                    q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
                     iq4_xs = {FR_IQ4_XS, 2176, 8, 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
@@ -374,16 +382,18 @@ typedef struct product {
     size_t blocks, outs;
 } product;
 
-/* How many rows go without hints where those would ask for L2. Where one row uses up a line of codes in a few
- * instructions, two of the widest codes, the core looks far enough ahead for its own prefetchers: hints would only take
- * their buffers. (Zen 4, one row of Q8_0: 46 of 50 GB/s, with hints 34; Q4_0 45 and 38; but Q6_K 35 and 39.) */
-FR_INLINE size_t rows_alone(const format *f) {
-    return f->runs == 1 ? f->bytes / 256 : 0;
+/* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
+ * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers
+ * from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with those for pages: one row of
+ * Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89 and 93%; 4 rows of Q8_0 85
+ * with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
+FR_INLINE size_t rows_paged(const format *f) {
+    return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
 }
 
 FR_INLINE fr_fetching fetching_of(const format *f, size_t rows) {
     fr_fetching here = fr_fetching_here();
-    return here == FR_FETCH_L2 && rows <= rows_alone(f) ? FR_FETCH_NOT : here;
+    return here == FR_FETCH_L2 && rows <= rows_paged(f) ? FR_FETCH_PAGES : here;
 }
 
 /* Columns and rows that are multiplied at a time, with all tiles. */
@@ -405,6 +415,7 @@ typedef struct place {
     size_t y_stride;
     __mmask16 stored[PAIR];
     fr_fetching how;
+    size_t ahead; /* bytes */
 } place;
 
 /* How many times `tiles` are taken at a time. A pair's tiles are half of them apart, so that both are read in the order
@@ -416,6 +427,7 @@ FR_INLINE size_t steps(const product *job, size_t tiles) {
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
     size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->outs - tile * FR_TILE_OUTS;
     place at = {.apart = half * tile_bytes, .y_stride = job->y_stride, .how = c->how};
+    at.ahead = c->how == FR_FETCH_PAGES ? PAGES_AHEAD : AHEAD / tiles;
     at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
     at.y[1] = at.y[0] + half * FR_TILE_OUTS;
     at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
@@ -428,12 +440,12 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     return at;
 }
 
-/* Fetches a run of each tile. Into L2 the second one SKEW bytes further: two streams that are in step within their
- * pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
-FR_INLINE void fetch(const place *at, const uint8_t *ahead, size_t step, size_t tiles) {
-    if (at->how == FR_FETCH_NOT) return;
+/* Fetches a run's worth ahead of bytes, of each tile. Into L2 the second one SKEW bytes further: two streams that are
+ * in step within their pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
+FR_INLINE void fetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
+    const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
-    size_t apart = at->how == FR_FETCH_L2 ? at->apart + SKEW : at->apart;
+    size_t apart = at->how == FR_FETCH_L1 ? at->apart : at->apart + SKEW;
 #pragma GCC unroll 2
     for (size_t t = 0; t < tiles; t++) fr_fetch(at->how, ahead + t * apart, step);
 }
@@ -468,7 +480,7 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
         for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
         for (size_t i = 0; i < f->runs; i++, x += rows) {
             tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
-            fetch(&at, at.bytes + i * step + AHEAD / tiles, step, tiles);
+            fetch(&at, at.bytes + i * step, step, tiles);
 #pragma GCC unroll 2
             for (size_t t = 0; t < tiles; t++) f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
             add_run(f, by, &p, x, acc, rows, tiles, true);
@@ -493,7 +505,7 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
         for (size_t i = 0; i < f->runs; i++, x += c->rows) {
             tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
             size_t row = 0;
-            fetch(&at, at.bytes + i * step + AHEAD / PAIR, step, PAIR);
+            fetch(&at, at.bytes + i * step, step, PAIR);
 #pragma GCC unroll 2
             for (size_t t = 0; t < PAIR; t++) {
                 f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
@@ -540,7 +552,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
 
 /* One row or two. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
-    if (rows <= rows_alone(f) && c->how == FR_FETCH_NOT) compute_tiles(f, by, job, c, rows, PAIR);
+    if (c->how == FR_FETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
     else compute_tiles(f, by, job, c, rows, 1);
 }
 

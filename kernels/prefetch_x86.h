@@ -6,22 +6,25 @@
 
 #include <immintrin.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Into which cache weights are fetched; FR_FETCH_NOT leaves them to the processor's own prefetchers. */
-typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2 } fr_fetching;
+/* Into which cache weights are fetched. FR_FETCH_PAGES: into L2, but only what a page begins with; the rest of it is
+ * left to the processor's own prefetchers, which follow a stream to the end of its page and have to find it anew. */
+typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2, FR_FETCH_PAGES } fr_fetching;
 
 /* L2 on AMD's family 0x19, which is Zen 3 and 4; else L1. (Two cores of Zen 4 whose memory reads 50 GB/s: 4 rows of
  * Q4_0 read 21 GB/s with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for
- * L2, 25 without any; one row of Q8_0 37, 34 and 46. Zen 3 was not at hand; Zen 5 is served by L1.) */
+ * L2, 25 without any. Zen 3 was not at hand; Zen 5 is served by L1.) */
 fr_fetching fr_fetching_here(void);
 
 /* Fetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
 static inline __attribute__((always_inline)) void fr_fetch(fr_fetching how, const void *bytes, size_t size) {
+    enum { PAGE = 4096, BEGINNING = 512 };
     const char *from = bytes;
     if (how == FR_FETCH_L1)
 #pragma GCC unroll 9
         for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
-    else if (how == FR_FETCH_L2)
+    else if (how == FR_FETCH_L2 || (how == FR_FETCH_PAGES && (uintptr_t)from % PAGE < BEGINNING))
 #pragma GCC unroll 9
         for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
 }
