@@ -551,9 +551,9 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
         compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* One row or two. */
+/* One row or two. That rows may be paged is asked first, as it is known when this is compiled. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
-    if (c->how == FR_FETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
+    if (rows <= rows_paged(f) && c->how == FR_FETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
     else compute_tiles(f, by, job, c, rows, 1);
 }
 
