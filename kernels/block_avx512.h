@@ -34,6 +34,8 @@
 #include "kernels/simd_avx512.h"
 #include "quant/packed.h"
 
+#include <string.h>
+
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
@@ -78,8 +80,8 @@ typedef struct format {
 } format;
 
 /* Adds to each lane of `sum` the products of its codes, unsigned and of `bits` bits, four in each of `groups`
- * registers, with the activations q. */
-typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits);
+ * registers, with the activations q. shared: another tile's codes meet the same activations. */
+typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
 /* How an instruction set multiplies, and how many groups at once by a code's bits. */
 typedef struct products {
@@ -116,6 +118,13 @@ FR_INLINE __m512i high_nibbles(__m512i bytes) {
 /* a | (b & mask), bytes. */
 FR_INLINE __m512i or_bits(__m512i a, __m512i b, char mask) {
     return _mm512_ternarylogic_epi64(a, b, _mm512_set1_epi8(mask), 0xf8);
+}
+
+/* Four neighbouring activations in each lane. */
+FR_INLINE __m512i spread(const int8_t *q) {
+    int32_t four;
+    memcpy(&four, q, sizeof four);
+    return _mm512_set1_epi32(four);
 }
 
 /* Bits that are about to be masked, moved `up` within their bytes. */
@@ -320,7 +329,8 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
         for (size_t row = 0; row < rows; row++)
 #pragma GCC unroll 2
             for (size_t t = 0; t < tiles; t++)
-                sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits);
+                sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits,
+                                      tiles > 1);
     }
 }
 

@@ -6,15 +6,12 @@
  * the high ones' sums count 16 times. */
 #include "kernels/block_avx512.h"
 
-#include <string.h>
-
-FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits) {
+FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared) {
+    (void)shared;
     __m512i low = _mm512_setzero_si512(), high = low;
 #pragma GCC unroll 8
     for (size_t g = 0; g < groups; g++) {
-        int32_t four;
-        memcpy(&four, q + 4 * g, sizeof four);
-        __m512i x = _mm512_set1_epi32(four);
+        __m512i x = spread(q + 4 * g);
         low = _mm512_add_epi16(low, _mm512_maddubs_epi16(bits == 8 ? low_nibbles(codes[g]) : codes[g], x));
         if (bits == 8) high = _mm512_add_epi16(high, _mm512_maddubs_epi16(high_nibbles(codes[g]), x));
     }

@@ -2,16 +2,20 @@
  * block_avx512.h. */
 #include "kernels/block_avx512.h"
 
-#include <string.h>
+/* Four activations against every lane's four codes. Where no other tile needs them, the instruction itself reads and
+ * spreads them, half as many instructions as with a register; the compiler's intrinsics offer that form for products
+ * of floats only. (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times as fast.) */
+FR_INLINE __m512i add_products(__m512i sum, __m512i codes, const int8_t *q, bool shared) {
+    const int8_t(*four)[4] = (const int8_t(*)[4])q;
+    if (shared) return _mm512_dpbusd_epi32(sum, codes, spread(q));
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(codes), "m"(*four));
+    return sum;
+}
 
-FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits) {
+FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared) {
     (void)bits;
 #pragma GCC unroll 8
-    for (size_t g = 0; g < groups; g++) {
-        int32_t four;
-        memcpy(&four, q + 4 * g, sizeof four);
-        sum = _mm512_dpbusd_epi32(sum, codes[g], _mm512_set1_epi32(four));
-    }
+    for (size_t g = 0; g < groups; g++) sum = add_products(sum, codes[g], q + 4 * g, shared);
     return sum;
 }
 
