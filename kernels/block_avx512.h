@@ -80,7 +80,7 @@ typedef struct format {
 } format;
 
 /* Adds to each lane of `sum` the products of its codes, unsigned and of `bits` bits, four in each of `groups`
- * registers, with the activations q. shared: another tile's codes meet the same activations. */
+ * registers, with the activations q. shared: they are worth a register, as another tile's codes meet them too. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
 /* How an instruction set multiplies, and how many groups at once by a code's bits. */
@@ -300,6 +300,15 @@ static const format q8_0 = {FR_Q8_0, 544, 1, 8, 128, PLAIN, open_d, scale_d_m, c
                     q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
                     iq4_xs = {FR_IQ4_XS, 2176, 8, 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
 
+/* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
+ * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers
+ * from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with those for pages: one row of
+ * Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89 and 93%; 4 rows of Q8_0 85
+ * with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
+FR_INLINE size_t rows_paged(const format *f) {
+    return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
+}
+
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
 /* Where it lies, and what of it is unpacked. */
@@ -313,10 +322,15 @@ typedef struct tiles_run {
 typedef __m512i sums[FEW][PAIR];
 
 /* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before they are used first: a burst of
- * unpacking would take the ports from the products. */
+ * unpacking would take the ports from the products.
+ *
+ * A pair's tiles share a register of activations, but not where the core is to look far ahead, which it does by
+ * instructions. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no
+ * difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
+    bool shared = tiles > 1 && (rows > rows_paged(f) || !unpack);
 #pragma GCC unroll 8
     for (size_t first = from; first < to; first += step) {
         if (unpack)
@@ -330,7 +344,7 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
 #pragma GCC unroll 2
             for (size_t t = 0; t < tiles; t++)
                 sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits,
-                                      tiles > 1);
+                                      shared);
     }
 }
 
@@ -392,15 +406,6 @@ typedef struct product {
     const uint8_t *w;
     size_t blocks, outs;
 } product;
-
-/* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
- * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers
- * from it. (Zen 4, shares of the bandwidth that whole steps reach, with no hints and with those for pages: one row of
- * Q8_0 where memory reads 30 GB/s 97 and 99%, where it reads 46 81 and 93%; one of Q4_0 89 and 93%; 4 rows of Q8_0 85
- * with all hints and 89%. But one of Q4_K at 46 GB/s 80 with all and 73%.) */
-FR_INLINE size_t rows_paged(const format *f) {
-    return f->runs > 1 ? 0 : f->code == code_q8_0 ? 4 : 1;
-}
 
 FR_INLINE fr_fetching fetching_of(const format *f, size_t rows) {
     fr_fetching here = fr_fetching_here();

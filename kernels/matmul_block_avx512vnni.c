@@ -2,9 +2,9 @@
  * block_avx512.h. */
 #include "kernels/block_avx512.h"
 
-/* Four activations against every lane's four codes. Where no other tile needs them, the instruction itself reads and
- * spreads them, half as many instructions as with a register; the compiler's intrinsics offer that form for products
- * of floats only. (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times as fast.) */
+/* Four activations against every lane's four codes. Unless they are worth a register, the instruction itself reads and
+ * spreads them, which halves the instructions; the compiler's intrinsics offer that form for products of floats only.
+ * (Zen 4, Q6_K from memory: 8 rows 1.09 to 1.12 times as fast.) */
 FR_INLINE __m512i add_products(__m512i sum, __m512i codes, const int8_t *q, bool shared) {
     const int8_t(*four)[4] = (const int8_t(*)[4])q;
     if (shared) return _mm512_dpbusd_epi32(sum, codes, spread(q));
