@@ -44,11 +44,16 @@ static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, size_t kv_h
                      .scratch = a->room->scratch + team->index * a->room->scratch_size};
 }
 
-/* A query by its number: KV head, row, head of the group, the last running fastest. */
+void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head) {
+    size_t group = heads / kv_heads, per_kv_head = rows * group;
+    *row = number % per_kv_head / group;
+    *head = number / per_kv_head * group + number % group;
+}
+
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
-    size_t n = a->cache->head_dim, group = a->heads / a->cache->heads, per_kv_head = a->rows * group;
-    size_t row = number % per_kv_head / group, head = number / per_kv_head * group + number % group;
-    size_t at = row * a->stride + head * n;
+    size_t row, head;
+    fr_attend_place(number, a->rows, a->heads, a->cache->heads, &row, &head);
+    size_t at = row * a->stride + head * a->cache->head_dim;
     int64_t span = (int64_t)a->span, last = a->last + (int64_t)row;
     return (fr_attn_query){a->q + at, a->out + at, span && last >= span ? last - span + 1 : 0, last};
 }

@@ -18,8 +18,8 @@
  *     outs   out = ple_out(gate)
  *     rows   x += post_ple_norm(out); x *= scalar
  *
- * With packed weights the rows of a product are quantized before it: those of `normed` by the thread that made them,
- * others in a phase of their own (fr_work_rows).
+ * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
+ * a phase of their own (fr_work_rows).
  */
 #include "kernels/rope_table.h"
 #include "src/gemma4.h"
@@ -106,13 +106,16 @@ static void store_kv(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer, c
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), value, n);
 }
 
+/* Queries are dealt as attention deals them, and keys and values by heads too: what a thread reads there, it mostly
+ * wrote here, and its part of the projections before. */
 static void norm_and_rotate(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer,
                             const fr_gemma4_layer_config *shape) {
     size_t heads = pass->net->config.heads, n = shape->head_dim, begin, end;
     fr_partition(pass->rows * heads, 1, team->index, team->count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
-        size_t row = item / heads;
-        float *q = pass->q + row * pass->q_width + item % heads * n;
+        size_t row, head;
+        fr_attend_place(item, pass->rows, heads, shape->kv_heads, &row, &head);
+        float *q = pass->q + row * pass->q_width + head * n;
         pass->kernels->rmsnorm(q, q, layer->q_norm, n, pass->net->config.eps);
         pass->kernels->rope_half(q, pass->cosine[shape->kind] + row * (n / 2), pass->sine[shape->kind] + row * (n / 2),
                                  n);
@@ -120,7 +123,7 @@ static void norm_and_rotate(const fr_team *team, const fr_gemma4_pass *pass, con
     if (!shape->owns_kv) return;
     fr_partition(pass->rows * shape->kv_heads, 1, team->index, team->count, &begin, &end);
     for (size_t item = begin; item < end; item++)
-        store_kv(pass, layer, shape, item / shape->kv_heads, item % shape->kv_heads);
+        store_kv(pass, layer, shape, item % pass->rows, item / pass->rows);
 }
 
 static void attend(const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *layer,
@@ -182,7 +185,8 @@ static void join_feed_forward(const fr_team *team, const fr_gemma4_pass *pass, c
         }
         k->rmsnorm(out, out, layer->post_ffn_norm, hidden, eps);
         k->add(x, out, hidden);
-        if (pass->net->config.ple == 0) k->scale(x, hidden, layer->scalar);
+        if (pass->net->config.ple) fr_work_row(&pass->work, r, x, hidden);
+        else k->scale(x, hidden, layer->scalar);
     }
 }
 
@@ -194,7 +198,6 @@ static void per_layer_branch(const fr_team *team, const fr_gemma4_pass *pass, co
     size_t begin, end;
     const fr_work *w = &pass->work;
     fr_team_sync(team);
-    fr_work_rows(team, w, pass->x, c->hidden, c->hidden, pass->rows);
     fr_matrix_apply(team, w, &layer->ple_gate, pass->gate, pass->ffn_width, pass->x, c->hidden, pass->rows);
     fr_matrix_part(team, &layer->ple_gate, &begin, &end);
     for (size_t r = 0; r < pass->rows; r++) {

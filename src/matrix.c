@@ -20,18 +20,15 @@ void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols) {
     if (work->blocks) work->kernels->quantize(work->blocks + r * work->block_stride, x, cols);
 }
 
-/* Dealt by blocks, not by rows: one wide row is shared too. */
+/* Dealt by columns: those of a product or of attention were written by this thread or a neighbour of it, and one wide
+ * row is shared too. */
 void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows) {
     if (!work->blocks) return;
-    size_t blocks = blocks_of(cols), begin, end;
-    fr_partition(rows * blocks, 4, team->index, team->count, &begin, &end);
-    while (begin < end) {
-        size_t r = begin / blocks, first = begin % blocks, rest = end - r * blocks;
-        size_t last = rest < blocks ? rest : blocks;
-        size_t from = first * BLOCK, to = last * BLOCK < cols ? last * BLOCK : cols;
-        work->kernels->quantize(work->blocks + r * work->block_stride + first, x + r * x_stride + from, to - from);
-        begin = r * blocks + last;
-    }
+    size_t begin, end;
+    fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
+    size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
+    for (size_t r = 0; r < rows && begin < end; r++)
+        work->kernels->quantize(work->blocks + r * work->block_stride + begin, x + r * x_stride + from, to - from);
     fr_team_sync(team);
 }
 
