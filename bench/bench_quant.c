@@ -55,6 +55,7 @@ typedef struct bench {
     double prompt_share;
     double bytes, macs; /* of a step; of a row */
     double decode; /* seconds of a step */
+    size_t again;  /* pairs that were measured again */
 } bench;
 
 /* isa: NULL for the best. */
@@ -85,6 +86,7 @@ static double measure_limits(bench *b) {
     double peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
     fr_bench_stream stream = fr_bench_stream_of(b->session, SHORT);
     b->decode = stream.step;
+    b->again = stream.again;
     printf("Measured in turn with decode, %s, %zu threads: read %.1f GB/s (%.1f to %.1f); int8 dot %.0f GMAC/s. A step "
            "reads %.3f GB of weights (%s) and multiplies %.3f G a row.\n\n",
            fr_model_isa(b->model), b->model->plan.threads, stream.bandwidth / 1e9, stream.lowest / 1e9,
@@ -106,6 +108,7 @@ static void print_rows(bench *b, const double *limits) {
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
     for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
         fr_bench_verify v = fr_bench_verify_limited(b->session, &memory, rows, SHORT);
+        b->again += v.again;
         printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);
         if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(v.over <= limits[rows]));
         else printf(" | |\n");
@@ -121,7 +124,7 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf("Decode at context %d: %.2f ms, %.1f GB/s, **%.1f%%** of the bandwidth", SHORT, b->decode * 1e3,
            b->bytes / b->decode / 1e9, 100 * share);
     if (judge) printf(" (at least %.0f%%: %s)", 100 * DECODE, verdict(share >= DECODE));
-    printf(".\n\n");
+    printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
 /* How much of T(rows) at LONG is gone at position 0, where there is nothing to attend to. */

@@ -157,12 +157,23 @@ double fr_bench_streamed_macs(const fr_model *model) {
     return macs;
 }
 
+/* Reads memory behind a pair. Whether the pair counts: its memory kept its speed, or so many were measured again that
+ * it never will. */
+static bool counts(fr_session *session, const fr_bench_memory *memory, double before, size_t *again) {
+    double after = fr_bench_memory_read(session->pool, memory);
+    bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
+    if (steady || *again == 3 * FR_BENCH_PAIRS) return true;
+    ++*again;
+    return false;
+}
+
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
     double rates[FR_BENCH_PAIRS], shares[FR_BENCH_PAIRS], steps[FR_BENCH_PAIRS];
     double bytes = fr_bench_streamed_bytes(session->model);
     fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
+    size_t again = 0;
     fr_bench_forward(session, 1, position);
-    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++) {
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, &memory, rates[pair], &again)) {
         rates[pair] = fr_bench_memory_read(session->pool, &memory);
         steps[pair] = fr_bench_forward(session, 1, position);
         shares[pair] = bytes / steps[pair] / rates[pair];
@@ -173,7 +184,8 @@ fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
                              .lowest = rates[0],
                              .highest = rates[FR_BENCH_PAIRS - 1],
                              .step = fr_bench_median(steps, FR_BENCH_PAIRS),
-                             .share = fr_bench_median(shares, FR_BENCH_PAIRS)};
+                             .share = fr_bench_median(shares, FR_BENCH_PAIRS),
+                             .again = again};
 }
 
 fr_dtype fr_bench_main_type(const fr_model *model) {
@@ -201,9 +213,10 @@ double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, 
 
 fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
                                         size_t position) {
-    double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS];
-    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++) {
-        double bandwidth = fr_bench_memory_read(session->pool, memory);
+    double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS], bandwidth;
+    size_t again = 0;
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, bandwidth, &again)) {
+        bandwidth = fr_bench_memory_read(session->pool, memory);
         double peak = fr_bench_dot_peak(session->pool, fr_model_isa(session->model));
         limits[pair] = fr_bench_row_limit(session->model, rows, bandwidth, peak);
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
@@ -213,5 +226,6 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     }
     return (fr_bench_verify){.ratio = fr_bench_median(ratios, FR_BENCH_PAIRS),
                              .limit = fr_bench_median(limits, FR_BENCH_PAIRS),
-                             .over = fr_bench_median(overs, FR_BENCH_PAIRS)};
+                             .over = fr_bench_median(overs, FR_BENCH_PAIRS),
+                             .again = again};
 }
