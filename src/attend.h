@@ -42,8 +42,8 @@ typedef struct fr_attend_rows {
     float scale;
 } fr_attend_rows;
 
-/* Row and head of a query by its number in the order that queries are dealt in: KV head, row, head of the group, the
- * last running fastest. */
+/* Row and head of a query by its number in the order above, the last running fastest: for those who prepare queries, so
+ * that a thread finds its own. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
 /* By the whole team; needs a barrier before and after. */

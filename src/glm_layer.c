@@ -93,18 +93,24 @@ static void rotate_head(const fr_glm_pass *pass, size_t row, float *head) {
     rope(head, pass->cosine + row * angles, pass->sine + row * angles, c->rotary);
 }
 
+/* Dealt by heads, queries as attention deals them: what a thread reads there, it mostly wrote here. */
 static void rotate_and_store(const fr_team *team, const fr_glm_pass *pass, const fr_kv_layer *cache) {
     const fr_glm_config *c = &pass->net->config;
     const fr_kernels *k = pass->kernels;
     size_t n = c->head_dim, begin, end;
     fr_partition(pass->rows * c->heads, 1, team->index, team->count, &begin, &end);
-    for (size_t item = begin; item < end; item++) rotate_head(pass, item / c->heads, pass->q + item * n);
+    for (size_t item = begin; item < end; item++) {
+        size_t row, head;
+        fr_attend_place(item, pass->rows, c->heads, c->kv_heads, &row, &head);
+        rotate_head(pass, row, pass->q + (row * c->heads + head) * n);
+    }
     fr_partition(pass->rows * c->kv_heads, 1, team->index, team->count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
-        size_t row = item / c->kv_heads, head = item % c->kv_heads, slot = pass->slot + row;
-        rotate_head(pass, row, pass->k + item * n);
-        k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, slot), pass->k + item * n, n);
-        k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, slot), pass->v + item * n, n);
+        size_t row = item % pass->rows, head = item / pass->rows, slot = pass->slot + row;
+        size_t at = (row * c->kv_heads + head) * n;
+        rotate_head(pass, row, pass->k + at);
+        k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, slot), pass->k + at, n);
+        k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, slot), pass->v + at, n);
     }
 }
 
