@@ -157,11 +157,12 @@ double fr_bench_streamed_macs(const fr_model *model) {
     return macs;
 }
 
-/* Reads memory behind a pair. Whether the pair counts: its memory kept its speed, or so many were measured again that
- * it never will. */
-static bool counts(fr_session *session, const fr_bench_memory *memory, double before, size_t *again) {
-    double after = fr_bench_memory_read(session->pool, memory);
+/* Reads memory behind a pair; *bandwidth: what it was before, then what it is. Whether the pair counts: its memory kept
+ * its speed, or so many were measured again that it never will. */
+static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
+    double before = *bandwidth, after = fr_bench_memory_read(session->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
+    *bandwidth = after;
     if (steady || *again == 3 * FR_BENCH_PAIRS) return true;
     ++*again;
     return false;
@@ -173,14 +174,15 @@ fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
     fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
     size_t again = 0;
     fr_bench_forward(session, 1, position);
-    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, &memory, rates[pair], &again)) {
-        rates[pair] = fr_bench_memory_read(session->pool, &memory);
+    double bandwidth = fr_bench_memory_read(session->pool, &memory);
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, &memory, &bandwidth, &again)) {
+        rates[pair] = bandwidth;
         steps[pair] = fr_bench_forward(session, 1, position);
         shares[pair] = bytes / steps[pair] / rates[pair];
     }
     fr_bench_memory_close(&memory);
-    double bandwidth = fr_bench_median(rates, FR_BENCH_PAIRS); /* sorts them */
-    return (fr_bench_stream){.bandwidth = bandwidth,
+    double middle = fr_bench_median(rates, FR_BENCH_PAIRS); /* sorts them */
+    return (fr_bench_stream){.bandwidth = middle,
                              .lowest = rates[0],
                              .highest = rates[FR_BENCH_PAIRS - 1],
                              .step = fr_bench_median(steps, FR_BENCH_PAIRS),
@@ -213,10 +215,10 @@ double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, 
 
 fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
                                         size_t position) {
-    double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS], bandwidth;
+    double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS];
+    double bandwidth = fr_bench_memory_read(session->pool, memory);
     size_t again = 0;
-    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, bandwidth, &again)) {
-        bandwidth = fr_bench_memory_read(session->pool, memory);
+    for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
         double peak = fr_bench_dot_peak(session->pool, fr_model_isa(session->model));
         limits[pair] = fr_bench_row_limit(session->model, rows, bandwidth, peak);
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */

@@ -43,9 +43,7 @@ fr_dtype fr_bench_main_type(const fr_model *model);
 
 /* Decode steps against the bandwidth. Shared memory drifts from one second to the next, so it is read between the
  * steps: the share is the middle of pairs, a reading of 1 GB and a step right after it. A pair behind which memory
- * reads over a seventh faster or slower than before it is measured again. (A host moves a virtual machine's cores: two
- * of Zen 4 read 30 GB/s while they share an L3 cache, a line going from one to the other in 30 ns, and 48 while they do
- * not, in 155.) */
+ * reads over a seventh faster or slower than before it is measured again (README.md says why it does). */
 typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
