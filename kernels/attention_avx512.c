@@ -66,13 +66,10 @@ FR_INLINE __m512 load_bf16(const void *row, size_t d, __mmask16 mask) {
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[TOGETHER];
-#pragma GCC unroll 4
-    for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
-#pragma GCC unroll 4
-    for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+    FR_UNROLLED for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
+    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
         __m512 row = load(rows[i], d, mask);
-#pragma GCC unroll 4
-        for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
+        FR_UNROLLED for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
     }
 }
 
@@ -83,14 +80,11 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
     const void *rows[FR_ATTN_SCORES];
     size_t d = 0;
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
-#pragma GCC unroll 4
-    for (size_t j = 0; j < count; j++)
-#pragma GCC unroll 4
-        for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
+    FR_UNROLLED for (size_t j = 0; j < count; j++)
+        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
     for (; d + 16 <= head_dim; d += 16) score_step(load, p, states, count, rows, d, 0xffff);
     if (d < head_dim) score_step(load, p, states, count, rows, d, lanes(head_dim - d));
-#pragma GCC unroll 4
-    for (size_t j = 0; j < count; j++) {
+    FR_UNROLLED for (size_t j = 0; j < count; j++) {
         __m128 s = _mm_mul_ps(sum16_of_4(p[j][0], p[j][1], p[j][2], p[j][3]), _mm_set1_ps(scale));
         _mm_storeu_ps(states[j].weights + first, s);
     }
@@ -151,26 +145,19 @@ static void weigh(fr_attn_state *state) {
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask) {
     __m512 sum[TOGETHER][COLUMNS], e[TOGETHER];
-#pragma GCC unroll 4
-    for (size_t j = 0; j < count; j++)
-#pragma GCC unroll 4
-        for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
+    FR_UNROLLED for (size_t j = 0; j < count; j++)
+        FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
         const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
-#pragma GCC unroll 4
-        for (size_t j = 0; j < count; j++) e[j] = _mm512_set1_ps(states[j].weights[i]);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < width; r++) {
+        FR_UNROLLED for (size_t j = 0; j < count; j++) e[j] = _mm512_set1_ps(states[j].weights[i]);
+        FR_UNROLLED for (size_t r = 0; r < width; r++) {
             __m512 values = load(row, c + 16 * r, mask);
-#pragma GCC unroll 4
-            for (size_t j = 0; j < count; j++) sum[j][r] = _mm512_fmadd_ps(e[j], values, sum[j][r]);
+            FR_UNROLLED for (size_t j = 0; j < count; j++) sum[j][r] = _mm512_fmadd_ps(e[j], values, sum[j][r]);
         }
     }
-#pragma GCC unroll 4
-    for (size_t j = 0; j < count; j++) {
+    FR_UNROLLED for (size_t j = 0; j < count; j++) {
         __m512 a = _mm512_set1_ps(states[j].a), b = _mm512_set1_ps(states[j].b);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < width; r++) {
+        FR_UNROLLED for (size_t r = 0; r < width; r++) {
             float *o = states[j].out + d + 16 * r;
             if (!states->first) sum[j][r] = _mm512_fmadd_ps(load_lanes(o, mask), a, _mm512_mul_ps(sum[j][r], b));
             _mm512_mask_storeu_ps(o, mask, sum[j][r]);

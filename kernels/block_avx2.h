@@ -79,8 +79,7 @@ FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
 
 FR_INLINE void unpack_4_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair line = load_line(codes, step);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = move_bits(line.half[half], 0, 0, 15);
         second->half[half] = move_bits(line.half[half], 4, 0, 15);
     }
@@ -89,8 +88,7 @@ FR_INLINE void unpack_4_bits(pair *first, pair *second, const uint8_t *codes, si
 FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair fifths = load_line(codes, 0);
     unpack_4_bits(first, second, codes + LINE, step);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_or_si256(first->half[half], move_bits(fifths.half[half], step, 4, 1));
         second->half[half] = _mm256_or_si256(second->half[half], move_bits(fifths.half[half], 4 + step, 4, 1));
     }
@@ -100,8 +98,7 @@ FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, si
 FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_or_si256(move_bits(one.half[half], 4 * columns, 0, 15),
                                             move_bits(high.half[half], 2 * j, 4, 3));
         second->half[half] = _mm256_or_si256(move_bits(two.half[half], 4 * columns, 0, 15),
@@ -119,8 +116,7 @@ FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, siz
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(type));
     __m256i table = _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)offset)));
     unpack_4_bits(first, second, codes, step);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_shuffle_epi8(table, first->half[half]);
         second->half[half] = _mm256_shuffle_epi8(table, second->half[half]);
     }
@@ -179,8 +175,7 @@ FR_INLINE void head_k(head *h, const uint8_t *block) {
     head_d(h, block);
     _mm256_storeu_ps(h->m, _mm256_xor_ps(load_halves(block + 32), minus));
     _mm256_storeu_ps(h->m + HALF, _mm256_xor_ps(load_halves(block + 48), minus));
-#pragma GCC unroll 4
-    for (size_t p = 0; p < CHUNK / 2; p++) {
+    FR_UNROLLED for (size_t p = 0; p < CHUNK / 2; p++) {
         const __m256i *low_pair = (const __m256i *)(const void *)(low_rows + 32 * p);
         const __m128i *high_row = (const __m128i *)(const void *)(high_rows + 16 * p);
         __m256i low = _mm256_loadu_si256(low_pair), high = _mm256_broadcastsi128_si256(_mm_loadu_si128(high_row));
@@ -245,8 +240,7 @@ typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
 
 FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         __m256 *acc = &c->acc[row].half[half], d = _mm256_mul_ps(w->d.half[half], xd);
         *acc = _mm256_fmadd_ps(d, isum.half[half], *acc);
     }
@@ -255,8 +249,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
 FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 dsum = _mm256_set1_ps(block_of(c, row)->dsum);
     join(c, row, w, isum);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++)
+    FR_UNROLLED for (size_t half = 0; half < 2; half++)
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
 }
 
@@ -289,8 +282,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     size_t bytes = f.run_bytes + f.head_bytes / f.runs;
     const char *ahead = (const char *)block + AHEAD;
     chains c = {.x = x, .stride = x_stride};
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
     for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
         fr_fetch(how, ahead, bytes);
         run w = {.codes = block + f.head_bytes + i * stride};
@@ -298,8 +290,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
         f.dot(&c, &w, rows);
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
 /* Up to 8 rows, in even parts. */

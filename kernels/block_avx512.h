@@ -222,8 +222,7 @@ FR_INLINE __m512i by_row(int a, int b, int c, int d) {
 FR_INLINE void open_k(block *b, const uint8_t *bytes) {
     open_d_m(b, bytes);
     __m512i high = line(bytes + 192);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         __m512i low = line(bytes + 64 + 64 * half);
         __m512i bits = half ? _mm512_shuffle_i64x2(high, high, 0xfa) : _mm512_shuffle_i64x2(high, high, 0x50);
         _mm512_storeu_si512(b->scales + 64 * half, joined(low_nibbles(low), bits, by_row(4, 0, 4, 0)));
@@ -234,8 +233,7 @@ FR_INLINE void open_k(block *b, const uint8_t *bytes) {
 FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
     __m512i low = line(bytes + 32);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         __m512i rows = half ? _mm512_shuffle_i64x2(low, low, 0xfa) : _mm512_shuffle_i64x2(low, low, 0x50);
         __m512i high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(bytes + 96 + 16 * half)));
         __m512i nibbles = low_nibbles(_mm512_srlv_epi32(rows, by_row(0, 4, 0, 4)));
@@ -311,12 +309,13 @@ FR_INLINE size_t rows_paged(const format *f) {
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
-/* Where it lies, and what of it is unpacked. */
+/* Where it lies, and what of it is unpacked: not a part of this, as clang would keep in memory all of a struct that is
+ * initialized in part. */
 typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
     size_t index;
-    run runs[PAIR];
+    run *runs; /* [PAIR] */
 } tiles_run;
 
 typedef __m512i sums[FEW][PAIR];
@@ -331,18 +330,13 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
     bool shared = tiles > 1 && (rows > rows_paged(f) || !unpack);
-#pragma GCC unroll 8
-    for (size_t first = from; first < to; first += step) {
+    FR_UNROLLED for (size_t first = from; first < to; first += step) {
         if (unpack)
-#pragma GCC unroll 8
-            for (size_t g = first; g < first + step; g++)
-#pragma GCC unroll 2
-                for (size_t t = 0; t < tiles; t++)
+            FR_UNROLLED for (size_t g = first; g < first + step; g++)
+                FR_UNROLLED for (size_t t = 0; t < tiles; t++)
                     p->runs[t].codes[g] = f->code(&p->blocks[t], p->bytes[t], p->index, g);
-#pragma GCC unroll 8
-        for (size_t row = 0; row < rows; row++)
-#pragma GCC unroll 2
-            for (size_t t = 0; t < tiles; t++)
+        FR_UNROLLED for (size_t row = 0; row < rows; row++)
+            FR_UNROLLED for (size_t t = 0; t < tiles; t++)
                 sum[row][t] = by->dot(sum[row][t], p->runs[t].codes + first, x[row].q + 4 * first, step, f->bits,
                                       shared);
     }
@@ -357,23 +351,18 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
     bool halved = f->joining == HALVES;
     size_t end = halved ? GROUPS / 2 : GROUPS;
     sums sum;
-#pragma GCC unroll 8
-    for (size_t row = 0; row < rows; row++)
+    FR_UNROLLED for (size_t row = 0; row < rows; row++)
         sum[row][0] = sum[row][1] = _mm512_set1_epi32(halved ? x[row].half : x[row].sum);
     add_groups(f, by, p, x, sum, rows, tiles, 0, end, unpack);
-#pragma GCC unroll 8
-    for (size_t row = 0; row < rows; row++)
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++) {
+    FR_UNROLLED for (size_t row = 0; row < rows; row++)
+        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
             isum[row][t] = _mm512_cvtepi32_ps(sum[row][t]);
             sum[row][t] = _mm512_set1_epi32(x[row].sum);
         }
     if (!halved) return;
     add_groups(f, by, p, x, sum, rows, tiles, end, GROUPS, unpack);
-#pragma GCC unroll 8
-    for (size_t row = 0; row < rows; row++)
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++) {
+    FR_UNROLLED for (size_t row = 0; row < rows; row++)
+        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
             __m512 high = _mm512_mul_ps(p->runs[t].high, _mm512_cvtepi32_ps(sum[row][t]));
             isum[row][t] = _mm512_fmadd_ps(p->runs[t].low, isum[row][t], high);
         }
@@ -384,11 +373,9 @@ FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const 
                        size_t rows, size_t tiles, bool unpack) {
     __m512 isum[FEW][PAIR];
     sum_run(f, by, p, x, isum, rows, tiles, unpack);
-#pragma GCC unroll 8
-    for (size_t row = 0; row < rows; row++) {
+    FR_UNROLLED for (size_t row = 0; row < rows; row++) {
         __m512 d = _mm512_set1_ps(x[row].d), dsum = _mm512_set1_ps(x[row].dsum);
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++) {
+        FR_UNROLLED for (size_t t = 0; t < tiles; t++) {
             const run *r = &p->runs[t];
             acc[row][t] = _mm512_fmadd_ps(_mm512_mul_ps(r->d, d), isum[row][t], acc[row][t]);
             if (f->joining == PLUS_MIN) acc[row][t] = _mm512_fmadd_ps(r->m, dsum, acc[row][t]);
@@ -462,24 +449,17 @@ FR_INLINE void fetch(const place *at, const uint8_t *bytes, size_t step, size_t 
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
     size_t apart = at->how == FR_FETCH_L1 ? at->apart : at->apart + SKEW;
-#pragma GCC unroll 2
-    for (size_t t = 0; t < tiles; t++) fr_fetch(at->how, ahead + t * apart, step);
+    FR_UNROLLED for (size_t t = 0; t < tiles; t++) fr_fetch(at->how, ahead + t * apart, step);
 }
 
-FR_INLINE void load_chains(__m512 acc[][PAIR], const place *at, bool started, size_t rows, size_t tiles) {
-#pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++)
-            acc[r][t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y[t] + r * at->y_stride);
+FR_INLINE void load_chains(__m512 acc[PAIR], const place *at, bool started, size_t row, size_t tiles) {
+    FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+        acc[t] = _mm512_maskz_loadu_ps(started ? at->stored[t] : 0, at->y[t] + row * at->y_stride);
 }
 
-FR_INLINE void store_chains(const place *at, __m512 acc[][PAIR], size_t rows, size_t tiles) {
-#pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++)
-            _mm512_mask_storeu_ps(at->y[t] + r * at->y_stride, at->stored[t], acc[r][t]);
+FR_INLINE void store_chains(const place *at, const __m512 acc[PAIR], size_t row, size_t tiles) {
+    FR_UNROLLED for (size_t t = 0; t < tiles; t++)
+        _mm512_mask_storeu_ps(at->y[t] + row * at->y_stride, at->stored[t], acc[t]);
 }
 
 /* Up to FEW rows with tile `tile`, or with it and its partner. */
@@ -490,19 +470,18 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
     const fr_qblock *x = c->lined;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[FEW][PAIR];
-    load_chains(acc, &at, c->from > 0, rows, tiles);
+    FR_UNROLLED for (size_t row = 0; row < rows; row++) load_chains(acc[row], &at, c->from > 0, row, tiles);
     for (; at.bytes < at.end; at.bytes += f->bytes) {
-#pragma GCC unroll 2
-        for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        FR_UNROLLED for (size_t t = 0; t < tiles; t++) f->open(&blocks[t], at.bytes + t * at.partner);
         for (size_t i = 0; i < f->runs; i++, x += rows) {
-            tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
+            run runs[PAIR];
+            tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
             fetch(&at, at.bytes + i * step, step, tiles);
-#pragma GCC unroll 2
-            for (size_t t = 0; t < tiles; t++) f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
+            FR_UNROLLED for (size_t t = 0; t < tiles; t++) f->scale(&runs[t], &blocks[t], p.bytes[t], i);
             add_run(f, by, &p, x, acc, rows, tiles, true);
         }
     }
-    store_chains(&at, acc, rows, tiles);
+    FR_UNROLLED for (size_t row = 0; row < rows; row++) store_chains(&at, acc[row], row, tiles);
 }
 
 /* Up to MANY rows with tile `tile` and its partner, one row at a time; two where a minimum makes a row's work so long
@@ -514,26 +493,25 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
     const fr_qblock *x = c->lined;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[MANY][PAIR];
-    load_chains(acc, &at, c->from > 0, c->rows, PAIR);
+    for (size_t row = 0; row < c->rows; row++) load_chains(acc[row], &at, c->from > 0, row, PAIR);
     for (; at.bytes < at.end; at.bytes += f->bytes) {
-#pragma GCC unroll 2
-        for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
+        FR_UNROLLED for (size_t t = 0; t < PAIR; t++) f->open(&blocks[t], at.bytes + t * at.partner);
         for (size_t i = 0; i < f->runs; i++, x += c->rows) {
-            tiles_run p = {.blocks = blocks, .bytes = {at.bytes, at.bytes + at.partner}, .index = i};
+            run runs[PAIR];
+            tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
             size_t row = 0;
             fetch(&at, at.bytes + i * step, step, PAIR);
-#pragma GCC unroll 2
-            for (size_t t = 0; t < PAIR; t++) {
-                f->scale(&p.runs[t], &blocks[t], p.bytes[t], i);
-#pragma GCC unroll 8
-                for (size_t g = 0; g < GROUPS; g++) p.runs[t].codes[g] = f->code(&blocks[t], p.bytes[t], i, g);
+            FR_UNROLLED for (size_t t = 0; t < PAIR; t++) {
+                f->scale(&runs[t], &blocks[t], p.bytes[t], i);
+                FR_UNROLLED for (size_t g = 0; g < GROUPS; g++)
+                    runs[t].codes[g] = f->code(&blocks[t], p.bytes[t], i, g);
             }
             for (; row + together <= c->rows; row += together)
                 add_run(f, by, &p, x + row, acc + row, together, PAIR, false);
             if (row < c->rows) add_run(f, by, &p, x + row, acc + row, 1, PAIR, false);
         }
     }
-    store_chains(&at, acc, c->rows, PAIR);
+    for (size_t row = 0; row < c->rows; row++) store_chains(&at, acc[row], row, PAIR);
 }
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */

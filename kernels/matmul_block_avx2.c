@@ -19,8 +19,7 @@ FR_INLINE pair zeros(void) {
 /* sums += products of pairs, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++)
+    FR_UNROLLED for (size_t half = 0; half < 2; half++)
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
@@ -29,19 +28,15 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
 FR_INLINE void dot_4_bits(chains *c, const run *w, size_t rows, int offset, join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair sums[SHARING], first, second;
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) sums[r] = zeros();
-#pragma GCC unroll 4
-    for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) sums[r] = zeros();
+    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         unpack_4_bits(&first, &second, w->codes, step);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             add_products(&sums[r], first, block_of(c, r), step);
             add_products(&sums[r], second, block_of(c, r), 4 + step);
         }
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         pair isum = zeros();
         if (offset) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
@@ -66,12 +61,10 @@ FR_INLINE void dot_q4_k(chains *c, const run *w, size_t rows) {
 FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
                          const pair *scale, join_fn *joins) {
     pair first, second;
-#pragma GCC unroll 4
-    for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
         unpack(&first, &second, w->codes, step);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             pair sums = zeros();
             add_products(&sums, first, block_of(c, r), group);
             add_products(&sums, second, block_of(c, r), group + apart);
@@ -79,16 +72,14 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
             widen(&isum[r].half[1], sums.half[1], scale[step / 2].half[1]);
         }
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
 /* Codes of at most 31 that stand for code - offset. */
 FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, int offset, join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
     pair isum[SHARING], scale[2] = {{{one, one}}, {{one, one}}};
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum);
         isum[r].half[0] = isum[r].half[1] = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     }
@@ -123,16 +114,14 @@ FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
  * codes' offset. */
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     pair scale[2], of_sums, isum[SHARING];
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_OUTS;
         __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
         of_sums.half[half] = _mm256_slli_epi16(minus, 5);
         scale[0].half[half] = scale_pairs(first, first);
         scale[1].half[half] = scale_pairs(second, second);
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), first = _mm256_set1_epi32(block_of(c, r)->half);
         __m256i second = _mm256_slli_epi32(_mm256_sub_epi32(sum, first), 16);
         __m256i sums = _mm256_blend_epi16(first, second, 0xaa);
@@ -146,11 +135,9 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
 FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
     __m256i one = _mm256_set1_epi16(1);
     pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m256i q = broadcast_group(block_of(c, r), group);
-#pragma GCC unroll 2
-        for (size_t half = 0; half < 2; half++) {
+        FR_UNROLLED for (size_t half = 0; half < 2; half++) {
             __m256i signed_q = _mm256_sign_epi8(q, value.half[half]);
             widen(&isum[r].half[half], _mm256_maddubs_epi16(magnitude.half[half], signed_q), one);
         }
@@ -159,24 +146,20 @@ FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group,
 
 FR_INLINE void dot_signed(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart) {
     pair isum[SHARING], first, second;
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) isum[r] = zeros();
-#pragma GCC unroll 4
-    for (size_t step = 0; step < STEPS; step++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = zeros();
+    FR_UNROLLED for (size_t step = 0; step < STEPS; step++) {
         size_t group = group_of(step, apart);
         unpack(&first, &second, w->codes, step);
         add_signed(isum, first, c, group, rows);
         add_signed(isum, second, c, group + apart, rows);
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void unpack_q8_0(pair *first, pair *second, const uint8_t *codes, size_t step) {
     __m256i sign = _mm256_set1_epi8(-128);
     unpack_8_bits(first, second, codes, step);
-#pragma GCC unroll 2
-    for (size_t half = 0; half < 2; half++) {
+    FR_UNROLLED for (size_t half = 0; half < 2; half++) {
         first->half[half] = _mm256_xor_si256(first->half[half], sign);
         second->half[half] = _mm256_xor_si256(second->half[half], sign);
     }

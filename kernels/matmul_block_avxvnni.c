@@ -21,12 +21,10 @@ FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t gr
 FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart,
                          size_t from, size_t to) {
     pair first, second;
-#pragma GCC unroll 4
-    for (size_t step = from; step < to; step++) {
+    FR_UNROLLED for (size_t step = from; step < to; step++) {
         size_t group = group_of(step, apart);
         unpack(&first, &second, w->codes, step);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             add_products(&isum[r], first, block_of(c, r), group);
             add_products(&isum[r], second, block_of(c, r), group + apart);
         }
@@ -35,11 +33,9 @@ FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows,
 
 FR_INLINE void dot(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset, join_fn *joins) {
     pair isum[SHARING];
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) isum[r] = less(_mm256_set1_epi32(block_of(c, r)->sum), offset);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = less(_mm256_set1_epi32(block_of(c, r)->sum), offset);
     add_steps(isum, c, w, rows, unpack, apart, 0, STEPS);
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
 FR_INLINE void dot_q8_0(chains *c, const run *w, size_t rows) {
@@ -87,28 +83,23 @@ FR_INLINE __m256 load_scales(const uint8_t *scales) {
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     float_pair scaled[SHARING];
     pair isum[SHARING];
-#pragma GCC unroll 2
-    for (size_t columns = 0; columns < 2; columns++) {
+    FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
         const uint8_t *scales = w->scales + FR_TILE_OUTS * columns;
         float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
             isum[r] = less(columns ? _mm256_sub_epi32(sum, half) : half, 32);
         }
         add_steps(isum, c, w, rows, unpack_6_bits, 1, 2 * columns, 2 * columns + 2);
-#pragma GCC unroll 4
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             float_pair sums = floats(isum[r]);
-#pragma GCC unroll 2
-            for (size_t half = 0; half < 2; half++)
+            FR_UNROLLED for (size_t half = 0; half < 2; half++)
                 scaled[r].half[half] = columns
                                            ? _mm256_fmadd_ps(scale.half[half], sums.half[half], scaled[r].half[half])
                                            : _mm256_mul_ps(scale.half[half], sums.half[half]);
         }
     }
-#pragma GCC unroll 4
-    for (size_t r = 0; r < rows; r++) join(c, r, w, scaled[r]);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, scaled[r]);
 }
 
 static const format q8_0 = {1, 32, 512, head_none, scales_d, dot_q8_0};

@@ -62,16 +62,12 @@ typedef __m256 sums[ROWS][OUTS][2];
 /* 16 columns from i on, of which the first `count` are used. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x, size_t x_stride, size_t rows,
                     size_t outs, size_t i, size_t count) {
-#pragma GCC unroll 2
-    for (size_t h = 0; h < 2; h++) {
+    FR_UNROLLED for (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[OUTS];
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++) wide[o] = load(w[o], i + 8 * h);
-#pragma GCC unroll 3
-        for (size_t r = 0; r < rows; r++) {
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) wide[o] = load(w[o], i + 8 * h);
+        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256 values = _mm256_loadu_ps(x + r * x_stride + i + 8 * h);
-#pragma GCC unroll 4
-            for (size_t o = 0; o < outs; o++) {
+            FR_UNROLLED for (size_t o = 0; o < outs; o++) {
                 __m256 sum = _mm256_fmadd_ps(wide[o], values, p[r][o][h]);
                 p[r][o][h] = count == 16 ? sum : _mm256_blendv_ps(p[r][o][h], sum, mask);
             }
@@ -110,15 +106,11 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
 /* `rows` rows x `outs` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t outs) {
     sums p;
-#pragma GCC unroll 3
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
     walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, outs, job->cols);
-#pragma GCC unroll 3
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) {
             float sum = sum16(p[r][o][0], p[r][o][1]);
             if (t->out + o < job->outs) job->y[(t->row + r) * job->y_stride + t->out + o] = sum;
         }

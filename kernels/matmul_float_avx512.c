@@ -76,13 +76,10 @@ typedef __m512 sums[ROWS][OUTS];
 FR_INLINE void step(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
                     size_t i, __mmask16 mask) {
     __m512 wide[OUTS];
-#pragma GCC unroll 4
-    for (size_t o = 0; o < outs; o++) wide[o] = type.load(t->w[o], i, mask);
-#pragma GCC unroll 6
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t o = 0; o < outs; o++) wide[o] = type.load(t->w[o], i, mask);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m512 values = load_lanes(x + r * x_stride + i, mask);
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++) p[r][o] = _mm512_mask3_fmadd_ps(wide[o], values, p[r][o], mask);
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) p[r][o] = _mm512_mask3_fmadd_ps(wide[o], values, p[r][o], mask);
     }
 }
 
@@ -111,23 +108,19 @@ FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
 /* `rows` rows x `outs` outputs, both constants. */
 FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t outs) {
     sums p;
-#pragma GCC unroll 6
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++)
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t o = 0; o < outs; o++)
             p[r][o] = t->from > 0 ? _mm512_loadu_ps(waiting_sum(t, r, o)) : _mm512_setzero_ps();
     walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, outs);
     float *y = job->y + t->row * job->y_stride + t->out;
     __mmask8 stored = (__mmask8)(lanes(job->outs - t->out) & ((1 << outs) - 1));
-#pragma GCC unroll 6
-    for (size_t r = 0; r < rows; r++) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         if (t->to == job->cols) {
             __m128 sum = sum16_of_4(p[r][0], p[r][1], p[r][2 % outs], p[r][3 % outs]);
             _mm_mask_storeu_ps(y + r * job->y_stride, stored, sum);
             continue;
         }
-#pragma GCC unroll 4
-        for (size_t o = 0; o < outs; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
+        FR_UNROLLED for (size_t o = 0; o < outs; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
     }
 }
 
@@ -167,8 +160,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
  * order, so that the last of these outputs finds its weights as far ahead as a single one does. */
 FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p, size_t side) {
     tile t;
-#pragma GCC unroll 4
-    for (size_t o = 0; o < side; o++) {
+    FR_UNROLLED for (size_t o = 0; o < side; o++) {
         t.w[o] = weight_row(job, out + o);
         p[0][o] = _mm512_setzero_ps();
     }
@@ -191,12 +183,10 @@ FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p,
 FR_INLINE void stream(weights type, const product *job, size_t side) {
     for (size_t out = 0; out < job->outs; out += OUTS) {
         __m512 p[OUTS];
-#pragma GCC unroll 4
-        for (size_t o = 0; o < OUTS; o += side) {
+        FR_UNROLLED for (size_t o = 0; o < OUTS; o += side) {
             sums part;
             stream_outs(type, job, out + o, part, side);
-#pragma GCC unroll 4
-            for (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
+            FR_UNROLLED for (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
         }
         __mmask8 stored = (__mmask8)lanes(job->outs - out < OUTS ? job->outs - out : OUTS);
         _mm_mask_storeu_ps(job->y + out, stored, sum16_of_4(p[0], p[1], p[2], p[3]));

@@ -4,6 +4,8 @@
 #ifndef FR_KERNELS_PREFETCH_X86_H
 #define FR_KERNELS_PREFETCH_X86_H
 
+#include "kernels/compiler.h"
+
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,15 +20,13 @@ typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2, FR_FETCH_PAGE
 fr_fetching fr_fetching_here(void);
 
 /* Fetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
-static inline __attribute__((always_inline)) void fr_fetch(fr_fetching how, const void *bytes, size_t size) {
+FR_INLINE void fr_fetch(fr_fetching how, const void *bytes, size_t size) {
     enum { PAGE = 4096, BEGINNING = 512 };
     const char *from = bytes;
     if (how == FR_FETCH_L1)
-#pragma GCC unroll 9
-        for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
+        FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
     else if (how == FR_FETCH_L2 || (how == FR_FETCH_PAGES && (uintptr_t)from % PAGE < BEGINNING))
-#pragma GCC unroll 9
-        for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
+        FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
 }
 
 #endif

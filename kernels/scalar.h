@@ -5,6 +5,7 @@
 #ifndef FR_KERNELS_SCALAR_H
 #define FR_KERNELS_SCALAR_H
 
+#include "kernels/compiler.h"
 #include "kernels/kernels.h"
 #include "kernels/math_constants.h"
 
@@ -20,9 +21,6 @@
 #else
 #define FR_SCALAR(stem) fr_##stem##_scalar
 #endif
-
-/* Functions that take a function as argument only become fast when both are inlined. */
-#define FR_INLINE static inline __attribute__((always_inline))
 
 static inline uint32_t bits_of(float value) {
     uint32_t bits;

@@ -5,13 +5,12 @@
 #ifndef FR_KERNELS_SIMD_AVX2_H
 #define FR_KERNELS_SIMD_AVX2_H
 
+#include "kernels/compiler.h"
 #include "kernels/kernels.h"
 #include "kernels/math_constants.h"
 
 #include <immintrin.h>
 #include <string.h>
-
-#define FR_INLINE static inline __attribute__((always_inline))
 
 /* The first `count` values, all 8 from 8 on; zeros behind them. */
 FR_INLINE __m256 load_lanes(const float *x, size_t count) {

@@ -5,12 +5,11 @@
 #ifndef FR_KERNELS_SIMD_AVX512_H
 #define FR_KERNELS_SIMD_AVX512_H
 
+#include "kernels/compiler.h"
 #include "kernels/kernels.h"
 #include "kernels/math_constants.h"
 
 #include <immintrin.h>
-
-#define FR_INLINE static inline __attribute__((always_inline))
 
 /* The first `count` lanes, all of them from 16 on. */
 FR_INLINE __mmask16 lanes(size_t count) {

@@ -5,21 +5,12 @@
 #ifndef FR_KERNELS_SIMD_NEON_H
 #define FR_KERNELS_SIMD_NEON_H
 
+#include "kernels/compiler.h"
 #include "kernels/kernels.h"
 #include "kernels/math_constants.h"
 
 #include <arm_neon.h>
 #include <string.h>
-
-#define FR_INLINE static inline __attribute__((always_inline))
-
-/* Before a loop of at most 16 constant rounds over an array, so that the array lives in registers. Neither compiler
- * obeys the other's pragma. */
-#ifdef __clang__
-#define FR_UNROLLED _Pragma("clang loop unroll(full)")
-#else
-#define FR_UNROLLED _Pragma("GCC unroll 16")
-#endif
 
 /* The first `count` lanes, all of them from 4 on; the others are 0. */
 FR_INLINE float32x4_t load_lanes(const float *x, size_t count) {

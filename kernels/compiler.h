@@ -1,0 +1,16 @@
+/* What the kernels ask of a compiler beyond C: to inline, and to unroll. gcc and clang. */
+#ifndef FR_KERNELS_COMPILER_H
+#define FR_KERNELS_COMPILER_H
+
+/* Functions that take a function, or a count that has to be a constant, only become fast where both are inlined. */
+#define FR_INLINE static inline __attribute__((always_inline))
+
+/* Before a loop of at most 16 constant rounds over an array, so that the array lives in registers. Neither compiler
+ * obeys the other's pragma. */
+#ifdef __clang__
+#define FR_UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define FR_UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+#endif
