@@ -241,16 +241,16 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* Matrices that the L2 cache does not hold, and for one row such as no cache holds: kernels may walk them in other
- * ways. */
+/* Matrices that the L2 cache does not hold, and for one row such as no cache holds, and rows that meet in the same
+ * lines of a cache: kernels may walk them in other ways. */
 static void check_large_matmul(operation *op, fr_dtype type) {
-    static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
+    static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t j = 0; j < COUNT(cols); j++) {
             if (options.quick && (i + j) % 4) continue;
             matmul_case c = {.type = type, .rows = rows[i], .cols = cols[j], .at_end = below(4) > 0};
             c.outs = ((i == 0 ? 4 << 20 : 1 << 20) + below(1 << 17)) / fr_dtype_row_bytes(type, c.cols) + 1;
-            c.x_stride = c.cols + below(20);
+            c.x_stride = below(2) ? c.cols + below(20) : (c.cols + 1023) / 1024 * 1024;
             c.y_stride = c.outs + below(20);
             c.w_stride = fr_dtype_row_bytes(type, c.cols) + below(2) * below(20);
             check_matmul_case(op, &c);
