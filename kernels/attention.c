@@ -8,6 +8,8 @@
  * several sums. */
 #include "kernels/attention.h"
 
+#include "kernels/compiler.h"
+
 /* What the walk knows in a block. */
 typedef struct walk {
     const fr_attn *attn;
@@ -62,8 +64,7 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, siz
 /* Asks for `bytes` bytes ahead of their time: the share of them that falls to queries [j, j + count), so that requests
  * go out between steps, not in a burst that would wait for itself. Inline always: gcc drops calls of functions that
  * only ask. */
-static inline __attribute__((always_inline)) void fetch(const walk *w, const char *from, size_t bytes, size_t j,
-                                                        size_t count) {
+FR_INLINE void fetch(const walk *w, const char *from, size_t bytes, size_t j, size_t count) {
     size_t at = bytes * j / w->attn->count, end = bytes * (j + count) / w->attn->count;
     for (at = (at + 63) / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }

@@ -212,6 +212,10 @@ FR_INLINE void stream(weights type, const product *job, size_t side) {
     }
 }
 
+static size_t row_tiles(const product *job) {
+    return (job->rows + ROWS - 1) / ROWS;
+}
+
 /* Whether the same columns of all rows meet in one set of the L1 cache, which holds fewer than a tile's. */
 static bool rows_meet(const product *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
@@ -229,32 +233,40 @@ FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float lined[
     t->x_stride = CHUNK + 16;
 }
 
-/* Rows are split evenly over as few tiles as can be. The first of them fetches; the others find a chunk's weights in
- * the L2 cache. */
+/* A group's outputs for TILES tiles of rows or fewer, from tile `first` on, over a chunk of columns. Rows are split
+ * evenly over as few tiles as can be. The first tile fetches; the others find the chunk's weights in the L2 cache. */
+FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_fetching how, bool copied,
+                             float waiting[TILES][GROUP * ROWS * 16]) {
+    size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
+    float lined[ROWS][CHUNK + 16];
+    for (size_t i = first; i < last; i++) {
+        size_t end = job->rows * (i + 1) / tiles;
+        t->row = job->rows * i / tiles;
+        t->how = i == 0 ? how : FR_FETCH_NOT;
+        t->waiting = waiting[i - first];
+        place_rows(job, t, end - t->row, copied ? lined : NULL);
+        compute_rows(type, job, t, end - t->row);
+    }
+}
+
 FR_INLINE void matmul(weights type, const product *job) {
-    size_t bytes = job->outs * job->w_stride, tiles = (job->rows + ROWS - 1) / ROWS;
+    size_t bytes = job->outs * job->w_stride;
     bool streamed = bytes >= STREAMED;
     if (streamed && job->rows == 1) {
         if (bytes >= LARGE) stream(type, job, 1);
         else stream(type, job, OUTS);
         return;
     }
+    fr_fetching how = streamed ? fr_fetching_here() : FR_FETCH_NOT;
     size_t chunk = streamed ? chunk_length(job->cols, job->rows) : job->cols;
-    float waiting[TILES][GROUP * ROWS * 16], lined[ROWS][CHUNK + 16];
     bool copied = rows_meet(job) && chunk <= CHUNK;
+    float waiting[TILES][GROUP * ROWS * 16];
     tile t;
     for (t.group = 0; t.group < job->outs; t.group += GROUP)
-        for (size_t first = 0; first < tiles; first += TILES)
+        for (size_t first = 0; first < row_tiles(job); first += TILES)
             for (t.from = 0; t.from < job->cols; t.from = t.to) {
                 t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
-                for (size_t i = first; i < tiles && i < first + TILES; i++) {
-                    t.row = job->rows * i / tiles;
-                    t.how = streamed && i == 0 ? fr_fetching_here() : FR_FETCH_NOT;
-                    t.waiting = waiting[i - first];
-                    size_t rows = job->rows * (i + 1) / tiles - t.row;
-                    place_rows(job, &t, rows, copied ? lined : NULL);
-                    compute_rows(type, job, &t, rows);
-                }
+                compute_chunk(type, job, &t, first, how, copied, waiting);
             }
 }
 
