@@ -137,7 +137,7 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
     return status;
 }
 
-/* A packed head lies in the clusters' order, if they are whole tiles. */
+/* A packed head lies in the clusters' order. */
 static fr_status open_centroids(fr_assistant *a, fr_gemma4_config *config, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
@@ -152,7 +152,7 @@ static fr_status open_centroids(fr_assistant *a, fr_gemma4_config *config, fr_we
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &centroids), a->clusters, config->hidden, FR_STREAMED,
                           &a->centroids));
     FR_TRY(read_ordering(a, config->vocab, weights));
-    if (a->cluster_size % FR_OUT_UNIT == 0) config->head_order = a->ordering;
+    config->head_order = a->ordering;
     return FR_OK;
 }
 

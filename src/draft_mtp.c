@@ -25,7 +25,13 @@ typedef struct mtp {
     int32_t *chosen;        /* [top] */
     int32_t *work;          /* [clusters] */
     int32_t *ids;           /* [top * cluster_size] candidates, ascending within a cluster's order */
+    float *tiles;           /* [threads, tiles_width(a)] scores of the whole tiles that a cluster lies in */
 } mtp;
+
+/* A cluster may begin and end within a tile. */
+static size_t tiles_width(const fr_assistant *a) {
+    return a->net.head_sorted ? a->cluster_size + 2 * FR_OUT_UNIT : 0;
+}
 
 static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     const fr_assistant *a = drafter->net;
@@ -42,6 +48,7 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     state.chosen = fr_arena_take(arena, a->top, sizeof(int32_t));
     state.work = fr_arena_take(arena, a->clusters, sizeof(int32_t));
     state.ids = fr_arena_take(arena, a->clusters ? candidates : 0, sizeof(int32_t));
+    state.tiles = fr_arena_take(arena, room->threads * tiles_width(a), sizeof(float));
     if (!place) return NULL;
     *pass_place = pass;
     state.pass = pass_place;
@@ -49,17 +56,28 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     return &place->base;
 }
 
+/* Rows [first, first + cluster_size) of a head in clusters' order: it is read in whole tiles. */
+static void score_sorted(const fr_team *team, const mtp *m, const fr_gemma4_pass *pass, size_t first, float *scores) {
+    const fr_assistant *a = m->drafter->net;
+    const fr_matrix *head = &a->net.head;
+    size_t begin = first / FR_OUT_UNIT * FR_OUT_UNIT, last = first + a->cluster_size;
+    size_t end = (last + FR_OUT_UNIT - 1) / FR_OUT_UNIT * FR_OUT_UNIT;
+    fr_matrix tiles = fr_matrix_outs(head, begin, end < head->outs ? end : head->outs);
+    float *all = m->tiles + team->index * tiles_width(a);
+    fr_matrix_apply_part(team, &pass->work, &tiles, 0, tiles.outs, all, 0, pass->normed, 0, 0, 1);
+    for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
+}
+
 /* The ids that ordering has from `first` on. Their rows of the head lie side by side where it was packed in that
  * order. */
-static void score_cluster(const fr_team *team, const fr_gemma4_pass *pass, const fr_assistant *a, size_t first,
-                          float *scores) {
+static void score_cluster(const fr_team *team, const mtp *m, const fr_gemma4_pass *pass, size_t first, float *scores) {
+    const fr_assistant *a = m->drafter->net;
     const fr_matrix *head = &a->net.head;
     const int32_t *ids = a->ordering + first;
     size_t size = a->cluster_size;
-    if (a->net.head_sorted) {
-        fr_matrix cluster = fr_matrix_outs(head, first, first + size);
-        fr_matrix_apply_part(team, &pass->work, &cluster, 0, size, scores, 0, pass->normed, 0, 0, 1);
-    } else if (head->type < FR_FLOAT_TYPES)
+    if (a->net.head_sorted)
+        score_sorted(team, m, pass, first, scores);
+    else if (head->type < FR_FLOAT_TYPES)
         pass->kernels->gather[head->type](scores, pass->normed, head->data, head->row_bytes, head->cols, ids, size);
     else
         for (size_t i = 0; i < size; i++) {
@@ -86,7 +104,7 @@ static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
     for (size_t c = begin; c < end; c++) {
         size_t first = (size_t)m->chosen[c] * size;
         for (size_t i = 0; i < size; i++) m->ids[c * size + i] = a->ordering[first + i];
-        score_cluster(team, pass, a, first, m->scores + c * size);
+        score_cluster(team, m, pass, first, m->scores + c * size);
     }
 }
 

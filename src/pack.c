@@ -51,7 +51,9 @@ static fr_status write_header(packing *job) {
         if (!is_about_this_file(gguf->values[i].key)) fr_gguf_put_value(&job->writer, &gguf->values[i]);
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
-        bool packed = t->packed || packed_in_file(job, t);
+        const fr_bound *bound = packed_in_file(job, t);
+        bool packed = t->packed || bound;
+        if (bound && bound->order) fr_gguf_put_string(&job->writer, FR_KEY_SORTED, t->name);
         fr_gguf_put_tensor(&job->writer, t->name, t->type, packed, t->dims, t->shape);
     }
     return fr_gguf_write_header(&job->writer);

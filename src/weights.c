@@ -154,23 +154,45 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
     return cut(weights, bound, parts, parts, outs, cols, 1, matrices);
 }
 
+/* Whether the file says that it has this tensor in an order other than its own. */
+static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
+    fr_text value = {0};
+    if (weights->files->gguf) FR_TRY(fr_gguf_text(weights->files->gguf, FR_KEY_SORTED, &value));
+    *sorted = value.bytes && value.length == strlen(name) && memcmp(value.bytes, name, value.length) == 0;
+    return FR_OK;
+}
+
+static fr_status bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+                             fr_access access, fr_bound **bound, fr_matrix *matrix) {
+    FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, bound));
+    return cut(weights, *bound, 1, 1, outs, cols, 1, matrix);
+}
+
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix) {
     fr_bound *bound;
-    FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, &bound));
-    return cut(weights, bound, 1, 1, outs, cols, 1, matrix);
+    bool sorted;
+    FR_TRY(bind_matrix(weights, prefix, name, outs, cols, access, &bound, matrix));
+    FR_TRY(sorted_in_file(weights, bound->tensor->name, &sorted));
+    if (!sorted || !bound->tensor->packed) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %s is packed in the order of clusters, which the configuration doesn't have",
+                   weights->files->path, bound->tensor->name);
 }
 
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
                          size_t cols, fr_matrix *matrix, bool *sorted) {
     char full[MAX_NAME];
     const fr_tensor *tensor;
+    fr_bound *bound;
     snprintf(full, sizeof full, "%s%s", prefix, name);
     FR_TRY(fr_checkpoint_tensor(weights->files, full, &tensor));
-    *sorted = needs_packing(tensor);
-    FR_TRY(fr_bind_matrix(weights, prefix, name, outs, cols, *sorted ? FR_STREAMED : FR_LOOKED_UP, matrix));
-    for (size_t i = 0; i < weights->count; i++)
-        if (*sorted && weights->bound[i].tensor == tensor) weights->bound[i].order = order;
+    FR_TRY(sorted_in_file(weights, tensor->name, sorted));
+    if (tensor->packed && !*sorted)
+        return fr_fail(FR_INPUT, "%s: tensor %s is packed, and nothing says in which order: pack the drafter again",
+                       weights->files->path, tensor->name);
+    *sorted = tensor->packed || needs_packing(tensor);
+    FR_TRY(bind_matrix(weights, prefix, name, outs, cols, *sorted ? FR_STREAMED : FR_LOOKED_UP, &bound, matrix));
+    if (bound->packed) bound->order = order;
     return FR_OK;
 }
 

@@ -50,9 +50,13 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* The tensor PREFIX + NAME of shape [outs, cols], whose row order[r] becomes out r, if its type packs and it is not
- * packed in its file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place.
- * */
+/* The key of a packed GGUF that names the one tensor whose rows stand in an order other than its own: a drafter's head
+ * in the order of its clusters. */
+#define FR_KEY_SORTED "forerun.sorted_tensor"
+
+/* The tensor PREFIX + NAME of shape [outs, cols], whose row order[r] becomes out r, if its type packs, here or in its
+ * file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place. Packed in a file
+ * that does not say in which order is an error. */
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
                          size_t cols, fr_matrix *matrix, bool *sorted);
 
