@@ -338,10 +338,11 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
     fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
-    size_t stack_bytes = stacks ? tensor->bytes / stacks : 0;
+    size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
     size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
-    for (size_t s = 0; s < stacks; s++)
-        FR_TRY(fill(weights, tensor, s * stack_bytes + begin * row_bytes, s * stack_bytes + end * row_bytes));
+    size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
+    size_t to = tensor->packed ? fr_packed_bytes(tensor->type, end, cols) : end * row_bytes;
+    for (size_t s = 0; s < stacks; s++) FR_TRY(fill(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
     return FR_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Packed drafters: an assistant whose head is packed in the order of its clusters, in memory or in a file, drafts as one
+/* Packed files: a target whose rows fill no whole tiles, mapped and read; and drafters: an assistant whose head is packed in the order of its clusters, in memory or in a file, drafts as one
  * whose head scores every id.
  *
  * The models are made here by the library's own quantizer and packer. What is compared are draft logits: a cluster's
@@ -128,21 +128,43 @@ static void pack(const char *from, const char *to) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-static fr_rows logits_of(const fr_model *model, const char *path, bool mapped, int threads) {
+static fr_options *options_of(bool mapped, int threads) {
     fr_options *options = fr_options_new();
-    fr_drafter *drafter;
-    fr_session *session;
-    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB);
-    fr_rows all = {malloc(STEPS * vocab * sizeof(float)), 0, STEPS * vocab};
     fr_options_set(options, FR_OPT_THREADS, threads);
     fr_options_set(options, FR_OPT_MMAP, mapped);
-    ck_assert_msg(fr_drafter_open(path, model, options, &drafter) == FR_OK, "%s", fr_last_error());
+    return options;
+}
+
+/* Those of the prompt, or of STEPS drafts behind it. */
+static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
+    fr_session *session;
+    size_t count = (drafter ? STEPS : PROMPT) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows all = {malloc(count * sizeof(float)), 0, count};
     ck_assert_msg(fr_session_open(model, drafter, options, &session) == FR_OK, "%s", fr_last_error());
-    ck_assert_msg(fr_session_draft_logits(session, prompt, PROMPT, STEPS, fr_rows_collect, &all) == FR_OK, "%s",
-                  fr_last_error());
+    fr_status status = drafter ? fr_session_draft_logits(session, prompt, PROMPT, STEPS, fr_rows_collect, &all)
+                               : fr_session_logits(session, prompt, PROMPT, 0, fr_rows_collect, &all);
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
     ck_assert_uint_eq(all.count, all.room);
     fr_session_close(session);
+    return all;
+}
+
+static fr_rows draft_logits(const fr_model *model, const char *path, bool mapped, int threads) {
+    fr_options *options = options_of(mapped, threads);
+    fr_drafter *drafter;
+    ck_assert_msg(fr_drafter_open(path, model, options, &drafter) == FR_OK, "%s", fr_last_error());
+    fr_rows all = logits_of(model, drafter, options);
     fr_drafter_close(drafter);
+    fr_options_free(options);
+    return all;
+}
+
+static fr_rows target_logits(const char *path, bool mapped, int threads) {
+    fr_options *options = options_of(mapped, threads);
+    fr_model *model;
+    ck_assert_msg(fr_model_open(path, options, &model) == FR_OK, "%s", fr_last_error());
+    fr_rows all = logits_of(model, NULL, options);
+    fr_model_close(model);
     fr_options_free(options);
     return all;
 }
@@ -166,10 +188,10 @@ static void compare(const char *assistant, const char *type, size_t candidates) 
     quantize(assistant, type, plain);
     pack(plain, packed);
     write_whole(plain, whole);
-    fr_rows here = logits_of(model, plain, true, 2), all = logits_of(model, whole, true, 1);
+    fr_rows here = draft_logits(model, plain, true, 2), all = draft_logits(model, whole, true, 1);
     expect_scores_of_whole_head(&here, &all, vocab, candidates);
     for (int way = 0; way < 4; way++) {
-        fr_rows there = logits_of(model, packed, way & 1, 1 + (way >> 1));
+        fr_rows there = draft_logits(model, packed, way & 1, 1 + (way >> 1));
         ck_assert_msg(memcmp(here.values, there.values, here.count * sizeof(float)) == 0, "%s: packed, way %d", type,
                       way);
         free(there.values);
@@ -178,6 +200,49 @@ static void compare(const char *assistant, const char *type, size_t candidates) 
     free(all.values);
     fr_model_close(model);
 }
+
+/* A file's beginning comes in with its header: the head's rows get a place far behind it. */
+static void move_head_away(const char *path) {
+    enum { AWAY = 4 << 20 };
+    fr_checkpoint files;
+    const fr_tensor *head;
+    size_t size;
+    uint8_t *bytes = read_bytes(path, &size), *moved = calloc(1, AWAY + size);
+    ck_assert_msg(fr_checkpoint_open(&files, path, true) == FR_OK, "%s", fr_last_error());
+    ck_assert_msg(fr_checkpoint_tensor(&files, "token_embd.weight", &head) == FR_OK && head->packed, "%s", path);
+    size_t at = (size_t)((const uint8_t *)head->data - files.files[0].bytes), length = head->bytes;
+    uint64_t offset;
+    memcpy(moved, bytes, size);
+    memcpy(moved + AWAY + at, bytes + at, length);
+    memset(moved + at, 0, length);
+    static const char name[] = "\0token_embd.weight"; /* with the length's last byte: others end in these words */
+    uint8_t *entry = memmem(moved, size, name, sizeof name - 1);
+    ck_assert_ptr_nonnull(entry);
+    entry += sizeof name - 1 + 4 + 2 * 8 + 4;
+    memcpy(&offset, entry, sizeof offset);
+    offset += AWAY;
+    memcpy(entry, &offset, sizeof offset);
+    write_bytes(path, moved, AWAY + at + length);
+    fr_checkpoint_close(&files);
+    free(moved);
+    free(bytes);
+}
+
+/* Matrices of 10, 24, 72 and 405 rows: the last tile of each is padded. */
+START_TEST(rows_that_fill_no_whole_tiles) {
+    quantize(FR_TEST_MODELS "gemma4-e-odd", types[_i], plain);
+    pack(plain, packed);
+    move_head_away(packed);
+    fr_rows expected = target_logits(plain, true, 1);
+    for (int way = 0; way < 4; way++) {
+        fr_rows got = target_logits(packed, way & 1, 1 + (way >> 1));
+        ck_assert_uint_eq(got.count, expected.count);
+        ck_assert_msg(memcmp(got.values, expected.values, got.count * sizeof(float)) == 0, "way %d", way);
+        free(got.values);
+    }
+    free(expected.values);
+}
+END_TEST
 
 /* 32 clusters of 16 ids, the best 6 scored. */
 START_TEST(clusters_of_whole_tiles) {
@@ -227,6 +292,7 @@ int main(void) {
     TCase *tests = tcase_create("packed");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, rows_that_fill_no_whole_tiles, 0, 6);
     tcase_add_loop_test(tests, clusters_of_whole_tiles, 0, 6);
     tcase_add_loop_test(tests, clusters_of_half_tiles, 0, 6);
     tcase_add_loop_test(tests, wrong_marks, 0, 4);
