@@ -11,6 +11,7 @@
 #define LINE_SIZE 512
 
 static _Thread_local char last_error[LINE_SIZE];
+_Static_assert(sizeof((fr_failure){0}.line) == LINE_SIZE, "a line fits a failure");
 
 const char *fr_last_error(void) {
     return last_error;
@@ -57,4 +58,14 @@ fr_status fr_fail(fr_status status, const char *format, ...) {
 
 fr_status fr_fail_memory(const char *what, size_t bytes) {
     return fr_fail(FR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+}
+
+fr_failure fr_failure_keep(fr_status status) {
+    fr_failure failure = {.status = status};
+    if (status != FR_OK) memcpy(failure.line, last_error, sizeof failure.line);
+    return failure;
+}
+
+fr_status fr_failure_raise(const fr_failure *failure) {
+    return failure->status == FR_OK ? FR_OK : fr_fail(failure->status, "%s", failure->line);
 }

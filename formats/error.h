@@ -12,6 +12,18 @@ fr_status fr_fail(fr_status status, const char *format, ...) __attribute__((form
 /* "out of memory: N bytes for WHAT", FR_MEMORY. */
 fr_status fr_fail_memory(const char *what, size_t bytes);
 
+/* A failure on its way to another thread, whose fr_last_error() it is to be. */
+typedef struct fr_failure {
+    fr_status status;
+    char line[512];
+} fr_failure;
+
+/* Keeps what the calling thread's last call returned, with its line. */
+fr_failure fr_failure_keep(fr_status status);
+
+/* Fails with it in the calling thread; FR_OK is nothing. */
+fr_status fr_failure_raise(const fr_failure *failure);
+
 /* Hands a failure on. A macro because a function can't return from its caller. */
 #define FR_TRY(call)                                   \
     do {                                               \

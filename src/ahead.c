@@ -67,7 +67,7 @@ fr_status fr_ahead_take(fr_session *s, size_t limit, fr_depth_round *round) {
 }
 
 void fr_ahead_cancel(fr_session *s) {
-    finish(s);
+    if (s->ahead.state == FR_AHEAD_UNDER_WAY) fr_errand_drop(s->ahead.errand);
     s->ahead.state = FR_AHEAD_NONE;
 }
 

@@ -2,7 +2,6 @@
 #include "src/errand.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +15,7 @@ struct fr_errand {
     fr_errand_fn *fn; /* NULL: none under way */
     void *context;
     bool stop;
-    fr_status status;
-    char line[512];
+    fr_failure failure; /* of the last one; handed over once */
 };
 
 static void *serve(void *argument) {
@@ -30,10 +28,9 @@ static void *serve(void *argument) {
             continue;
         }
         pthread_mutex_unlock(&e->mutex);
-        fr_status status = e->fn(e->context);
+        fr_failure failure = fr_failure_keep(e->fn(e->context));
         pthread_mutex_lock(&e->mutex);
-        e->status = status;
-        snprintf(e->line, sizeof e->line, "%s", status == FR_OK ? "" : fr_last_error());
+        e->failure = failure;
         e->fn = NULL;
         pthread_cond_broadcast(&e->changed);
     }
@@ -58,8 +55,8 @@ fr_status fr_errand_open(fr_errand **errand) {
 
 void fr_errand_close(fr_errand *e) {
     if (!e) return;
-    fr_errand_join(e);
     pthread_mutex_lock(&e->mutex);
+    while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
     e->stop = true;
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->mutex);
@@ -77,10 +74,21 @@ void fr_errand_send(fr_errand *e, fr_errand_fn *fn, void *context) {
     pthread_mutex_unlock(&e->mutex);
 }
 
-fr_status fr_errand_join(fr_errand *e) {
+/* What became of it; from now on of nothing. */
+static fr_failure take_failure(fr_errand *e) {
     pthread_mutex_lock(&e->mutex);
     while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
-    fr_status status = e->status;
+    fr_failure failure = e->failure;
+    e->failure = (fr_failure){0};
     pthread_mutex_unlock(&e->mutex);
-    return status == FR_OK ? FR_OK : fr_fail(status, "%s", e->line);
+    return failure;
+}
+
+void fr_errand_drop(fr_errand *e) {
+    take_failure(e);
+}
+
+fr_status fr_errand_join(fr_errand *e) {
+    fr_failure failure = take_failure(e);
+    return fr_failure_raise(&failure);
 }

@@ -323,7 +323,7 @@ typedef struct placing {
     const fr_weights *weights;
     fr_progress_fn *progress;
     void *context;
-    fr_status status[FR_MAX_THREADS];
+    fr_failure *failures; /* [threads] of each */
 } placing;
 
 /* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used, and
@@ -411,8 +411,8 @@ static void place(void *context, const fr_team *team) {
     uint64_t done = 0;
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
-        if (wanted_now(weights, bound) && job->status[team->index] == FR_OK)
-            job->status[team->index] = place_tensor(weights, bound, team);
+        if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(place_tensor(weights, bound, team));
         done += bound->tensor->bytes;
         if (team->index == 0 && job->progress) job->progress(job->context, done, weights->bytes);
     }
@@ -429,12 +429,14 @@ static void release_sorted(const fr_weights *weights) {
 
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
+    fr_status status = FR_OK;
+    job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
     fr_pool_run(pool, place, &job);
-    for (size_t t = 0; t < FR_MAX_THREADS; t++)
-        if (job.status[t] != FR_OK)
-            return fr_fail(job.status[t], "%s: a weight file could not be read to its end", weights->files->path);
-    release_sorted(weights);
-    return FR_OK;
+    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job.failures[t]);
+    free(job.failures);
+    if (status == FR_OK) release_sorted(weights);
+    return status;
 }
 
 fr_status fr_weights_lock(const fr_weights *weights) {

@@ -1,8 +1,8 @@
-/* Packed files: a target whose rows fill no whole tiles, mapped and read; and drafters: an assistant whose head is packed in the order of its clusters, in memory or in a file, drafts as one
- * whose head scores every id.
+/* Packed files: targets whose rows fill no whole tiles, and assistants whose head is packed in the order of its
+ * clusters, give the logits that they have unpacked.
  *
- * The models are made here by the library's own quantizer and packer. What is compared are draft logits: a cluster's
- * are those that the same weights have where the file says that it has no clusters. */
+ * The models are made here by the library's own quantizer and packer. A cluster's draft logits are those that the same
+ * weights have where the file says that it has no clusters. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

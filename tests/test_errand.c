@@ -1,0 +1,92 @@
+/* Threads that work for others: a failure reaches the one who asks for it, once, and nobody else. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/error.h"
+#include "src/errand.h"
+
+static fr_status go_wrong(void *context) {
+    return fr_fail(FR_NUMERIC, "%s went wrong", (const char *)context);
+}
+
+static fr_status succeed(void *context) {
+    *(int *)context += 1;
+    return FR_OK;
+}
+
+START_TEST(a_failure_is_told_once) {
+    fr_errand *errand;
+    int done = 0;
+    ck_assert_int_eq(fr_errand_open(&errand), FR_OK);
+    fr_errand_send(errand, go_wrong, "the first");
+    ck_assert_int_eq(fr_errand_join(errand), FR_NUMERIC);
+    ck_assert_str_eq(fr_last_error(), "the first went wrong");
+    fr_fail(FR_INPUT, "something else");
+    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
+    fr_errand_send(errand, succeed, &done);
+    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
+    ck_assert_int_eq(done, 1);
+    fr_errand_close(errand);
+    ck_assert_str_eq(fr_last_error(), "something else");
+}
+END_TEST
+
+START_TEST(what_is_dropped_or_closed_says_nothing) {
+    fr_errand *errand;
+    ck_assert_int_eq(fr_errand_open(&errand), FR_OK);
+    fr_fail(FR_INPUT, "something else");
+    fr_errand_send(errand, go_wrong, "what was cancelled");
+    fr_errand_drop(errand);
+    ck_assert_str_eq(fr_last_error(), "something else");
+    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
+    fr_errand_send(errand, go_wrong, "what was closed");
+    fr_errand_close(errand);
+    ck_assert_str_eq(fr_last_error(), "something else");
+}
+END_TEST
+
+/* Weights are brought in by threads of a pool; the file ends early once loading has begun. */
+static void cut_file(void *context, uint64_t done, uint64_t total) {
+    (void)done, (void)total;
+    ck_assert_int_eq(truncate(context, 2 << 20), 0);
+}
+
+START_TEST(a_loading_thread_says_what_was_wrong) {
+    char path[] = "/tmp/test_errand_XXXXXX", words[64];
+    char bytes[4096];
+    size_t count;
+    fr_model *model;
+    int file = mkstemp(path);
+    FILE *in = fopen("tests/data/glm-ocr/model-bf16.gguf", "rb");
+    ck_assert(file >= 0 && in);
+    while ((count = fread(bytes, 1, sizeof bytes, in))) ck_assert_int_eq(write(file, bytes, count), (ssize_t)count);
+    fclose(in);
+    close(file);
+    fr_options *options = fr_options_new();
+    fr_options_set(options, FR_OPT_MMAP, 0);
+    fr_options_set(options, FR_OPT_THREADS, 2);
+    fr_options_set_progress(options, cut_file, path);
+    ck_assert_int_eq(fr_model_open(path, options, &model), FR_INPUT);
+    snprintf(words, sizeof words, "%s ends at byte ", path);
+    ck_assert_msg(strncmp(fr_last_error(), words, strlen(words)) == 0, "%s", fr_last_error());
+    fr_options_free(options);
+    unlink(path);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("errand");
+    TCase *tests = tcase_create("errand");
+    tcase_add_test(tests, a_failure_is_told_once);
+    tcase_add_test(tests, what_is_dropped_or_closed_says_nothing);
+    tcase_add_test(tests, a_loading_thread_says_what_was_wrong);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
