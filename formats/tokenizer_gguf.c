@@ -93,7 +93,7 @@ static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind) {
         *kind = &kinds[i];
         if (equals(model, kinds[i].model) && (!pre.bytes || equals(pre, kinds[i].pre))) return FR_OK;
     }
-    return fr_fail(FR_INPUT, "%s: tokenizer.ggml.model \"%.*s\" with tokenizer.ggml.pre \"%.*s\" is not built yet",
+    return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.model \"%.*s\" with tokenizer.ggml.pre \"%.*s\" is not built yet",
                    gguf->path, shown(model), model.bytes, shown(pre), pre.bytes ? pre.bytes : "");
 }
 
@@ -187,7 +187,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", false, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &add_space));
-    if (add_space) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
+    if (add_space) return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
     if (begin >= 0) source->begin = source->vocabulary[begin].text;
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;

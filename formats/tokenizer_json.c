@@ -141,7 +141,7 @@ static fr_status add_rule(const json_t *json, fr_text type, const rule_stage *st
         rule->kind = rule_kinds[i].kind;
         return read_rule_members(json, where, rule);
     }
-    return fr_fail(FR_INPUT, "%s: %s \"%s\" is not built yet", where, stage->key, type.bytes);
+    return fr_fail(FR_UNBUILT, "%s: %s \"%s\" is not built yet", where, stage->key, type.bytes);
 }
 
 /* The pre-tokenizer that makes bytes of the pieces: the last one, and nothing more. */
@@ -150,7 +150,7 @@ static fr_status read_byte_level(fr_tokenizer_source *json, const json_t *rule) 
     FR_TRY(fr_json_bool(rule, "add_prefix_space", true, json->path, &prefix));
     FR_TRY(fr_json_bool(rule, "use_regex", true, json->path, &splits));
     if (prefix || splits)
-        return fr_fail(FR_INPUT, "%s: pre_tokenizer \"ByteLevel\" with %s is not built yet", json->path,
+        return fr_fail(FR_UNBUILT, "%s: pre_tokenizer \"ByteLevel\" with %s is not built yet", json->path,
                        prefix ? "add_prefix_space" : "use_regex");
     json->byte_level = true;
     return FR_OK;
@@ -164,7 +164,7 @@ static fr_status read_rule(fr_tokenizer_source *source, const json_t *json, cons
     fr_text type;
     FR_TRY(read_required_text(json, "type", where, &type));
     if (stage == &pre_tokenizer && source->byte_level)
-        return fr_fail(FR_INPUT, "%s: a pre_tokenizer behind \"ByteLevel\" is not built yet", where);
+        return fr_fail(FR_UNBUILT, "%s: a pre_tokenizer behind \"ByteLevel\" is not built yet", where);
     if (stage == &pre_tokenizer && equals(type, "ByteLevel")) return read_byte_level(source, json);
     if (!equals(type, "Sequence")) return add_rule(json, type, stage, where, rules);
     json_t *sequence, *item;
@@ -235,7 +235,7 @@ static fr_status read_processor(fr_tokenizer_source *json, const json_t *process
         return FR_OK;
     }
     if (!equals(type, "TemplateProcessing"))
-        return fr_fail(FR_INPUT, "%s: post_processor \"%s\" is not built yet", json->path, type.bytes);
+        return fr_fail(FR_UNBUILT, "%s: post_processor \"%s\" is not built yet", json->path, type.bytes);
     FR_TRY(read_array(processor, "single", json->path, &single));
     FR_TRY(fr_json_object(processor, "special_tokens", json->path, &specials));
     return read_template(json, single, specials);
@@ -296,7 +296,7 @@ static fr_status refuse_unbuilt(const json_t *model, const char *where) {
     for (size_t i = 0; i < sizeof affixes / sizeof *affixes; i++) {
         fr_text affix;
         FR_TRY(read_text(model, affixes[i], where, &affix));
-        if (affix.length > 0) return fr_fail(FR_INPUT, "%s: \"%s\" is not built yet", where, affixes[i]);
+        if (affix.length > 0) return fr_fail(FR_UNBUILT, "%s: \"%s\" is not built yet", where, affixes[i]);
     }
     double dropout;
     return fr_json_real(model, "dropout", 0, 0, 0, where, &dropout);
@@ -309,7 +309,7 @@ static fr_status read_model(fr_tokenizer_source *json) {
     FR_TRY(fr_json_object(json->root, "model", where, &model));
     if (!model) return fr_fail(FR_INPUT, "%s: \"model\" is missing", where);
     FR_TRY(read_required_text(model, "type", where, &type));
-    if (!equals(type, "BPE")) return fr_fail(FR_INPUT, "%s: model \"%s\" is not built yet", where, type.bytes);
+    if (!equals(type, "BPE")) return fr_fail(FR_UNBUILT, "%s: model \"%s\" is not built yet", where, type.bytes);
     FR_TRY(refuse_unbuilt(model, where));
     FR_TRY(read_text(model, "unk_token", where, &json->unknown));
     FR_TRY(fr_json_bool(model, "fuse_unk", false, where, &json->fuse_unknown));

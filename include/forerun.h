@@ -51,7 +51,7 @@ typedef enum fr_status {
     FR_MEMORY = 3,  /* the system gave no memory */
     FR_NUMERIC = 4, /* the weights gave a logit that is not finite */
     FR_MACHINE = 5, /* this machine lacks what was asked for (an instruction set, say) */
-    FR_UNBUILT = 6, /* a known part of the design that is not built yet */
+    FR_UNBUILT = 6, /* a known part of the design that is not built yet: a family, a drafter, a conversion */
     FR_ABORTED = 7, /* an abort callback said so */
 } fr_status;
 

@@ -54,7 +54,7 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
         bool repeated = rule->kind == last && rule->kind != FR_RULE_REPLACE;
         bool unfused = rule->kind == FR_RULE_STRIP && last != FR_RULE_FUSE;
         if (rule->kind < last || repeated || unfused)
-            return fr_fail(FR_INPUT, "%s: a decoder in this order is not built yet", source->path);
+            return fr_fail(FR_UNBUILT, "%s: a decoder in this order is not built yet", source->path);
         last = rule->kind;
         if (rule->kind == FR_RULE_REPLACE) replacements.items[replacements.count++] = *rule;
         if (rule->kind == FR_RULE_BYTE_FALLBACK) decoder->byte_fallback = true;

@@ -4,6 +4,7 @@
 
 #include "formats/error.h"
 #include "src/draft.h"
+#include "src/unbuilt.h"
 
 static const fr_draft_method *const methods[] = {&fr_draft_mtp};
 
@@ -28,15 +29,19 @@ static fr_status bind_own(fr_drafter *drafter) {
     return drafter->method->load(drafter);
 }
 
+static fr_status refuse(const fr_checkpoint *files) {
+    FR_TRY(fr_check_built(files));
+    return fr_fail(FR_INPUT,
+                   "%s: architecture \"%s\" is no drafter's that is known (Gemma4AssistantForCausalLM; in GGUF "
+                   "gemma4-assistant, gemma4_assistant, gemma4_mtp): a model goes with -m, its assistant with -md",
+                   files->path, fr_checkpoint_architecture(files));
+}
+
 static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
     if (!path) return bind_own(drafter);
-    FR_TRY(fr_checkpoint_open(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
     drafter->method = find_method(&drafter->files);
-    if (!drafter->method)
-        return fr_fail(FR_INPUT,
-                       "%s: architecture \"%s\" is no drafter that is built (Gemma4AssistantForCausalLM; in GGUF "
-                       "gemma4-assistant, gemma4_assistant, gemma4_mtp): a model goes with -m, its assistant with -md",
-                       path, fr_checkpoint_architecture(&drafter->files));
+    if (!drafter->method) return refuse(&drafter->files);
     FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
     return drafter->method->load(drafter);
 }

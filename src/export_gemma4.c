@@ -159,6 +159,7 @@ static fr_status check_expressible(const fr_export *export) {
 static fr_status open_net(fr_export *export) {
     const fr_checkpoint *files = export->files;
     const char *architecture = fr_checkpoint_architecture(files);
+    const fr_family *family;
     fr_gemma4_config config;
     FR_TRY(fr_weights_open(&export->weights, files));
     export->assistant = fr_architecture_in(fr_draft_mtp.architectures, architecture);
@@ -167,8 +168,10 @@ static fr_status open_net(fr_export *export) {
         export->architecture = export->net.clusters ? "gemma4_assistant" : "gemma4-assistant";
         return check_expressible(export);
     }
-    if (!fr_architecture_in(fr_family_gemma4.architectures, architecture))
-        return fr_fail(FR_INPUT, "%s: architecture \"%s\" can't be written as GGUF yet", files->path, architecture);
+    FR_TRY(fr_family_find(files, &family));
+    if (family != &fr_family_gemma4)
+        return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", files->path,
+                       architecture);
     FR_TRY(fr_gemma4_config_read(&config, &export->weights, false));
     FR_TRY(fr_gemma4_open(&export->net.net, &config, &export->weights));
     export->architecture = "gemma4";

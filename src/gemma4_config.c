@@ -150,12 +150,12 @@ static fr_status refuse_unknown(const json_t *text, const char *where) {
     bool bias;
     FR_TRY(fr_json_text(text, "hidden_activation", where, &activation));
     if (activation && strcmp(activation, "gelu_pytorch_tanh") != 0)
-        return fr_fail(FR_INPUT, "%s: hidden_activation %s is not built (gelu_pytorch_tanh is)", where, activation);
+        return fr_fail(FR_UNBUILT, "%s: hidden_activation %s is not built (gelu_pytorch_tanh is)", where, activation);
     FR_TRY(fr_json_bool(text, "attention_bias", false, where, &bias));
-    if (bias) return fr_fail(FR_INPUT, "%s: attention_bias is not built", where);
+    if (bias) return fr_fail(FR_UNBUILT, "%s: attention_bias is not built", where);
     FR_TRY(fr_json_text(text, "use_bidirectional_attention", where, &bidirectional));
     if (bidirectional && strcmp(bidirectional, "vision") != 0)
-        return fr_fail(FR_INPUT, "%s: use_bidirectional_attention %s is not built", where, bidirectional);
+        return fr_fail(FR_UNBUILT, "%s: use_bidirectional_attention %s is not built", where, bidirectional);
     return FR_OK;
 }
 

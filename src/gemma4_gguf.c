@@ -21,7 +21,7 @@ static fr_status read_heads(const fr_gguf *gguf, fr_gemma4_config *config, int64
     config->heads = (size_t)numbers[0];
     for (size_t i = 1; i < config->layers; i++)
         if (numbers[i] != numbers[0])
-            return fr_fail(FR_INPUT, "%s: layers with %lld and %lld attention heads are not built", gguf->path,
+            return fr_fail(FR_UNBUILT, "%s: layers with %lld and %lld attention heads are not built", gguf->path,
                            (long long)numbers[0], (long long)numbers[i]);
     return FR_OK;
 }
@@ -44,7 +44,7 @@ static fr_status read_head_dims(const fr_gguf *gguf, size_t dims[FR_LAYER_KINDS]
         FR_TRY(fr_gguf_size(gguf, keys[kind].value, 2, 4096, fallback, &value));
         FR_TRY(fr_gguf_size(gguf, keys[kind].rotary, 2, 4096, fallback, &rotary));
         if (value != dims[kind] || rotary != dims[kind])
-            return fr_fail(FR_INPUT,
+            return fr_fail(FR_UNBUILT,
                            "%s: keys of %zu, values of %zu and rotary positions of %zu are not built: all "
                            "must be the same",
                            gguf->path, dims[kind], value, rotary);

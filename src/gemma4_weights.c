@@ -144,7 +144,7 @@ static fr_status make_ropes(fr_gemma4 *net, const char *path) {
         fr_layer_kind kind = c->layer[i].kind;
         size_t head_dim = c->layer[i].head_dim;
         if (net->rope_dim[kind] && net->rope_dim[kind] != head_dim)
-            return fr_fail(FR_INPUT, "%s: layers of one kind have head_dim %zu and %zu, which is not built", path,
+            return fr_fail(FR_UNBUILT, "%s: layers of one kind have head_dim %zu and %zu, which is not built", path,
                            net->rope_dim[kind], head_dim);
         net->rope_dim[kind] = head_dim;
     }

@@ -19,7 +19,7 @@ static fr_status check(const fr_glm_config *c, const char *where) {
         return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of %zu key/value heads", where, c->heads,
                        c->kv_heads);
     if (c->rotary < 2 || c->rotary % 2 || c->rotary > c->head_dim)
-        return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu are not built: an even number", where,
+        return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where,
                        c->rotary, c->head_dim);
     if (angles != c->rotary / 2)
         return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where,
@@ -35,12 +35,12 @@ static fr_status refuse_unknown(const json_t *text, const json_t *rope, const ch
     bool bias;
     FR_TRY(fr_json_text(text, "hidden_act", where, &activation));
     if (activation && strcmp(activation, "silu") != 0)
-        return fr_fail(FR_INPUT, "%s: hidden_act %s is not built (silu is)", where, activation);
+        return fr_fail(FR_UNBUILT, "%s: hidden_act %s is not built (silu is)", where, activation);
     FR_TRY(fr_json_bool(text, "attention_bias", false, where, &bias));
-    if (bias) return fr_fail(FR_INPUT, "%s: attention_bias is not built", where);
+    if (bias) return fr_fail(FR_UNBUILT, "%s: attention_bias is not built", where);
     FR_TRY(fr_json_text(rope, "rope_type", where, &type));
     if (type && strcmp(type, "default") != 0)
-        return fr_fail(FR_INPUT, "%s: rope_type %s is not built (default is)", where, type);
+        return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default is)", where, type);
     return FR_OK;
 }
 
@@ -107,7 +107,8 @@ static fr_status read_gguf_rope(const fr_gguf *gguf, fr_glm_config *c) {
     FR_TRY(fr_gguf_ints(gguf, ".rope.dimension_sections", 0, 4096, FR_GGUF_REQUIRED, FR_AXES + 1, sections));
     for (int axis = 0; axis < FR_AXES; axis++) c->sections[axis] = (size_t)sections[axis];
     return sections[FR_AXES] == 0 ? FR_OK
-                                  : fr_fail(FR_INPUT, "%s: rotary positions along four axes are not built", gguf->path);
+                                  : fr_fail(FR_UNBUILT, "%s: rotary positions along four axes are not built",
+                                            gguf->path);
 }
 
 /* block_count counts the MTP layers too. */
@@ -125,7 +126,7 @@ static fr_status read_gguf_heads(const fr_gguf *gguf, fr_glm_config *c) {
     FR_TRY(fr_gguf_size(gguf, ".attention.key_length", 2, 4096, (int64_t)(c->hidden / c->heads), &c->head_dim));
     FR_TRY(fr_gguf_size(gguf, ".attention.value_length", 2, 4096, (int64_t)c->head_dim, &values));
     if (values == c->head_dim) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: keys of %zu and values of %zu are not built: both must be the same", gguf->path,
+    return fr_fail(FR_UNBUILT, "%s: keys of %zu and values of %zu are not built: both must be the same", gguf->path,
                    c->head_dim, values);
 }
 

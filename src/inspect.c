@@ -12,6 +12,7 @@
 #include "src/mmproj.h"
 #include "src/model.h"
 #include "src/tokenizer.h"
+#include "src/unbuilt.h"
 
 static double megabytes(uint64_t bytes) {
     return (double)bytes / 1e6;
@@ -159,7 +160,7 @@ static fr_status inspect_pair(const char *path, const char *target, const fr_opt
 static fr_status inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out) {
     fr_checkpoint files;
     if (target) return inspect_pair(path, target, options, tensors, out);
-    FR_TRY(fr_checkpoint_open(&files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(fr_open_files(&files, path, options->value[FR_OPT_MMAP] != 0));
     bool alone = *options->mmproj == '\0', assistant = alone && fr_is_drafter(&files),
          tower = alone && fr_is_mmproj(&files);
     fr_status status = assistant ? inspect_drafter_alone(&files, tensors, out) : FR_OK;

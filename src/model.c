@@ -9,6 +9,7 @@
 #include "src/head.h"
 #include "src/mmproj.h"
 #include "src/tokenizer.h"
+#include "src/unbuilt.h"
 
 static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
 
@@ -24,7 +25,7 @@ bool fr_architecture_in(const char *const *names, const char *architecture) {
     return false;
 }
 
-static fr_status find_family(const fr_checkpoint *files, const fr_family **family) {
+fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (fr_architecture_in(families[i]->architectures, architecture)) {
@@ -37,8 +38,9 @@ static fr_status find_family(const fr_checkpoint *files, const fr_family **famil
     if (fr_is_mmproj(files))
         return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
                        files->path, architecture);
+    FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is not built (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
+                   "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
                    "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
                    files->path, architecture);
 }
@@ -116,8 +118,8 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->plan));
-    FR_TRY(fr_checkpoint_open(&model->files, path, options->value[FR_OPT_MMAP] != 0));
-    FR_TRY(find_family(&model->files, &model->family));
+    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(model->family->open(model));

@@ -125,6 +125,9 @@ bool fr_model_is_eos(const fr_model *model, int32_t id);
 /* The first architecture name in config.json, or that of GGUF's metadata; "" if there is none. */
 const char *fr_checkpoint_architecture(const fr_checkpoint *files);
 
+/* The family of a target's files; where they are none's, the line says what they are. */
+fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
+
 /* Whether a name is one of a NULL-terminated list. */
 bool fr_architecture_in(const char *const *names, const char *architecture);
 

@@ -12,6 +12,7 @@
 #include "kernels/fpenv.h"
 #include "quant/packed.h"
 #include "src/draft.h"
+#include "src/unbuilt.h"
 
 #define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, but for a wider tile */
 
@@ -140,7 +141,7 @@ static fr_status pack_drafter(const char *path, const fr_options *options, FILE 
 
 static fr_status pack_any(const char *path, const fr_options *options, FILE *out) {
     fr_checkpoint files;
-    FR_TRY(fr_checkpoint_open(&files, path, true));
+    FR_TRY(fr_open_files(&files, path, true));
     bool drafter = fr_is_drafter(&files);
     fr_checkpoint_close(&files);
     return drafter ? pack_drafter(path, options, out) : pack_target(path, options, out);

@@ -12,6 +12,7 @@
 #include "kernels/fpenv.h"
 #include "quant/encode.h"
 #include "src/model.h"
+#include "src/unbuilt.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)
@@ -328,7 +329,7 @@ fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, cons
     fr_checkpoint files;
     FR_TRY(fr_type_choice_read(&choice, how));
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_checkpoint_open(&files, path, true);
+    fr_status status = fr_open_files(&files, path, true);
     if (status == FR_OK) {
         status = quantize(&files, how, &choice, &resolved, out);
         fr_checkpoint_close(&files);

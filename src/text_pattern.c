@@ -41,7 +41,7 @@ static fr_status compile(fr_text_pattern *pattern, const char *where) {
     pcre2_pattern_info(pattern->regex, PCRE2_INFO_BACKREFMAX, &references);
     if (references == 0) return FR_OK;
     /* Comparing with a captured text takes time that no callout sees. */
-    return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" refers back to a group: not built", where, pattern->source);
+    return fr_fail(FR_UNBUILT, "%s: the pattern \"%.99s\" refers back to a group: not built", where, pattern->source);
 }
 
 fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where) {

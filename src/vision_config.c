@@ -65,7 +65,7 @@ static fr_status read_tower(const json_t *root, fr_vision_config *c) {
     FR_TRY(fr_json_real(vision, "rms_norm_eps", 0.0, 1.0, 1e-5, MODEL, &eps));
     FR_TRY(fr_json_text(vision, "hidden_act", MODEL, &activation));
     if (activation && strcmp(activation, "silu") != 0)
-        return fr_fail(FR_INPUT, MODEL ": hidden_act %s of the vision tower is not built (silu is)", activation);
+        return fr_fail(FR_UNBUILT, MODEL ": hidden_act %s of the vision tower is not built (silu is)", activation);
     FR_TRY(fr_json_object(vision, "rope_parameters", MODEL, &rope));
     c->theta = 10000.0;
     if (rope) FR_TRY(fr_json_real(rope, "rope_theta", 1.0, 1e12, c->theta, MODEL, &c->theta));
@@ -118,7 +118,7 @@ static fr_status read_processor(const json_t *root, fr_vision_config *c) {
     FR_TRY(fr_json_int(size, "shortest_edge", 1, INT32_MAX, MIN_PIXELS, PROCESSOR, &c->min_pixels));
     FR_TRY(fr_json_int(size, "longest_edge", 1, INT32_MAX, MAX_PIXELS, PROCESSOR, &c->max_pixels));
     FR_TRY(fr_json_bool(root, "do_resize", true, PROCESSOR, &resize));
-    if (!resize) return fr_fail(FR_INPUT, PROCESSOR ": do_resize false is not built");
+    if (!resize) return fr_fail(FR_UNBUILT, PROCESSOR ": do_resize false is not built");
     FR_TRY(fr_json_int(root, "resample", 3, 3, 3, PROCESSOR, &bicubic));
     FR_TRY(same(root, "patch_size", c->patch));
     FR_TRY(same(root, "temporal_patch_size", c->frames));
@@ -157,10 +157,10 @@ static fr_status refuse_others(const fr_gguf *gguf) {
     bool silu;
     FR_TRY(fr_gguf_text(gguf, ".projector_type", &type));
     if (type.length != strlen(BUILT) || memcmp(type.bytes, BUILT, type.length) != 0)
-        return fr_fail(FR_INPUT, "%s: a vision tower with projector \"%.*s\" is not built (" BUILT " is)", gguf->path,
+        return fr_fail(FR_UNBUILT, "%s: a vision tower with projector \"%.*s\" is not built (" BUILT " is)", gguf->path,
                        type.length < 64 ? (int)type.length : 64, type.bytes ? type.bytes : "");
     FR_TRY(fr_gguf_bool(gguf, ".use_silu", false, &silu));
-    if (!silu) return fr_fail(FR_INPUT, "%s: a vision tower without clip.use_silu is not built", gguf->path);
+    if (!silu) return fr_fail(FR_UNBUILT, "%s: a vision tower without clip.use_silu is not built", gguf->path);
     return FR_OK;
 }
 

@@ -125,7 +125,7 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "serve -m x",
+    "serve -m x", "batch -m x", "template -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
@@ -227,7 +227,8 @@ START_TEST(users_names_are_accepted) {
 END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
-                                    "quantize", "pack",     "synth",  "bench",      "report",   "serve"};
+                                    "quantize", "pack",     "synth",  "bench",      "report",   "serve",
+                                    "batch",    "template"};
 
 static fr_command help(const char *verb) {
     char line[64];

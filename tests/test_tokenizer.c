@@ -396,7 +396,9 @@ START_TEST(lying_files) {
     fr_tokenizer_close(tokenizer);
     for (size_t i = 0; i < COUNT_OF(lies); i++) {
         char *text = edited(lies[i].old, lies[i].new);
-        ck_assert_msg(fr_open_text(text, strlen(text), NULL, &tokenizer) == FR_INPUT, "accepted: %s", lies[i].new);
+        fr_status status = fr_open_text(text, strlen(text), NULL, &tokenizer);
+        ck_assert_msg(status == (strstr(fr_last_error(), "not built") ? FR_UNBUILT : FR_INPUT), "status %d: %s", status,
+                      lies[i].new);
         ck_assert_msg(strstr(fr_last_error(), lies[i].line), "%s: \"%s\"", lies[i].new, fr_last_error());
         ck_assert_ptr_nonnull(strstr(fr_last_error(), "tokenizer.json"));
         free(text);

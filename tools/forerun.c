@@ -92,6 +92,12 @@ static const fr_verb verbs[] = {
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
      "  forerun report trace.ndjson -o report.html\n", fr_verb_report},
+    {"template", "messages to the prompt that the chat template makes of them", 0,
+     "template -m MODEL --messages FILE.json", NULL,
+     "  forerun template -m gemma-4-E2B-it --messages messages.json\n", NULL},
+    {"batch", "many prompts from a file, several at once, answers to a file", 0,
+     "batch -m MODEL -f IN.jsonl -o OUT.jsonl -np N", NULL,
+     "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 4\n", NULL},
     {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
 };
 
