@@ -76,3 +76,13 @@ fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *id
     }
     return FR_OK;
 }
+
+void fr_shown_cut(fr_shown *shown, size_t end) {
+    for (size_t i = 0; i < shown->count; i++) {
+        fr_given *g = &shown->given[i];
+        if (g->first >= end)
+            *g = (fr_given){0};
+        else if (g->count > end - g->first)
+            g->count = end - g->first;
+    }
+}

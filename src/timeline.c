@@ -32,17 +32,23 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
+/* Pictures that stand in the timeline already are not those of the ids that follow. */
+static bool pictures_under_way(const fr_session *s) {
+    return s->given != &fr_nothing_given;
+}
+
 /* Where the ids that follow the timeline stand, if any of them is not text. */
 static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
-    if (s->shown.count == 0 && !has_image_token(s, ids, count)) return FR_OK;
+    fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
+    if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
     int64_t base = s->places[s->length].at[0], next = base;
     fr_status status =
-        fr_shown_place(&s->shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
+        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
     if (status == FR_OK)
         fr_session_place(s, s->length + count, (size_t)next);
     else
         fr_session_place(s, s->length, (size_t)base);
-    if (status == FR_OK) s->given = s->shown.given;
+    if (status == FR_OK) s->given = shown->given;
     return status;
 }
 
@@ -112,6 +118,13 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     return fr_timeline_run(s);
 }
 
+/* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
+static void cut_pictures(fr_session *s) {
+    if (!pictures_under_way(s)) return;
+    fr_shown_cut(&s->shown, s->length);
+    if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
+}
+
 /* The frontier stops before the last id: what the target says after it takes that id's own run. */
 void fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return;
@@ -124,6 +137,7 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
     s->pending = length > 0;
     fr_snapshots_truncate(&s->snapshots, &s->kv, length);
     fr_snapshots_rewind(&s->snapshots, &s->kv, length ? smaller(ran, length - 1) : 0);
+    cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
                 ran - s->kv.length);
@@ -132,7 +146,7 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
 /* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
-    if (s->shown.count)
+    if (s->shown.count && !pictures_under_way(s))
         for (size_t i = 0; i < kept; i++)
             if (ids[i] == image) return i;
     while (kept && ids[kept - 1] == image) kept--;

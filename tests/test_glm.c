@@ -197,6 +197,98 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------- other rotations */
 
 /* Half of a head's values turn, the others stand still. */
+static bool count_down(void *context) {
+    int *left = context;
+    return (*left)-- == 0;
+}
+
+/* The text that a session goes on with, one id a step. */
+static void go_on(fr_session *session, int32_t *ids, size_t count) {
+    size_t given, accepted;
+    for (size_t i = 0; i < count; i++) {
+        require(fr_session_step(session, ids + i, 1, &given, &accepted));
+        ck_assert_uint_eq(given, 1);
+    }
+}
+
+/* A prompt with a picture that is aborted before its forward number _i, then cut: before the picture, within it and
+ * behind it. Text goes on there, and what was cut away has left nothing. */
+START_TEST(an_aborted_picture_can_be_cut_away) {
+    enum { CHUNK = 7, STEPS = 6 };
+    fr_reference r;
+    fr_session *aborted, *fresh;
+    int32_t got[STEPS], expected[STEPS];
+    size_t count, text_count, first = 0, last;
+    fr_reference_open(&r, seeing[0], NULL);
+    fr_options *options = endless(CHUNK);
+    int32_t *ids = prompt_of(&r, PICTURE_PROMPT, &count), *text = prompt_of(&r, 2, &text_count);
+    int32_t image = (int32_t)fr_model_fact(r.model, FR_FACT_IMAGE_TOKEN);
+    while (ids[first] != image) first++;
+    for (last = first; ids[last] == image;) last++;
+    const size_t cuts[] = {0, 1, first, first + 1, last - 1, last, count - 1};
+    require(fr_session_open(r.model, r.drafter, options, &aborted));
+    require(fr_session_open(r.model, r.drafter, options, &fresh));
+    for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
+        int forwards = _i, none = 0;
+        fr_session_reset(aborted);
+        show(aborted, &r);
+        fr_session_set_abort(aborted, count_down, &forwards);
+        ck_assert_int_eq(fr_session_prompt(aborted, ids, count), FR_ABORTED);
+        fr_session_set_abort(aborted, NULL, NULL);
+        require(fr_session_truncate(aborted, cuts[c]));
+        /* The same, without a forward before the cut, or without a picture at all. */
+        fr_session_reset(fresh);
+        if (cuts[c] > first) {
+            show(fresh, &r);
+            fr_session_set_abort(fresh, count_down, &none);
+            ck_assert_int_eq(fr_session_prompt(fresh, ids, count), FR_ABORTED);
+            fr_session_set_abort(fresh, NULL, NULL);
+            require(fr_session_truncate(fresh, cuts[c]));
+        } else if (cuts[c]) {
+            require(fr_session_prompt(fresh, ids, cuts[c]));
+        }
+        require(fr_session_prompt(aborted, text, text_count));
+        require(fr_session_prompt(fresh, text, text_count));
+        go_on(aborted, got, STEPS);
+        go_on(fresh, expected, STEPS);
+        ck_assert_mem_eq(got, expected, sizeof got);
+        show(aborted, &r);
+    }
+    fr_session_close(aborted);
+    fr_session_close(fresh);
+    fr_options_free(options);
+    fr_reference_close(&r);
+    free(ids);
+    free(text);
+}
+END_TEST
+
+/* Rows of what was cut away are not those of the text that follows: it is run as text is. */
+START_TEST(a_cut_picture_gives_no_rows_to_text) {
+    fr_reference r;
+    fr_session *session;
+    size_t count, first = 0;
+    int none = 0;
+    fr_reference_open(&r, seeing[0], NULL);
+    fr_options *options = endless(7);
+    int32_t *ids = prompt_of(&r, PICTURE_PROMPT, &count);
+    while (ids[first] != fr_model_fact(r.model, FR_FACT_IMAGE_TOKEN)) first++;
+    require(fr_session_open(r.model, r.drafter, options, &session));
+    show(session, &r);
+    fr_session_set_abort(session, count_down, &none);
+    ck_assert_int_eq(fr_session_prompt(session, ids, count), FR_ABORTED);
+    size_t hidden = (size_t)fr_model_fact(r.model, FR_FACT_HIDDEN);
+    ck_assert_ptr_nonnull(fr_given_row(session->given, first + 2, hidden));
+    require(fr_session_truncate(session, first + 2));
+    ck_assert_ptr_nonnull(fr_given_row(session->given, first + 1, hidden));
+    ck_assert_ptr_null(fr_given_row(session->given, first + 2, hidden));
+    fr_session_close(session);
+    fr_options_free(options);
+    fr_reference_close(&r);
+    free(ids);
+}
+END_TEST
+
 START_TEST(partial_rotation) {
     char folder[64], command[512];
     fr_reference r;
@@ -480,6 +572,8 @@ int main(void) {
     tcase_add_loop_test(cases, drafts_behind_a_picture, 0, 2);
     tcase_add_loop_test(cases, text_behind_a_picture, 0, 2);
     tcase_add_test(cases, image_tokens_need_their_picture);
+    tcase_add_loop_test(cases, an_aborted_picture_can_be_cut_away, 0, 4);
+    tcase_add_test(cases, a_cut_picture_gives_no_rows_to_text);
     tcase_add_test(cases, partial_rotation);
     tcase_add_test(cases, gguf_is_the_same_model);
     tcase_add_test(cases, quantized_logits);
