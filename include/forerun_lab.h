@@ -32,9 +32,9 @@ const char *fr_lab_isa_word(size_t index);
 bool fr_lab_isa_here(const char *word);
 
 /* A drafter for tests and timing: proposes the ids of a known continuation, wrong at chosen depths.
- * ids: what the target is known to say after the first `start` tokens of the timeline (token at index i of the
- * timeline is ids[i]); copied. accept: a function of (round, depth from 0) that says whether this draft shall be
- * right. With a drafter, the drafter works as ever and its drafts are replaced, so a round costs what it costs. Call it
+ * ids: the whole timeline, as the target is known to continue it (its token at index i is ids[i]); copied; one outside
+ * the vocabulary is FR_INPUT. accept: a function of (round, depth from 0) that says whether this draft shall be right.
+ * With a drafter, the drafter works as ever and its drafts are replaced, so a round costs what it costs. Call it
  * once, before the first prompt. */
 typedef bool fr_lab_accept_fn(void *context, size_t round, size_t depth);
 fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,

@@ -311,6 +311,7 @@ bool fr_lab_isa_here(const char *word) {
 fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
                                 void *context) {
     fr_draft *draft;
+    if (!ids || !accept) return fr_fail(FR_USAGE, "fr_lab_session_script: ids and a function are needed");
     fr_ahead_cancel(session);
     FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
     session->draft = draft;

@@ -24,6 +24,10 @@ typedef struct scripted {
 
 fr_status fr_draft_script(const int32_t *ids, size_t count, size_t vocab, fr_lab_accept_fn *accept, void *context,
                           fr_draft *inner, fr_draft **draft) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= vocab)
+            return fr_fail(FR_INPUT, "id %d at index %zu of the script is outside the vocabulary of %zu", ids[i], i,
+                           vocab);
     scripted *s = malloc(sizeof *s);
     int32_t *script = malloc((count + 1) * sizeof *script);
     if (!s || !script) {

@@ -261,6 +261,10 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle"), FR_UNBUILT);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
+    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){3, 512}, 2, always, NULL), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "id 512 at index 1 of the script"));
+    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){-1}, 1, always, NULL), FR_INPUT);
+    ck_assert_int_eq(fr_lab_session_script(session, prompt, prompt_count, NULL, NULL), FR_USAGE);
     require(fr_session_prompt(session, prompt, prompt_count)); /* a refused call changed nothing */
     require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
     ck_assert_uint_eq(count, 1);
