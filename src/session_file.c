@@ -39,18 +39,19 @@ static size_t smaller(size_t a, size_t b) {
 typedef struct fr_sink {
     FILE *file;
     uint64_t hash;
+    int error;   /* why the first write that failed did */
     size_t held; /* bytes that wait to be hashed and written */
     uint8_t bytes[1 << 16];
 } fr_sink;
 
 static void flush(fr_sink *sink) {
     sink->hash = fr_hash(sink->hash, sink->bytes, sink->held);
-    fwrite(sink->bytes, 1, sink->held, sink->file);
+    if (!sink->error && fwrite(sink->bytes, 1, sink->held, sink->file) != sink->held) sink->error = errno;
     sink->held = 0;
 }
 
 static void put(fr_sink *sink, const void *bytes, size_t size) {
-    for (const uint8_t *at = bytes; size > 0;) {
+    for (const uint8_t *at = bytes; size > 0 && !sink->error;) {
         size_t part = smaller(size, sizeof sink->bytes - sink->held);
         memcpy(sink->bytes + sink->held, at, part);
         sink->held += part;
@@ -123,11 +124,11 @@ static fr_status write_named(const fr_session *s, uint64_t model, int fd, const 
         return can_not(path, "written");
     }
     put_session(&sink, s, model);
-    bool good = fflush(sink.file) == 0 && !ferror(sink.file) && fsync(fd) == 0;
-    fr_status status = good ? FR_OK : can_not(path, "written");
-    if (fclose(sink.file) != 0 && status == FR_OK) status = can_not(path, "written");
-    if (status == FR_OK && rename(temporary, path) != 0) status = can_not(path, "written");
-    return status;
+    if (!sink.error && (fflush(sink.file) != 0 || fsync(fd) != 0)) sink.error = errno;
+    if (fclose(sink.file) != 0 && !sink.error) sink.error = errno;
+    if (!sink.error && rename(temporary, path) != 0) sink.error = errno;
+    errno = sink.error;
+    return sink.error ? can_not(path, "written") : FR_OK;
 }
 
 fr_status fr_session_write(const fr_session *s, const char *path) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/command.h"
@@ -381,12 +382,78 @@ START_TEST(stats_are_for_people) {
 }
 END_TEST
 
-START_TEST(a_full_disk_is_exit_1) {
-    int full = open("/dev/full", O_WRONLY), null = open("/dev/null", O_RDWR);
-    ck_assert_int_eq(fr_command_wait(fr_command_start("generate " MODEL "--ids 2 -n 3", null, full, null)), 1);
-    ck_assert_int_eq(fr_command_wait(fr_command_start("tokenize " MODEL "-p x", null, full, null)), 1);
-    ck_assert_int_eq(fr_command_wait(fr_command_start("logits " MODEL "--ids 2 -o /dev/full", null, null, null)), 1);
+/* Standard output is `out`: the command ends with exit status 1 and this line alone. */
+static void expect_failed_write(const char *line, int out, const char *says) {
+    char err[4096];
+    FILE *in = tmpfile(), *file = tmpfile();
+    fputs("Hello\nMore\n", in);
+    rewind(in);
+    int status = fr_command_wait(fr_command_start(line, fileno(in), out, fileno(file)));
+    rewind(file);
+    err[fread(err, 1, sizeof err - 1, file)] = '\0';
+    ck_assert_msg(status == 1, "%s: exit %d: %s", line, status, err);
+    ck_assert_msg(strcmp(err, says) == 0, "%s: not \"%s\", but: %s", line, says, err);
+    fclose(in);
+    fclose(file);
+}
+
+/* Each verb that writes. Those that go on for long end where the first write fails: no statistics, no second line. */
+static const char *const writers[] = {
+    "generate " DEMO START "-n 4000 --ignore-eos --stats",
+    "generate " DEMO START "-n 300 --ignore-eos --output ids --stats",
+    "generate " DEMO START "-n 300 --ignore-eos --output json --stats",
+    "chat " DEMO "-n 40 --stats --quiet",
+    "tokenize " MODEL "-p x",
+    "tokenize " DEMO "--decode --ids 300,400,500",
+    "inspect " MODEL "--tensors",
+    "verify " MODEL "--quiet",
+    "perplexity " DEMO "-f tests/data/perplexity/text.txt -c 64 --chunks 2 --quiet",
+    "logits " DEMO "-o - -f tests/data/perplexity/text.txt",
+    "perplexity " DEMO "-f tests/data/perplexity/text.txt -c 64 --chunks 9 --quiet --kl-divergence-base /dev/stdout",
+    "quantize " DEMO "--type q8_0 -o - --quiet",
+    "synth --shape gemma4-1b --type q4_0 --layers 2 --vocab 4096 --quiet -",
+    "bench machine --quiet",
+    "--help",
+    "generate --help",
+};
+
+START_TEST(the_first_write_that_fails_ends_the_command) {
+    const char *line = writers[_i];
+    int full = open("/dev/full", O_WRONLY), ends[2];
+    bool named = strstr(line, "/dev/stdout");
+    expect_failed_write(line, full, named ? "forerun: /dev/stdout: No space left on device\n"
+                                          : "forerun: standard output: No space left on device\n");
+    ck_assert_int_eq(pipe(ends), 0);
+    close(ends[0]);
+    if (!named) expect_failed_write(line, ends[1], "forerun: standard output: Broken pipe\n");
+    close(ends[1]);
     close(full);
+}
+END_TEST
+
+/* A file that may not grow: it is named, and nothing is left of it. */
+START_TEST(a_file_that_can_not_be_written_is_named) {
+    static const char *const lines[] = {
+        "logits " DEMO "-f tests/data/perplexity/text.txt -o %s",
+        "generate " DEMO START "-n 300 --ignore-eos --output ids --stats --trace %s",
+        "quantize " DEMO "--type q8_0 --quiet -o %s",
+        "generate " DEMO START "-n 3 --output ids --prompt-cache %s",
+    };
+    char folder[] = "/tmp/forerun-cli-XXXXXX", line[512], path[64], says[256];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x", folder);
+    int null = open("/dev/null", O_WRONLY);
+    struct rlimit small, before;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){.rlim_cur = 8192, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        snprintf(line, sizeof line, lines[i], path);
+        snprintf(says, sizeof says, "forerun: %s: %sFile too large\n", path, i == 3 ? "can't be written: " : "");
+        expect_failed_write(line, null, says);
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    ck_assert_int_eq(rmdir(folder), 0);
     close(null);
 }
 END_TEST
@@ -435,7 +502,8 @@ int main(void) {
     tcase_add_test(cases, contexts);
     tcase_add_test(cases, colours_mark_accepted_drafts);
     tcase_add_test(cases, stats_are_for_people);
-    tcase_add_test(cases, a_full_disk_is_exit_1);
+    tcase_add_loop_test(cases, the_first_write_that_fails_ends_the_command, 0, sizeof writers / sizeof *writers);
+    tcase_add_test(cases, a_file_that_can_not_be_written_is_named);
     tcase_add_test(cases, loading_shows_on_a_terminal);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);

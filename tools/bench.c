@@ -39,9 +39,13 @@ int fr_verb_bench(const fr_arguments *args) {
     if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels or model");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
-    fr_bench_report *report = fr_bench_report_open(stdout, form_of(args));
+    fr_writer out;
+    int code = fr_writer_open(&out, "-");
+    if (code) return code;
+    fr_bench_report *report = fr_bench_report_open(out.file, form_of(args));
     if (!report) return fr_bad_input("out of memory");
-    int code = parts[part].run(args, report);
+    code = parts[part].run(args, report);
     fr_bench_report_close(report);
-    return code;
+    int written = fr_writer_close(&out);
+    return code ? code : written;
 }

@@ -71,7 +71,7 @@ static int answer(fr_chat *chat) {
     int code = fr_reply_run(&reply, &chat->engine, args, &text);
     if (!code) {
         putchar('\n');
-        fflush(stdout);
+        fr_flush_output();
         fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, false);
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);

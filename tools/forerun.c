@@ -180,7 +180,8 @@ static int dispatch(int count, char **words) {
 }
 
 int main(int argc, char **argv) {
+    fr_output_begin();
     int code = dispatch(argc - 1, argv + (argc > 0));
-    int written = fr_flush_output();
-    return code ? code : written;
+    if (!code) fr_flush_output();
+    return code;
 }

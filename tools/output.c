@@ -2,10 +2,12 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,9 +61,14 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-int fr_flush_output(void) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-    return fr_bad_input("standard output: %s", strerror(errno));
+void fr_output_begin(void) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void fr_flush_output(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return;
+    exit(fr_bad_input("standard output: %s", strerror(errno)));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- text */
@@ -120,7 +127,7 @@ bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool acce
 void fr_stream_flush(fr_stream *text) {
     if (!text->out) return;
     set_green(text, false); /* others write to the terminal too */
-    fflush(text->out);
+    fr_flush_output();
 }
 
 void fr_stream_end(fr_stream *text) {
@@ -180,6 +187,41 @@ void fr_json_put(json_t *object, const char *key, json_t *value) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
+/* Where a stream's bytes go, and what the place is called. */
+typedef struct outlet {
+    int fd;
+    bool failed;
+    char name[];
+} outlet;
+
+/* The first write that the system refuses ends the command; what is flushed on the way out is dropped. */
+static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
+    outlet *out = cookie;
+    for (size_t done = 0; done < size && !out->failed;) {
+        ssize_t count = write(out->fd, bytes + done, size - done);
+        if (count >= 0) done += (size_t)count;
+        out->failed = count < 0 && errno != EINTR;
+        if (out->failed) exit(fr_bad_input("%s: %s", out->name, strerror(errno)));
+    }
+    return out->failed ? 0 : (ssize_t)size;
+}
+
+static int close_outlet(void *cookie) {
+    outlet *out = cookie;
+    int closed = out->fd == STDOUT_FILENO ? 0 : close(out->fd);
+    free(out);
+    return closed;
+}
+
+/* NULL with errno set when there is no stream for it, or no fd. */
+static FILE *open_outlet(int fd, const char *name) {
+    if (fd < 0) return NULL;
+    outlet *out = fr_resize(NULL, sizeof(*out) + strlen(name) + 1, 1);
+    *out = (outlet){.fd = fd};
+    memcpy(out->name, name, strlen(name) + 1);
+    return fopencookie(out, "w", (cookie_io_functions_t){.write = take_bytes, .close = close_outlet});
+}
+
 static char temporary_path[PATH_MAX]; /* "" when there is none */
 
 static void remove_temporary(void) {
@@ -227,17 +269,16 @@ static mode_t new_mode(void) {
 }
 
 /* A link stays a link: the file that it names is replaced. */
-static FILE *open_temporary(fr_writer *writer, const struct stat *existing) {
+static int open_temporary(fr_writer *writer, const struct stat *existing) {
     if (existing) {
         char *named = realpath(writer->path, NULL);
-        if (!named) return NULL;
+        if (!named) return -1;
         free(writer->path);
         writer->path = named;
     }
     watch_for_end();
     writer->temporary = true;
-    int fd = make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
-    return fd < 0 ? NULL : fdopen(fd, "wb");
+    return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
 }
 
 /* /dev/stdout and /dev/fd/N are not names of files, whatever they lead to. */
@@ -250,9 +291,11 @@ int fr_writer_open(fr_writer *writer, const char *path) {
     memcpy(writer->path, path, strlen(path) + 1);
     struct stat info;
     const struct stat *existing = stat(path, &info) == 0 ? &info : NULL;
-    if (strcmp(path, "-") == 0) writer->file = stdout;
-    else if (in_place(path, existing)) writer->file = fopen(path, "wb");
-    else writer->file = open_temporary(writer, existing);
+    bool standard = strcmp(path, "-") == 0;
+    if (standard) writer->fd = STDOUT_FILENO;
+    else if (in_place(path, existing)) writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    else writer->fd = open_temporary(writer, existing);
+    writer->file = open_outlet(writer->fd, standard ? "standard output" : path);
     if (writer->file) return 0;
     int code = fr_bad_input("%s: %s", path, strerror(errno));
     fr_writer_abandon(writer);
@@ -260,19 +303,23 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    bool good = fflush(writer->file) == 0 && !ferror(writer->file);
-    if (good && writer->temporary) good = fsync(fileno(writer->file)) == 0;
-    if (writer->file != stdout && fclose(writer->file) != 0) good = false;
+    int error = 0;
+    fflush(writer->file);
+    if (writer->temporary && fsync(writer->fd) != 0) error = errno;
+    if (fclose(writer->file) != 0 && !error) error = errno;
     writer->file = NULL;
-    if (good && writer->temporary) good = rename(temporary_path, writer->path) == 0;
-    int code = good ? 0 : fr_bad_input("%s: %s", writer->path, strerror(errno));
-    if (good) *temporary_path = '\0';
+    if (!error && writer->temporary && rename(temporary_path, writer->path) != 0) error = errno;
+    if (!error) *temporary_path = '\0';
+    int code = error ? fr_bad_input("%s: %s", writer->path, strerror(error)) : 0;
     fr_writer_abandon(writer);
     return code;
 }
 
 void fr_writer_abandon(fr_writer *writer) {
-    if (writer->file && writer->file != stdout) fclose(writer->file);
+    if (writer->file) {
+        __fpurge(writer->file);
+        fclose(writer->file);
+    }
     remove_temporary();
     *temporary_path = '\0';
     free(writer->path);

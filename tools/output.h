@@ -23,8 +23,12 @@ int fr_exit_status(fr_status status);
 /* realloc of count elements; a system without memory ends the command with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* Flushes standard output: 0, or 1 after a line when it could not take everything (a full disk). */
-int fr_flush_output(void);
+/* A closed pipe, or a file larger than is allowed, is a failed write like others, not a signal. Call it first. */
+void fr_output_begin(void);
+
+/* Flushes standard output. When it could not take everything (a full disk, a closed pipe) the command ends with a line
+ * that says why, and exit status 1: call it behind everything that is printed, before much else is computed. */
+void fr_flush_output(void);
 
 /* ------------------------------------------------------------------------------------------------------------- text */
 
@@ -65,9 +69,11 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 
 /* A file that gets its name only when it is complete: written under a temporary name in the same folder, synced,
  * renamed. "-" is standard output; what exists and is no regular file (a pipe, a device) is written in place. The
- * temporary file is removed when the command ends in any other way, by SIGINT, SIGTERM or SIGHUP too. One at a time. */
+ * temporary file is removed when the command ends in any other way, by SIGINT, SIGTERM or SIGHUP too. One at a time.
+ * The first write to the file that fails ends the command: a line that names it and says why, exit status 1. */
 typedef struct fr_writer {
     FILE *file;
+    int fd;
     char *path; /* what the complete file will be called */
     bool temporary;
 } fr_writer;

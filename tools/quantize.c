@@ -19,7 +19,7 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
     };
     fr_status status = fr_lab_quantize(args->text[FR_ARG_MODEL], &how, options, writer->file);
     fr_progress_end(progress);
-    if (status == FR_OK || ferror(writer->file)) return fr_writer_close(writer); /* a failure to write is the file's */
+    if (status == FR_OK) return fr_writer_close(writer);
     fr_writer_abandon(writer);
     return fr_exit_status(status);
 }

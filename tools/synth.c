@@ -10,7 +10,7 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         fr_lab_synth(args->text[FR_ARG_SHAPE], args->text[FR_ARG_TYPE], (size_t)args->number[FR_ARG_VOCAB],
                      (size_t)args->number[FR_ARG_LAYERS], options, writer->file);
     fr_progress_end(progress);
-    if (status == FR_OK || ferror(writer->file)) return fr_writer_close(writer);
+    if (status == FR_OK) return fr_writer_close(writer);
     fr_writer_abandon(writer);
     return fr_exit_status(status);
 }

@@ -17,6 +17,7 @@ static int decode(const fr_tokenizer *tokenizer, const fr_prompt *prompt) {
     size_t length = 0;
     int code = fr_exit_status(fr_detokenize(tokenizer, prompt->ids, prompt->count, &text, &length));
     if (!code) fwrite(text, 1, length, stdout);
+    if (!code) fr_flush_output();
     fr_free(text);
     return code;
 }

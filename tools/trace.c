@@ -10,7 +10,6 @@ int fr_tracer_open(fr_tracer *tracer, const char *path) {
     return fr_writer_open(&tracer->writer, path);
 }
 
-/* A failure to write stays with the file, and fr_tracer_close tells of it. */
 static void take_line(void *context, const char *text, size_t length) {
     fwrite(text, 1, length, context);
 }

@@ -25,6 +25,7 @@ static fr_status hash_rows(void *context, const float *logits, size_t rows, size
 
 static void print_hash(const char *name, uint64_t hash) {
     printf("%-12s fnv1a64:%016llx\n", name, (unsigned long long)hash);
+    fr_flush_output();
 }
 
 static fr_status hash_greedy(const fr_engine *engine, const int32_t *prompt, uint64_t *hash) {
