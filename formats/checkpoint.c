@@ -264,10 +264,19 @@ static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool u
     return read_weights(checkpoint, use_mmap);
 }
 
+/* A file that is only a part of a published folder. */
+static fr_status refuse_part(const char *path) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    if (!dot || (strcmp(dot, ".safetensors") != 0 && strcmp(dot, ".json") != 0)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s is a part of a model: give the folder that it is in, %.*s", path,
+                   slash ? (int)(slash - path) + (slash == path) : 1, slash ? path : ".");
+}
+
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap) {
     struct stat info;
     bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     *checkpoint = (fr_checkpoint){0};
+    if (file) FR_TRY(refuse_part(path));
     fr_status status = (file ? open_gguf : open_folder)(checkpoint, path, use_mmap);
     if (status != FR_OK) fr_checkpoint_close(checkpoint);
     return status;

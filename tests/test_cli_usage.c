@@ -24,7 +24,13 @@ static void check_refused(const misuse *m, int status) {
 
 static const misuse wrong_usage[] = {
     {"genrate -m x -p y", "did you mean generate?"},
-    {"xyzzy", "unknown verb xyzzy"},
+    {"genreate -m x -p y", "did you mean generate?"},
+    {"chta -m x", "did you mean chat?"},
+    {"xyzzy", "unknown verb xyzzy (forerun --help lists them)"},
+    {"list -m x", "unknown verb list (forerun --help lists them)"},
+    {"help xyzzy", "unknown verb xyzzy"},
+    {"help genrate", "did you mean generate?"},
+    {"help chat generate", "generate: what is this word for?"},
     {"--verson", "unknown verb --verson"},
     {"generate -p y", "needs -m"},
     {"generate " MODEL, "needs a prompt"},
@@ -33,6 +39,8 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x -p", "-p needs a value"},
     {"generate " MODEL "-p x y", "y: what is this word for?"},
     {"generate " MODEL "-p x --drat-max 3", "did you mean --draft-max?"},
+    {"generate " MODEL "-p x -ngl 9", "unknown option -ngl (forerun generate --help lists them)"},
+    {"generate " MODEL "-p x -fa", "unknown option -fa (forerun generate --help lists them)"},
     {"generate " MODEL "-p x --frobnicate", "unknown option --frobnicate"},
     {"generate " MODEL "-p x -", "unknown option -"},
     {"generate " MODEL "-p x --ignore-eos=1", "takes no value"},
@@ -47,7 +55,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x -t 1025", "out of range"},
     {"generate " MODEL "-p x --chunk 0", "out of range"},
     {"generate " MODEL "-p x --chunk 4097", "out of range"},
-    {"generate " MODEL "-p x --seed -1", "out of range"},
+    {"generate " MODEL "-p x --seed -2", "out of range"},
     {"generate " MODEL "-p x --temp -1", "out of range"},
     {"generate " MODEL "-p x --temp nan", "out of range"},
     {"generate " MODEL "-p x --temp warm", "not a number"},
@@ -80,9 +88,9 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "--ids 2;3", "not a list of ids"},
     {"generate " MODEL "--ids '2, 3'", "not a list of ids"},
     {"generate " MODEL "--ids 0x2", "not a list of ids"},
-    {"generate " MODEL DRAFTER "-p x --draft-max 16", "1 to 15"},
-    {"generate " MODEL DRAFTER "-p x --draft-max 0", "1 to 15"},
-    {"generate " MODEL DRAFTER "-p x --spec-draft-n-max 16", "1 to 15"},
+    {"generate " MODEL DRAFTER "-p x --draft-max 16", "0 to 15"},
+    {"generate " MODEL DRAFTER "-p x --draft-max -1", "0 to 15"},
+    {"generate " MODEL DRAFTER "-p x --spec-draft-n-max 16", "0 to 15"},
     {"generate " MODEL DRAFTER "-p x --spec-type fast", "known: none mtp ngram draft-mtp"},
     {"generate " MODEL DRAFTER "-p x --spec-type mtp,fast", "fast is unknown"},
     {"generate " MODEL DRAFTER "-p x --spec-type mtp,", "is unknown"},
@@ -139,6 +147,9 @@ END_TEST
 static const misuse bad_input[] = {
     {"generate -m no/such/model -p x", "no/such/model"},
     {"generate " MODEL "-md no/such/drafter -p x", "no/such/drafter"},
+    {"generate -m " FOLDER "/model.safetensors -p x", "give the folder that it is in, " FOLDER "\n"},
+    {"tokenize -m " FOLDER "/tokenizer.json -p x", "give the folder that it is in, " FOLDER "\n"},
+    {"generate " MODEL "-md " FOLDER "/assistant/model.safetensors -p x", "it is in, " FOLDER "/assistant\n"},
     {"generate " MODEL "-f no/such/file", "no/such/file"},
     {"generate " MODEL "-p x -ctv q8_0", "values of type q8_0 need heads that are multiples of 32 wide"},
     {"generate " MODEL "-f tests", "tests"},
@@ -199,6 +210,8 @@ static const char *const accepted[] = {
     "generate " MODEL "-md no/such/drafter --spec-type none -p x -n 1", /* not opened */
     "generate " MODEL DRAFTER "-p x -n 9 --draft-max auto --spec-type ngram,mtp",
     "generate " MODEL "-p x -n 9 --spec-type ngram --draft 4",
+    "generate " MODEL "-md no/such/drafter --draft-max 0 -p x -n 1", /* no drafting */
+    "generate " MODEL "-p x -n 9 --spec-type ngram --draft 0",
     "generate " MODEL "-p x -n 9 --spec-type ngram-simple,ngram-mod,none",
     "generate " MODEL DRAFTER "-p x -n 9 --preset throughput",
     "generate " MODEL "-p x -n 1 --temp 0 --temperature 0.0 --seed 42 -s 7",
@@ -271,6 +284,42 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
+/* forerun help and forerun --help are one text, as are help VERB and VERB --help. */
+START_TEST(help_is_a_verb) {
+    fr_command whole = fr_command_ok("--help"), same = fr_command_ok("help");
+    ck_assert_str_eq(same.out, whole.out);
+    fr_command_free(&whole);
+    fr_command_free(&same);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        whole = help(verbs[i]);
+        same = fr_command_ok("help %s", verbs[i]);
+        ck_assert_str_eq(same.out, whole.out);
+        fr_command_free(&whole);
+        fr_command_free(&same);
+    }
+}
+END_TEST
+
+/* The seed that --seed -1 tells gives the same text again, and is not the same twice. */
+START_TEST(a_drawn_seed_is_told) {
+    static const char line[] = "generate " DEMO "-p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
+    fr_command drawn = fr_command_ok("%s -1", line), another = fr_command_ok("%s -1", line);
+    unsigned seed;
+    int end = 0;
+    ck_assert_int_eq(sscanf(drawn.err, "forerun: --seed %u%n", &seed, &end), 1);
+    ck_assert_str_eq(drawn.err + end, "\n");
+    fr_command again = fr_command_ok("%s %u", line, seed), quiet = fr_command_ok("%s -1 --quiet", line);
+    ck_assert_str_eq(again.out, drawn.out);
+    ck_assert_str_eq(again.err, "");
+    ck_assert_str_eq(quiet.err, "");
+    ck_assert_str_ne(another.err, drawn.err);
+    fr_command_free(&drawn);
+    fr_command_free(&another);
+    fr_command_free(&again);
+    fr_command_free(&quiet);
+}
+END_TEST
+
 START_TEST(version_and_nothing_at_all) {
     fr_command c = fr_command_run("--version", NULL);
     ck_assert_int_eq(c.status, 0);
@@ -301,6 +350,8 @@ int main(void) {
     tcase_add_loop_test(cases, users_names_are_accepted, 0, COUNT(accepted));
     tcase_add_loop_test(cases, every_verb_has_help_with_examples, 0, COUNT(verbs));
     tcase_add_test(cases, help_has_the_verbs_own_options);
+    tcase_add_test(cases, help_is_a_verb);
+    tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_test(cases, version_and_nothing_at_all);
     Suite *suite = suite_create("cli_usage");
     suite_add_tcase(suite, cases);

@@ -721,6 +721,9 @@ START_TEST(folder_errors) {
     put_text("config.json", "{}");
     expect_failure("has neither model.safetensors nor model.safetensors.index.json");
     ck_assert_int_eq(fr_checkpoint_open(&checkpoint, in_folder("config.json"), true), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "is a part of a model: give the folder that it is in, /"));
+    put_text("file", "{}");
+    ck_assert_int_eq(fr_checkpoint_open(&checkpoint, in_folder("file"), true), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "is neither a GGUF file nor a folder with config.json"));
     ck_assert_int_eq(fr_checkpoint_open(&checkpoint, in_folder("none"), true), FR_INPUT);
     ck_assert_ptr_nonnull(

@@ -109,7 +109,7 @@ static void print_overview(FILE *out) {
     for (int i = 0; i < VERBS; i++) {
         fprintf(out, "  %-12s%s%s\n", verbs[i].name, verbs[i].does, verbs[i].run ? "" : " (not built yet)");
     }
-    fprintf(out, "\nforerun VERB --help has the options and examples; forerun --version the version.\n"
+    fprintf(out, "\nforerun help VERB, or VERB --help, has the options and examples; forerun --version the version.\n"
                  "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet.\n"
                  "\nexamples:\n"
                  "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
@@ -154,6 +154,16 @@ static int run_unbuilt(const fr_verb *verb, int count, char **words) {
     return 0;
 }
 
+/* forerun help [VERB] */
+static int run_help(int count, char **words) {
+    if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
+    const fr_verb *verb = count ? find_verb(words[0]) : NULL;
+    if (count && !verb) return unknown_verb(words[0]);
+    if (verb) fr_help_print(verb, stdout);
+    else print_overview(stdout);
+    return 0;
+}
+
 static int run_verb(const fr_verb *verb, int count, char **words) {
     fr_arguments args;
     int code = fr_arguments_parse(&args, verb, count, words);
@@ -173,6 +183,7 @@ static int dispatch(int count, char **words) {
     }
     const fr_verb *verb = find_verb(words[0]);
     if (verb) return verb->run ? run_verb(verb, count - 1, words + 1) : run_unbuilt(verb, count - 1, words + 1);
+    if (strcmp(words[0], "help") == 0) return run_help(count - 1, words + 1);
     if (is_one_of(words[0], "--help", "-h")) print_overview(stdout);
     else if (strcmp(words[0], "--version") == 0) print_version();
     else return unknown_verb(words[0]);

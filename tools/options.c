@@ -139,8 +139,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                                   .low = -1000, .high = 1000, .help = "the same for each occurrence (default 0)"},
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = G | C,
                            .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},
-    [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = 0, .high = INT64_MAX,
-                     .help = "of the random numbers (default 0); greedy draws none"},
+    [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1, .high = INT64_MAX,
+                     .help = "of the random numbers (default 0; -1: one that is drawn and told); greedy draws none"},
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = NUMBER, .verbs = G, .low = 0, .high = 100,
                          .help = "with --output json: log-probabilities of each token and of the N best"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = G | C | L | V,
@@ -149,8 +149,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .unbuilt = "eagle eagle3 draft-eagle3",
                           .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V, .low = 1, .high = 15, .special = "auto",
-                          .help = "drafts a step, 1 to 15, or auto (default): as many as pay, 0 too"},
+                          .verbs = G | C | L | V, .low = 0, .high = 15, .special = "auto",
+                          .help = "drafts a step, 0 (none) to 15, or auto (default): as many as pay, 0 too"},
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
                        .words = "throughput balanced quality",
                        .help = "blocks of 2, 3 or 4 tokens: 1, 2 or 3 drafts; --draft-max goes before it"},
@@ -257,26 +257,27 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, one row of the table at a time. */
+/* The distance of strings of optimal alignment: insertions, deletions, replacements, and neighbours that have changed
+ * places. Three rows of the table at a time. */
 size_t fr_word_distance(const char *a, const char *b) {
     enum { LONGEST = 64 };
-    size_t row[LONGEST + 1], n = strlen(a), m = strlen(b);
+    size_t rows[3][LONGEST + 1], n = strlen(a), m = strlen(b);
     if (n > LONGEST || m > LONGEST) return SIZE_MAX;
-    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t j = 0; j <= m; j++) rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *above = rows[(i - 1) % 3], *second = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
-            size_t above = row[j];
-            row[j] = least(least(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
+            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped) row[j] = least(row[j], second[j - 2] + 1);
         }
     }
-    return row[m];
+    return rows[n % 3][m];
 }
 
 bool fr_word_near(const char *word, size_t distance) {
-    return distance <= 1 + strlen(word) / 4;
+    return distance <= strlen(word + strspn(word, "-")) / 3;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
@@ -537,7 +538,8 @@ static int check_rules(fr_arguments *args) {
     }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     /* Every word that is built is none, or mtp under one of its names. */
-    args->uses_drafter = !words || strstr(words, "mtp");
+    bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
+    args->uses_drafter = !none && (!words || strstr(words, "mtp"));
     return check_prompt(args);
 }
 

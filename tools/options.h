@@ -155,10 +155,11 @@ void fr_arguments_free(fr_arguments *args);
 /* The help text of a verb, from its own lines and the option table. */
 void fr_help_print(const fr_verb *verb, FILE *out);
 
-/* How many single-character edits make one word of the other; large for words that are no names. */
+/* How many single-character edits, swaps of neighbours among them, make one word of the other; large for words that are
+ * no names. */
 size_t fr_word_distance(const char *a, const char *b);
 
-/* Whether a distance is close enough to suggest the other word. */
+/* Whether a distance is close enough to suggest the other word: one edit for three letters. */
 bool fr_word_near(const char *word, size_t distance);
 
 #endif
