@@ -193,6 +193,8 @@ static fr_status open_models(fr_bench_run *run) {
         return fr_fail(FR_USAGE, "--spec-type mtp needs a drafter: -md DRAFTER, or a model with an MTP layer");
     if (plan->prompt_folder && !fr_bench_drafts_at_all(run))
         return fr_fail(FR_USAGE, "--prompts are to draft on: give -md DRAFTER, or --spec-type ngram");
+    if (plan->drafts_asked && !fr_bench_drafts_at_all(run))
+        return fr_fail(FR_USAGE, "--draft-max needs a drafter: -md DRAFTER, or --spec-type ngram");
     snprintf(run->how, sizeof run->how, ", %zu threads, %s", run->model->plan.threads, fr_model_isa(run->model));
     return FR_OK;
 }

@@ -58,8 +58,8 @@ fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols);
 /* Types and rules from their words. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
 
-/* Sets every output's type. A matrix whose rows don't fit a type's blocks gets the type that llama-quantize falls back
- * to. */
+/* Sets every output's type; a rule that decides none is FR_USAGE. A matrix whose rows don't fit a type's blocks gets
+ * the type that llama-quantize falls back to. */
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 
 /* general.file_type, as llama.cpp numbers them. */

@@ -119,6 +119,7 @@ static bool is_v(const char *name) {
 typedef struct layout {
     bool tied;               /* token_embd is the head */
     size_t v_index, v_count; /* how many attn_v came before, and are there */
+    bool used[FR_MAX_TYPE_RULES];
 } layout;
 
 static fr_dtype mixed_type(fr_dtype type, const fr_outputs *outputs, const char *name, const layout *l) {
@@ -160,7 +161,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     return type == FR_Q8_0 || output->shape[output->dims - 1] % fr_dtype_block(type) ? FR_Q8_0 : FR_Q6_K;
 }
 
-static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, const layout *l) {
+static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, layout *l) {
     if (output->source && output->source->type >= FR_WEIGHT_TYPES) {
         output->type = FR_I32;
         return FR_OK;
@@ -171,6 +172,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     }
     const fr_type_rule *rule;
     FR_TRY(find_rule(choice, output->name, &rule));
+    if (rule) l->used[rule - choice->rules] = true;
     fr_dtype type = rule ? rule->type : matrix_type(choice, outputs, output, l);
     output->type = fr_type_fitting(type, output->shape[output->dims - 1]);
     return FR_OK;
@@ -186,5 +188,9 @@ fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs) {
         FR_TRY(choose(choice, outputs, &outputs->items[i], &l));
         l.v_index += is_v(outputs->items[i].name);
     }
+    for (size_t i = 0; i < choice->rule_count; i++)
+        if (!l.used[i])
+            return fr_fail(FR_USAGE, "pattern %.*s decides no matrix's type: no name fits, or others come first",
+                           (int)choice->rules[i].length, choice->rules[i].pattern);
     return FR_OK;
 }

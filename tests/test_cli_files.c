@@ -51,7 +51,7 @@ START_TEST(logits_files) {
     standard = fr_command_ok("logits " MODEL "--ids 2,415,443 -o /dev/stdout");
     ck_assert_uint_eq(standard.out_length, length);
     ck_assert_mem_eq(standard.out, bytes, length);
-    chunked = fr_command_ok("logits " MODEL DRAFTER "--ids 2,415,443 -o - --chunk 1 -t 1 --draft-max 2");
+    chunked = fr_command_ok("logits " MODEL "--ids 2,415,443 -o - --chunk 1 -t 1");
     ck_assert_uint_eq(chunked.out_length, length);
     ck_assert_mem_eq(chunked.out, bytes, length);
     free(bytes);

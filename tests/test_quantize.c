@@ -429,6 +429,12 @@ START_TEST(wrong_usage) {
     check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");
     check_refused(2, "q9_9", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=q9_9 -o /dev/null");
     check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
+    check_refused(2, "pattern attn_w decides no matrix's type",
+                  "quantize -m " FOLDER " --type q4_0 --tensor-type attn_w=q8_0 -o /dev/null");
+    check_refused(2, "pattern attn_v decides no matrix's type", /* another has it already */
+                  "quantize -m " FOLDER " --type q4_0 --tensor-type attn=q8_0 --tensor-type attn_v=f16 -o /dev/null");
+    check_refused(2, "pattern norm decides no matrix's type", /* those are no matrices */
+                  "quantize -m " FOLDER " --type q4_0 --tensor-type norm=q8_0 -o /dev/null");
     check_refused(2, "-m", "quantize --type q4_0 -o /dev/null");
     check_refused(1, "/dev/full", "quantize -m " FOLDER " --type q4_0 -o /dev/full");
 }

@@ -9,24 +9,9 @@
 
 enum { LIST = 64, REPETITIONS = 5, SPREAD = 20 };
 
-/* What other parts of the bench take. */
 static int check(const fr_arguments *args) {
-    static const struct {
-        fr_arg arg;
-        const char *name;
-    } others[] = {{FR_ARG_MODEL, "-m"},
-                  {FR_ARG_DRAFTER, "-md"},
-                  {FR_ARG_BENCH_PROMPT, "-p"},
-                  {FR_ARG_BENCH_GENERATE, "-n"},
-                  {FR_ARG_BENCH_DEPTH, "-d"},
-                  {FR_ARG_BENCH_PROMPTS, "--prompts"},
-                  {FR_ARG_BENCH_DRAFTS, "--draft-max"},
-                  {FR_ARG_BENCH_SPEC_TYPE, "--spec-type"},
-                  {FR_ARG_BENCH_SYNTH_RATES, "--spec-synth-rates"}};
     int64_t rows[LIST];
     size_t row_count = fr_arguments_numbers(args, FR_ARG_BENCH_ROWS, rows, LIST);
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (args->given[others[i].arg]) return fr_wrong_usage("bench kernels takes no %s", others[i].name);
     for (size_t i = 0; i < row_count; i++)
         if (rows[i] == 0) return fr_wrong_usage("bench kernels takes --rows from 1");
     return 0;

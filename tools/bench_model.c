@@ -98,6 +98,7 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
                                   .drafter = args->text[FR_ARG_DRAFTER],
                                   .spec_type = args->text[FR_ARG_BENCH_SPEC_TYPE],
                                   .prompt_folder = args->text[FR_ARG_BENCH_PROMPTS],
+                                  .drafts_asked = args->given[FR_ARG_BENCH_DRAFTS],
                                   .depths_fit = !args->given[FR_ARG_BENCH_DEPTH],
                                   .repetitions = 5,
                                   .max_spread = 20};
@@ -112,8 +113,6 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
 
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL]) return fr_wrong_usage("bench model needs -m MODEL");
-    if (args->given[FR_ARG_BENCH_FILTER] || args->given[FR_ARG_BENCH_WEIGHTS])
-        return fr_wrong_usage("--filter and --weights are for bench kernels");
     if (args->given[FR_ARG_BENCH_PROMPTS] && args->given[FR_ARG_BENCH_SYNTH_RATES])
         return fr_wrong_usage("--prompts and --spec-synth-rates exclude each other: rates need no text");
     return 0;

@@ -158,14 +158,22 @@ static void describe(const fr_engine *engine, const fr_arguments *args) {
             fr_session_context(engine->session));
 }
 
+/* An option that means nothing where nobody drafts; NULL: none was given. */
+static const char *needs_drafter(const fr_arguments *args) {
+    if (args->given[FR_ARG_DRAFT_STEPS]) return "--draft-steps";
+    if (args->given[FR_ARG_SPEC_TYPE]) return "--spec-type mtp";
+    if (args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
+    if (args->given[FR_ARG_PRESET]) return "--preset";
+    return args->given[FR_ARG_ACCEPT] ? "--accept" : NULL;
+}
+
 /* The drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding. */
 static int open_drafter(fr_engine *engine, const fr_arguments *args) {
-    bool asked = args->given[FR_ARG_SPEC_TYPE] || args->given[FR_ARG_DRAFT_STEPS];
     if (!args->uses_drafter) return 0;
     if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(engine->model, FR_FACT_MTP_LAYERS) == 0) {
-        if (!asked) return 0;
-        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer",
-                              args->given[FR_ARG_DRAFT_STEPS] ? "--draft-steps" : "--spec-type mtp");
+        const char *needs = needs_drafter(args);
+        if (!needs) return 0;
+        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer", needs);
     }
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
     fr_progress_end(&engine->progress);

@@ -33,7 +33,11 @@ static int run_and_close(const fr_engine *engine, const fr_arguments *args, cons
 
 static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("logits needs -o FILE");
-    if (!args->given[FR_ARG_DRAFT_STEPS]) return 0;
+    if (!args->given[FR_ARG_DRAFT_STEPS]) {
+        bool drafts = args->given[FR_ARG_DRAFTER] || args->given[FR_ARG_SPEC_TYPE];
+        return drafts ? fr_wrong_usage("-md and --spec-type go with --draft-steps: the model's logits need no drafter")
+                      : 0;
+    }
     if (!args->uses_drafter) {
         return fr_wrong_usage("--draft-steps and --spec-type %s exclude each other", args->text[FR_ARG_SPEC_TYPE]);
     }

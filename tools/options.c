@@ -24,7 +24,11 @@ enum {
     R = FR_VERB_REPORT,
     B = FR_VERB_BENCH,
     ALL = 2 * B - 1,
-    MODELS = ALL - R - B, /* those that open a model, as they are told; bench does it its own way */
+    READ = ALL - S - R,        /* those that are given a model */
+    RUN = G | C | L | V | P,   /* those that run it, as they are told; bench does it its own way */
+    MACHINE = 1,
+    KERNELS = 2,
+    MODEL = 4,
 };
 
 typedef enum fr_kind {
@@ -43,7 +47,9 @@ typedef struct fr_row {
     const char *names;   /* the ones that help shows first, and the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
     fr_kind kind;
-    unsigned verbs;      /* who takes it; 0: MODELS */
+    unsigned verbs;      /* who takes it */
+    unsigned parts;      /* of bench, which take it; 0: all */
+    bool again;          /* each time it is given counts */
     int64_t low, high;
     const char *words;   /* words that are built */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
@@ -54,9 +60,10 @@ typedef struct fr_row {
 #define KV_TYPES .kind = WORD, .words = "f32 f16 bf16 q8_0 q4_0", .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 static const fr_row table[FR_ARG_COUNT] = {
-    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = MODELS | B, .value = "MODEL",
+    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = MODEL, .value = "MODEL",
                       .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
-    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .verbs = MODELS | B, .value = "DRAFTER",
+    [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
+                        .verbs = G | C | L | I | V | B, .parts = MODEL,
                         .help = "the model's MTP assistant: a folder or a GGUF file"},
     [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = G | C | L | I,
                        .help = "a GGUF model's vision tower, in the file that llama.cpp's converter makes of it"},
@@ -75,7 +82,7 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_PREDICT] = {.names = "-n --predict --n-predict", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1,
                         .high = INT32_MAX,
                         .help = "new tokens at most (default -1: until end of sequence, or the context is full)"},
-    [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = G | C,
+    [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = G | C, .again = true,
                      .help = "end before this text; may be given 16 times"},
     [FR_ARG_IGNORE_EOS] = {.names = "--ignore-eos", .verbs = G | C, .help = "go on past an end of sequence"},
     [FR_ARG_OUTPUT] = {.names = "--output", .value = "FORM", .kind = WORD, .verbs = G, .words = "text ids json",
@@ -109,7 +116,7 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = WORD, .verbs = Q | S,
                      .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
                      .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32"},
-    [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = Q,
+    [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = Q, .again = true,
                             .help = "for tensors whose name the regular expression matches; the first match decides"},
     [FR_ARG_PURE] = {.names = "--pure", .verbs = Q,
                      .help = "every matrix in TYPE, tables too (default: llama-quantize's mixture)"},
@@ -137,7 +144,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                                  .help = "take X off the logits of tokens that occurred (default 0)"},
     [FR_ARG_FREQUENCY_PENALTY] = {.names = "--frequency-penalty", .value = "X", .kind = REAL, .verbs = G | C,
                                   .low = -1000, .high = 1000, .help = "the same for each occurrence (default 0)"},
-    [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = G | C,
+    [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = G | C, .again = true,
                            .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},
     [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1, .high = INT64_MAX,
                      .help = "of the random numbers (default 0; -1: one that is drawn and told); greedy draws none"},
@@ -149,7 +156,7 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .unbuilt = "eagle eagle3 draft-eagle3",
                           .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
-                          .verbs = G | C | L | V, .low = 0, .high = 15, .special = "auto",
+                          .verbs = G | C | V, .low = 0, .high = 15, .special = "auto",
                           .help = "drafts a step, 0 (none) to 15, or auto (default): as many as pay, 0 too"},
     [FR_ARG_PRESET] = {.names = "--preset", .value = "WORD", .kind = WORD, .verbs = G | C,
                        .words = "throughput balanced quality",
@@ -157,32 +164,35 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel rejection",
                         .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance"},
 
-    [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .low = 0, .high = INT32_MAX,
+    [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .verbs = RUN, .low = 0,
+                        .high = INT32_MAX,
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)"},
-    [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = NUMBER, .low = 1, .high = 1024,
+    [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = NUMBER, .verbs = RUN | I | Q, .low = 1,
+                        .high = 1024,
                         .help = "threads (default: the cores that this process may use)"},
-    [FR_ARG_NO_PIN] = {.names = "--no-pin", .verbs = MODELS | B, .help = "leave threads unpinned"},
-    [FR_ARG_NUMA] = {.names = "--numa", .verbs = MODELS | B, .value = "WORD", .kind = WORD, .words = "auto off",
+    [FR_ARG_NO_PIN] = {.names = "--no-pin", .verbs = RUN | Q | B, .help = "leave threads unpinned"},
+    [FR_ARG_NUMA] = {.names = "--numa", .verbs = RUN | I | Q | B, .value = "WORD", .kind = WORD, .words = "auto off",
                      .help = "auto (default): spread threads and weights over NUMA nodes; off"},
-    [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = ISA,
+    [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = ISA, .verbs = RUN | I,
                     .help = "instruction set at most (default: the best here); the answer is the same"},
-    [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .verbs = MODELS | B, .value = "N", .kind = NUMBER,
-                      .low = 1, .high = 4096,
+    [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .verbs = RUN | B, .parts = MODEL, .value = "N",
+                      .kind = NUMBER, .low = 1, .high = 4096,
                       .help = "prompt rows a forward (default 64)"},
-    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = MODELS | B, .value = "TYPE", KV_TYPES,
+    [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = RUN | I | B, .parts = MODEL, .value = "TYPE", KV_TYPES,
                      .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)"},
-    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = MODELS | B, .value = "TYPE", KV_TYPES,
+    [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | I | B, .parts = MODEL, .value = "TYPE", KV_TYPES,
                      .help = "type of cached values"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N", .kind = NUMBER,
                                 .verbs = G | C, .low = 0, .high = 1024,
                                 .help = "snapshots of sliding layers' caches, to go back to (default 8 at most)"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = G | C,
                          .help = "sliding layers cache every position: more memory, nothing is ever run again"},
-    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = MODELS | B,
+    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | I | K | B, .parts = MODEL,
                         .help = "read weights into memory instead of mapping the file"},
-    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = MODELS | B, .help = "lock weights in memory"},
+    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | B, .parts = MODEL,
+                      .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
-    [FR_ARG_VERBOSE] = {.names = "-v --verbose", .verbs = MODELS | B,
+    [FR_ARG_VERBOSE] = {.names = "-v --verbose", .verbs = RUN | B, .parts = MODEL,
                         .help = "say what runs: files, instruction set, threads, context"},
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
@@ -194,43 +204,45 @@ static const fr_row table[FR_ARG_COUNT] = {
                            .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},
     [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = WORD, .verbs = B,
                            .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
-    [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = B,
+    [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = B, .parts = KERNELS,
                              .help = "kernels: those whose name the regular expression matches"},
     [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = ISAS, .verbs = B,
                           .help = "instruction sets (default: the best here; for kernels all that run here)"},
-    [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0, .high = 4096,
+    [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .parts = KERNELS | MODEL,
+                           .low = 0, .high = 4096,
                            .help = "rows of activations: 1,2,4,8,64,512; for model 1..8,16 by default, 0: none"},
-    [FR_ARG_BENCH_WEIGHTS] = {.names = "--weights", .value = "MIB", .kind = NUMBER, .verbs = B, .low = 1,
-                              .high = 1 << 20,
+    [FR_ARG_BENCH_WEIGHTS] = {.names = "--weights", .value = "MIB", .kind = NUMBER, .verbs = B, .parts = KERNELS,
+                              .low = 1, .high = 1 << 20,
                               .help = "kernels: weights to walk through (default: 4 times the caches)"},
     [FR_ARG_BENCH_THREADS] = {.names = "-t --threads", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 1,
                               .high = 1024, .help = "threads (default: the cores that this process may use)"},
-    [FR_ARG_BENCH_PROMPT] = {.names = "-p --n-prompt", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
-                             .high = 1 << 20, .help = "model: lengths of prompts (default 512; 0: none)"},
-    [FR_ARG_BENCH_GENERATE] = {.names = "-n --n-gen", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
-                               .high = 1 << 20, .help = "model: tokens to generate (default 128; 0: none)"},
-    [FR_ARG_BENCH_DEPTH] = {.names = "-d --n-depth", .value = "LIST", .kind = NUMBERS, .verbs = B, .low = 0,
-                            .high = 1 << 20, .help = "model: tokens in the context before (default 0,4096,16384)"},
+    [FR_ARG_BENCH_PROMPT] = {.names = "-p --n-prompt", .value = "LIST", .kind = NUMBERS, .verbs = B, .parts = MODEL,
+                             .low = 0, .high = 1 << 20, .help = "model: lengths of prompts (default 512; 0: none)"},
+    [FR_ARG_BENCH_GENERATE] = {.names = "-n --n-gen", .value = "LIST", .kind = NUMBERS, .verbs = B, .parts = MODEL,
+                               .low = 0, .high = 1 << 20, .help = "model: tokens to generate (default 128; 0: none)"},
+    [FR_ARG_BENCH_DEPTH] = {.names = "-d --n-depth", .value = "LIST", .kind = NUMBERS, .verbs = B, .parts = MODEL,
+                            .low = 0, .high = 1 << 20,
+                            .help = "model: tokens in the context before (default 0,4096,16384)"},
     [FR_ARG_BENCH_DRAFTS] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "LIST",
-                             .kind = NUMBERS, .verbs = B, .low = 1, .high = 15, .special = "auto",
+                             .kind = NUMBERS, .verbs = B, .parts = MODEL, .low = 1, .high = 15, .special = "auto",
                              .help = "model: drafts a step, 1..3,auto (default auto; for made-up rates 1..4,auto)"},
-    [FR_ARG_BENCH_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = B,
+    [FR_ARG_BENCH_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = LIST, .verbs = B, .parts = MODEL,
                                 .words = "none mtp ngram draft-mtp", .unbuilt = "eagle eagle3 draft-eagle3",
                                 .help = "model: who drafts (default mtp with a drafter)"},
-    [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = B,
+    [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = B, .parts = MODEL,
                               .help = "model: speculate on its CLASS*.txt files (default: texts of its own)"},
-    [FR_ARG_BENCH_SYNTH_RATES] = {.names = "--spec-synth-rates", .value = "LIST", .verbs = B,
+    [FR_ARG_BENCH_SYNTH_RATES] = {.names = "--spec-synth-rates", .value = "LIST", .verbs = B, .parts = MODEL,
                                   .help = "model: drafts accepted at these rates, by depth: 0.8,0.6,0.5"},
     [FR_ARG_BENCH_REPETITIONS] = {.names = "-r --repetitions", .value = "N", .kind = NUMBER, .verbs = B, .low = 1,
                                   .high = 1000, .help = "timings whose middle is told"},
     [FR_ARG_BENCH_SPREAD] = {.names = "--max-spread", .value = "PERCENT", .kind = REAL, .verbs = B, .low = 0,
                              .high = 1000000, .help = "tell no number that spread more than this (default 20)"},
-    [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = B,
+    [FR_ARG_BENCH_PLOT] = {.names = "--plot", .value = "FILE", .verbs = B, .parts = KERNELS | MODEL,
                            .help = "kernels, model: also draw a picture of it, SVG"},
 };
 
 static bool takes(const fr_verb *verb, const fr_row *row) {
-    return ((row->verbs ? row->verbs : (unsigned)MODELS) & verb->bit) != 0;
+    return (row->verbs & verb->bit) != 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ words */
@@ -481,13 +493,13 @@ static int take_value(fr_arguments *args, fr_arg arg, const char *name, const ch
     return take_text(args, arg, name, text);
 }
 
-/* What a word without an option in front is for. Verbs that write a model take the file's name; report takes the
- * trace's, then the page's; bench its part. FR_ARG_COUNT: nothing. */
+/* What a word without an option in front is for. Verbs that write a model take the file's name, report the trace's,
+ * bench its part. FR_ARG_COUNT: nothing. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == B) return FR_ARG_BENCH_PART;
-    if (verb == R && !args->given[FR_ARG_FILE]) return FR_ARG_FILE;
-    return verb & (Q | S | K | R) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
+    if (verb == R) return FR_ARG_FILE;
+    return verb & (Q | S | K) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
 }
 
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
@@ -507,11 +519,15 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_row *row = &table[arg];
     if (!takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
+    if (!row->value) {
+        args->given[arg] = true;
+        return equals ? fr_wrong_usage("%s takes no value", name) : 0;
+    }
+    if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
+    bool once = (row->kind == TEXT || row->kind == IDS) && !row->again;
+    if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
-    if (!row->value) return equals ? fr_wrong_usage("%s takes no value", name) : 0;
-    if (equals) return take_value(args, arg, name, equals + 1);
-    if (*at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
-    return take_value(args, arg, name, words[(*at)++]);
+    return take_value(args, arg, name, equals ? equals + 1 : words[(*at)++]);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
@@ -522,6 +538,20 @@ static int check_prompt(const fr_arguments *args) {
     int sources = args->given[FR_ARG_PROMPT] + args->given[FR_ARG_FILE] + args->given[FR_ARG_IDS];
     if (sources == 0) return fr_wrong_usage("%s needs a prompt: -p TEXT, -f FILE or --ids LIST", args->verb->name);
     if (sources > 1) return fr_wrong_usage("-p, -f and --ids exclude each other");
+    return 0;
+}
+
+/* A part of the bench takes its own options alone. */
+static int check_part(const fr_arguments *args) {
+    static const char *const words[] = {"machine", "kernels", "model"};
+    size_t part = 0;
+    if (!args->given[FR_ARG_BENCH_PART]) return 0;
+    while (strcmp(args->text[FR_ARG_BENCH_PART], words[part]) != 0) part++;
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        if (!args->given[arg] || !table[arg].parts || table[arg].parts & 1u << part) continue;
+        const char *names = table[arg].names;
+        return fr_wrong_usage("bench %s takes no %.*s", words[part], (int)strcspn(names, " "), names);
+    }
     return 0;
 }
 
@@ -536,11 +566,16 @@ static int check_rules(fr_arguments *args) {
     if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
+    if (args->given[FR_ARG_COLOR] && output && strcmp(output, "text") != 0) {
+        return fr_wrong_usage("--color goes with --output text");
+    }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     /* Every word that is built is none, or mtp under one of its names. */
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
-    args->uses_drafter = !none && (!words || strstr(words, "mtp"));
-    return check_prompt(args);
+    bool drafts = args->verb->bit & (G | C | V) || args->given[FR_ARG_DRAFT_STEPS];
+    args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp"));
+    int code = check_prompt(args);
+    return code ? code : check_part(args);
 }
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {

@@ -16,7 +16,6 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
 }
 
 int fr_verb_synth(const fr_arguments *args) {
-    if (args->given[FR_ARG_MODEL]) return fr_wrong_usage("synth takes no -m: it makes a model out of nothing");
     if (!args->given[FR_ARG_SHAPE]) return fr_wrong_usage("synth needs --shape SHAPE");
     if (!args->given[FR_ARG_TYPE]) return fr_wrong_usage("synth needs --type TYPE");
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("synth needs the name of a file to write");

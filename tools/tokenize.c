@@ -25,6 +25,7 @@ static int decode(const fr_tokenizer *tokenizer, const fr_prompt *prompt) {
 int fr_verb_tokenize(const fr_arguments *args) {
     bool decoding = args->given[FR_ARG_DECODE];
     if (decoding && !args->given[FR_ARG_IDS]) return fr_wrong_usage("--decode needs --ids LIST");
+    if (decoding && args->given[FR_ARG_NO_BOS]) return fr_wrong_usage("--no-bos is not for --decode");
     if (!decoding && args->given[FR_ARG_IDS]) return fr_wrong_usage("--ids goes with --decode; a text is -p or -f");
 
     fr_tokenizer *tokenizer = NULL;
