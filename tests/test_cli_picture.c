@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun.h"
 #include "tests/command.h"
 #include "tests/token_files.h"
 
@@ -56,6 +57,76 @@ START_TEST(logits_of_a_picture) {
     int best = 0;
     for (int i = 0; i < 512; i++) best = rows[i] > rows[best] ? i : best;
     ck_assert_int_eq(best, (int)strtol(text, NULL, 10));
+    fr_command_free(&c);
+}
+END_TEST
+
+/* What the library says to ids that hold as many image tokens as each picture needs, in the pictures' order. */
+static void text_of_the_library(const char *const *paths, size_t count, const char *prompt, char *list, size_t size) {
+    fr_model *model;
+    fr_session *session;
+    fr_picture *pictures[2];
+    int32_t *tokens, ids[1024], step[FR_STEP_MAX], image;
+    size_t length = 0, given, accepted, used = 0, picture = 0, n = 0;
+    ck_assert_int_eq(fr_model_open(GLM, NULL, &model), FR_OK);
+    for (size_t i = 0; i < count; i++) ck_assert_int_eq(fr_picture_open(paths[i], model, &pictures[i]), FR_OK);
+    ck_assert_int_eq(fr_tokenize(fr_model_tokenizer(model), prompt, strlen(prompt), false, &tokens, &given), FR_OK);
+    image = (int32_t)fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
+    for (size_t i = 0; i < given; i++)
+        for (size_t k = tokens[i] == image ? fr_picture_tokens(pictures[picture++]) : 1; k > 0; k--)
+            ids[length++] = tokens[i];
+    ck_assert_uint_eq(picture, count);
+    ck_assert_int_eq(fr_session_open(model, NULL, NULL, &session), FR_OK);
+    ck_assert_int_eq(fr_session_show(session, (const fr_picture *const *)pictures, count), FR_OK);
+    ck_assert_int_eq(fr_session_prompt(session, ids, length), FR_OK);
+    for (; n < 24; n++) {
+        ck_assert_int_eq(fr_session_step(session, step, 1, &given, &accepted), FR_OK);
+        if (given == 0) break;
+        used += (size_t)snprintf(list + used, size - used, n ? ",%d" : "%d", step[0]);
+    }
+    snprintf(list + used, size - used, "\n");
+    fr_free(tokens);
+    fr_session_close(session);
+    for (size_t i = 0; i < count; i++) fr_picture_close(pictures[i]);
+    fr_model_close(model);
+}
+
+#define SHOWN  "<|begin_of_image|><|image|><|end_of_image|>"
+#define BEFORE "[gMASK]<sop><|user|>\n"
+#define BEHIND "<|assistant|>\n"
+
+/* Each --image counts, in its order, before the text or where the text itself has them. */
+START_TEST(several_pictures) {
+    static const char *const paths[] = {PICTURE, "tests/data/images/jpeg-70x50.jpg"};
+    const char *const swapped[] = {paths[1], paths[0]};
+    char both[1024], other[1024], line[1024];
+    text_of_the_library(paths, 2, BEFORE SHOWN SHOWN "Compare:" BEHIND, both, sizeof both);
+    text_of_the_library(swapped, 2, BEFORE SHOWN SHOWN "Compare:" BEHIND, other, sizeof other);
+    ck_assert_str_ne(both, other);
+    fr_command c = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 24 --output ids --quiet",
+                                 paths[0], paths[1]);
+    ck_assert_str_eq(c.out, both);
+    fr_command_free(&c);
+    c = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 24 --output ids --quiet", paths[1],
+                      paths[0]);
+    ck_assert_str_eq(c.out, other);
+    fr_command_free(&c);
+
+    text_of_the_library(paths, 2, BEFORE SHOWN "is " SHOWN "?" BEHIND, both, sizeof both);
+    snprintf(line, sizeof line, "generate -m " GLM " --image %s --image %s -f - -n 24 --output ids --quiet", paths[0],
+             paths[1]);
+    c = fr_command_feed(BEFORE SHOWN "is " SHOWN "?" BEHIND, "%s", line);
+    ck_assert_str_eq(c.out, both);
+    fr_command_free(&c);
+    c = fr_command_run(line, BEFORE SHOWN "is one missing?" BEHIND);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_msg(strstr(c.err, "2 images given") != NULL, "%s", c.err);
+    fr_command_free(&c);
+
+    fr_command one = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 3", paths[0], paths[1]);
+    c = fr_command_feed("Compare:\n", "chat -m " GLM " --image %s --image %s -n 3", paths[0], paths[1]);
+    ck_assert_str_eq(c.out, one.out);
+    fr_command_free(&one);
     fr_command_free(&c);
 }
 END_TEST
@@ -118,6 +189,7 @@ int main(void) {
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, text_of_a_picture, 0, 8);
     tcase_add_test(cases, logits_of_a_picture);
+    tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, chat_about_a_picture);
     tcase_add_test(cases, stats_have_all_four_times);
     tcase_add_test(cases, pictures_that_do_not_fit);

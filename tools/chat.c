@@ -72,7 +72,7 @@ static int answer(fr_chat *chat) {
     if (!code) {
         putchar('\n');
         fr_flush_output();
-        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, false);
+        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, 0);
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
@@ -85,7 +85,7 @@ static int answer(fr_chat *chat) {
 static int take_turn(fr_chat *chat, const char *line, size_t length) {
     bool first = json_array_size(chat->messages) == (size_t)chat->args->given[FR_ARG_SYSTEM];
     interrupted = 0;
-    fr_conversation_add(chat->messages, "user", line, length, first && chat->engine.picture);
+    fr_conversation_add(chat->messages, "user", line, length, first ? chat->engine.picture_count : 0);
     int code = prompt_session(chat);
     return code ? code : answer(chat);
 }
@@ -120,7 +120,7 @@ int fr_verb_chat(const fr_arguments *args) {
     if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);
     if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
     if (!code) {
-        chat.unseen = chat.engine.picture;
+        chat.unseen = chat.engine.picture_count > 0;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
         struct sigaction action = {.sa_handler = on_interrupt};
         sigaction(SIGINT, &action, NULL);

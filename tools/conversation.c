@@ -8,25 +8,26 @@
 
 json_t *fr_conversation_new(const char *system) {
     json_t *messages = json_array();
-    if (system) fr_conversation_add(messages, "system", system, strlen(system), false);
+    if (system) fr_conversation_add(messages, "system", system, strlen(system), 0);
     return messages;
 }
 
-/* [{"type": "image"}, {"type": "text", "text": ...}] */
-static json_t *behind_picture(json_t *text) {
-    json_t *parts = json_array(), *image = json_object(), *part = json_object();
-    fr_json_put(image, "type", json_string("image"));
-    fr_json_put(part, "type", json_string("text"));
-    fr_json_put(part, "text", text);
-    json_array_append_new(parts, image);
-    json_array_append_new(parts, part);
+/* [{"type": "image"}, ..., {"type": "text", "text": ...}] */
+static json_t *behind_pictures(json_t *text, size_t pictures) {
+    json_t *parts = json_array();
+    for (size_t i = 0; i <= pictures; i++) {
+        json_t *part = json_object();
+        fr_json_put(part, "type", json_string(i < pictures ? "image" : "text"));
+        if (i == pictures) fr_json_put(part, "text", text);
+        json_array_append_new(parts, part);
+    }
     return parts;
 }
 
-void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, bool picture) {
+void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures) {
     json_t *message = json_object(), *text = fr_json_bytes(bytes, length);
     fr_json_put(message, "role", json_string(role));
-    fr_json_put(message, "content", picture ? behind_picture(text) : text);
+    fr_json_put(message, "content", pictures ? behind_pictures(text, pictures) : text);
     json_array_append_new(messages, message);
 }
 

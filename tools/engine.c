@@ -110,8 +110,10 @@ int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
     fr_progress_end(&engine->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(engine->model, i); i++)
         fr_note("%s", fr_model_note(engine->model, i));
-    if (status == FR_OK && args->given[FR_ARG_IMAGE])
-        status = fr_picture_open(args->text[FR_ARG_IMAGE], engine->model, &engine->picture);
+    for (size_t i = 0; status == FR_OK && i < args->image_count; i++) {
+        status = fr_picture_open(args->images[i], engine->model, &engine->pictures[i]);
+        engine->picture_count += status == FR_OK;
+    }
     return fr_exit_status(status);
 }
 
@@ -203,8 +205,9 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
-    if (status == FR_OK && engine->picture) {
-        status = fr_session_show(engine->session, (const fr_picture *const[]){engine->picture}, 1);
+    if (status == FR_OK && engine->picture_count) {
+        const fr_picture *const *pictures = (const fr_picture *const *)engine->pictures;
+        status = fr_session_show(engine->session, pictures, engine->picture_count);
     }
     if (status == FR_OK) note_chance(engine, args);
     if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
@@ -224,7 +227,7 @@ void fr_engine_close(fr_engine *engine) {
     fr_tracer_abandon(&engine->trace);
     fr_session_close(engine->session);
     fr_drafter_close(engine->drafter);
-    fr_picture_close(engine->picture);
+    for (size_t i = 0; i < engine->picture_count; i++) fr_picture_close(engine->pictures[i]);
     fr_model_close(engine->model);
     fr_options_free(engine->options);
     *engine = (fr_engine){0};
@@ -264,7 +267,7 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
 int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
                        const fr_tokenizer *tokenizer) {
     char *text = NULL;
-    int code = fr_conversation_render(messages, tokenizer, engine->picture, &text, &prompt->length);
+    int code = fr_conversation_render(messages, tokenizer, engine->picture_count, &text, &prompt->length);
     if (code) return code;
     prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
     memcpy(prompt->bytes, text, prompt->length);
@@ -277,32 +280,34 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t 
 int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered) {
     const fr_tokenizer *tokenizer;
     bool placed = prompt->bytes && memmem(prompt->bytes, prompt->length, IMAGE_TOKEN, strlen(IMAGE_TOKEN));
-    *rendered = prompt->bytes && (args->given[FR_ARG_CHAT] || (engine->picture && !placed));
+    *rendered = prompt->bytes && (args->given[FR_ARG_CHAT] || (engine->picture_count && !placed));
     if (!*rendered) return 0;
     int code = fr_engine_tokenizer(engine, args, &tokenizer);
     if (code) return code;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
-    fr_conversation_add(messages, "user", prompt->bytes, prompt->length, engine->picture && !placed);
+    fr_conversation_add(messages, "user", prompt->bytes, prompt->length, placed ? 0 : engine->picture_count);
     code = fr_prompt_converse(prompt, engine, messages, tokenizer);
     json_decref(messages);
     return code;
 }
 
-/* The picture's one token becomes as many as it needs. */
+/* Each picture's one token becomes as many as it needs; where they are not as many as the pictures, the session says
+ * so. */
 static void expand(fr_prompt *prompt, const fr_engine *engine) {
     int64_t token = fr_model_fact(engine->model, FR_FACT_IMAGE_TOKEN);
-    size_t more = fr_picture_tokens(engine->picture) - 1, at = 0;
-    while (at < prompt->count && prompt->tokens[at] != token) at++;
-    if (at == prompt->count) return;
-    int32_t *ids = fr_resize(NULL, prompt->count + more, sizeof(*ids));
-    memcpy(ids, prompt->tokens, at * sizeof(*ids));
-    for (size_t i = 0; i <= more; i++) ids[at + i] = (int32_t)token;
-    memcpy(ids + at + more + 1, prompt->tokens + at + 1, (prompt->count - at - 1) * sizeof(*ids));
+    size_t most = prompt->count, count = 0, picture = 0;
+    for (size_t i = 0; i < engine->picture_count; i++) most += fr_picture_tokens(engine->pictures[i]);
+    int32_t *ids = fr_resize(NULL, most, sizeof(*ids));
+    for (size_t i = 0; i < prompt->count; i++) {
+        bool shown = prompt->tokens[i] == token && picture < engine->picture_count;
+        size_t copies = shown ? fr_picture_tokens(engine->pictures[picture++]) : 1;
+        while (copies--) ids[count++] = prompt->tokens[i];
+    }
     fr_free(prompt->tokens);
     prompt->expanded = ids;
     prompt->tokens = NULL;
     prompt->ids = ids;
-    prompt->count += more;
+    prompt->count = count;
 }
 
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special) {
@@ -314,7 +319,7 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_argu
             fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &prompt->tokens, &prompt->count);
         if (status != FR_OK) return fr_exit_status(status);
         prompt->ids = prompt->tokens;
-        if (engine->picture) expand(prompt, engine);
+        if (engine->picture_count) expand(prompt, engine);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
 }

@@ -14,7 +14,8 @@
 typedef struct fr_engine {
     fr_options *options;
     fr_model *model;
-    fr_picture *picture; /* of --image; NULL: none */
+    fr_picture *pictures[FR_IMAGES_MAX]; /* of each --image */
+    size_t picture_count;
     fr_drafter *drafter;
     fr_session *session;
     fr_progress progress;
@@ -25,7 +26,7 @@ typedef struct fr_engine {
 /* The library's options, as the command line has them. */
 int fr_engine_options(fr_options **options, const fr_arguments *args);
 
-/* The model, and a picture for it: its tokenizer and facts decide how large the session will be. */
+/* The model, and pictures for it: its tokenizer and facts decide how large the session will be. */
 int fr_engine_open(fr_engine *engine, const fr_arguments *args);
 
 /* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). It
@@ -44,22 +45,22 @@ typedef struct fr_prompt {
     char *bytes;
     size_t length;
     int32_t *tokens;   /* made from bytes, */
-    int32_t *expanded; /* or these, with the tokens of a picture */
+    int32_t *expanded; /* or these, with the tokens of pictures */
     const int32_t *ids;
     size_t count;
 } fr_prompt;
 
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
-/* --chat, or a picture: the prompt's bytes become the user's turn of a rendered conversation. Bytes that say themselves
- * where the picture stands are left alone. *rendered: whether they did become one. */
+/* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation. Bytes that say themselves
+ * where the pictures stand are left alone. *rendered: whether they did become one. */
 int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered);
 
-/* The same of a whole conversation, whose first user turn holds the picture if there is one. */
+/* The same of a whole conversation, whose first user turn holds the pictures if there are any. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
                        const fr_tokenizer *tokenizer);
 
-/* Bytes to ids, a picture's token as often as the picture needs; nothing to do for a prompt of ids. A prompt without
+/* Bytes to ids, each picture's token as often as the picture needs; nothing to do for a prompt of ids. A prompt without
  * any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special);
 void fr_prompt_free(fr_prompt *prompt);

@@ -197,8 +197,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_VERSION] = {.names = "--version", .verbs = ALL, .help = "print the version"},
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
-    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | C | L,
-                      .help = "PNG or JPEG, for a model that sees; stands before the prompt, or a chat's first turn"},
+    [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = G | C | L, .again = true,
+                      .help = "PNG or JPEG for models that see: before the prompt, or a chat's first turn; repeatable"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = WORD, .verbs = B,
                            .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},
@@ -461,6 +461,10 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
         if (args->tensor_type_count == FR_TENSOR_TYPES_MAX)
             return fr_wrong_usage("%s can be given %d times", name, FR_TENSOR_TYPES_MAX);
         args->tensor_types[args->tensor_type_count++] = text;
+    }
+    if (arg == FR_ARG_IMAGE) {
+        if (args->image_count == FR_IMAGES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_IMAGES_MAX);
+        args->images[args->image_count++] = text;
     }
     if (arg == FR_ARG_LOGIT_BIAS) {
         if (args->bias_count == FR_BIASES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_BIASES_MAX);

@@ -126,6 +126,7 @@ typedef enum fr_arg {
 #define FR_STOPS_MAX        16
 #define FR_TENSOR_TYPES_MAX 64
 #define FR_BIASES_MAX       256
+#define FR_IMAGES_MAX       64
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -139,6 +140,8 @@ struct fr_arguments {
     size_t tensor_type_count;
     const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
     size_t bias_count;
+    const char *images[FR_IMAGES_MAX]; /* every --image */
+    size_t image_count;
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
