@@ -300,14 +300,18 @@ bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel w
 TO = $(DESTDIR)$(PREFIX)
 VERSION = $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
 
+# What a program of another architecture prints, RUN must run.
+$(BUILD)/forerun.1: $(COMMAND)
+	$(QUIET)$(RUN) $(COMMAND) help --man > $@.tmp && mv $@.tmp $@
+
 .PHONY: install
-install: all ## to PREFIX (/usr/local) under DESTDIR: command, library, header, pkg-config file, man page
+install: all $(BUILD)/forerun.1 ## to PREFIX under DESTDIR: command, library, header, pkg-config file, man page
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
 	install -Dm755 $(COMMAND) $(TO)/bin/forerun
 	install -Dm644 $(LIBRARY) $(TO)/lib/libforerun.a
 	install -Dm644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig/forerun.pc
 	install -Dm644 include/forerun.h $(TO)/include/forerun.h
-	install -Dm644 tools/forerun.1 $(TO)/share/man/man1/forerun.1
+	install -Dm644 $(BUILD)/forerun.1 $(TO)/share/man/man1/forerun.1
 
 .PHONY: uninstall
 uninstall: ## removes what install put there

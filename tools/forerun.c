@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "forerun.h"
+#include "manual.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -103,9 +104,15 @@ static const fr_verb verbs[] = {
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 
+static const char about[] =
+    "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
+    "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
+    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files: Gemma 4\n"
+    "with its assistants (text), and GLM-OCR, which sees pictures and has an MTP layer of its own.\n";
+
 static void print_overview(FILE *out) {
     fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"
-                 "usage: forerun VERB [options]\n\n", fr_version());
+                 "usage: forerun VERB [options]\n\n%s\n", fr_version(), about);
     for (int i = 0; i < VERBS; i++) {
         fprintf(out, "  %-12s%s%s\n", verbs[i].name, verbs[i].does, verbs[i].run ? "" : " (not built yet)");
     }
@@ -154,9 +161,13 @@ static int run_unbuilt(const fr_verb *verb, int count, char **words) {
     return 0;
 }
 
-/* forerun help [VERB] */
+/* forerun help [VERB]; --man is for make install. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
+    if (count && strcmp(words[0], "--man") == 0) {
+        fr_manual_print(verbs, VERBS, about, stdout);
+        return 0;
+    }
     const fr_verb *verb = count ? find_verb(words[0]) : NULL;
     if (count && !verb) return unknown_verb(words[0]);
     if (verb) fr_help_print(verb, stdout);

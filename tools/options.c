@@ -55,6 +55,7 @@ typedef struct fr_row {
     const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
     const char *help;
+    const char *more; /* for the manual page alone */
 } fr_row;
 
 #define KV_TYPES .kind = WORD, .words = "f32 f16 bf16 q8_0 q4_0", .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
@@ -88,11 +89,13 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_OUTPUT] = {.names = "--output", .value = "FORM", .kind = WORD, .verbs = G, .words = "text ids json",
                        .help = "text (default), ids or json"},
     [FR_ARG_COLOR] = {.names = "--color -co", .verbs = G | C, .help = "accepted drafts in green (text output)"},
-    [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error"},
+    [FR_ARG_STATS] = {.names = "--stats", .verbs = G | C, .help = "statistics on standard error",
+                      .more = "Tokens a target call, acceptance, by depth too, speed, the time of each phase, memory"},
     [FR_ARG_TRACE] = {.names = "--trace", .value = "FILE", .verbs = G | C,
                       .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .verbs = G | C,
-                             .help = "begin with the session that FILE holds, if it is there; save the session to it"},
+                             .help = "begin with the session that FILE holds, if it is there; save the session to it",
+                             .more = "What the prompt shares with it is not run again; another's file is refused"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K | R,
                          .help = "where to; - for standard output"},
@@ -107,7 +110,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_CHUNKS] = {.names = "--chunks", .value = "N", .kind = NUMBER, .verbs = P, .low = 1, .high = INT32_MAX,
                        .help = "chunks at most (default: all that the text has)"},
     [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = NUMBER, .verbs = P, .low = 1,
-                       .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N"},
+                       .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N",
+                       .more = "llama-perplexity's chunks are then half of N longer than -c, up to a multiple of 256"},
     [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = WORD, .verbs = S,
                       .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
                                "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
@@ -117,7 +121,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                      .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
                      .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32"},
     [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = Q, .again = true,
-                            .help = "for tensors whose name the regular expression matches; the first match decides"},
+                            .help = "for tensors whose name the regular expression matches; the first match decides",
+                            .more = "May be given 64 times; a pattern that decides nothing is refused"},
     [FR_ARG_PURE] = {.names = "--pure", .verbs = Q,
                      .help = "every matrix in TYPE, tables too (default: llama-quantize's mixture)"},
     [FR_ARG_VOCAB] = {.names = "--vocab", .value = "N", .kind = NUMBER, .verbs = S, .low = 262, .high = 1 << 24,
@@ -154,7 +159,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                           .words = "none mtp ngram draft-mtp "
                                    "ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
                           .unbuilt = "eagle eagle3 draft-eagle3",
-                          .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)"},
+                          .help = "none mtp ngram, or ngram,mtp: the first that proposes (default mtp with a drafter)",
+                          .more = "mtp: the drafter, or the model's own MTP layer; ngram: text that ends alike"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K", .kind = NUMBER,
                           .verbs = G | C | V, .low = 0, .high = 15, .special = "auto",
                           .help = "drafts a step, 0 (none) to 15, or auto (default): as many as pay, 0 too"},
@@ -162,7 +168,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                        .words = "throughput balanced quality",
                        .help = "blocks of 2, 3 or 4 tokens: 1, 2 or 3 drafts; --draft-max goes before it"},
     [FR_ARG_ACCEPT] = {.names = "--accept", .value = "RULE", .kind = WORD, .verbs = G | C, .words = "gumbel rejection",
-                        .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance"},
+                        .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance",
+                        .more = "Rejection gives a text of the model's distribution that depends on the drafter"},
 
     [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .verbs = RUN, .low = 0,
                         .high = INT32_MAX,
@@ -174,17 +181,20 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_NUMA] = {.names = "--numa", .verbs = RUN | I | Q | B, .value = "WORD", .kind = WORD, .words = "auto off",
                      .help = "auto (default): spread threads and weights over NUMA nodes; off"},
     [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = ISA, .verbs = RUN | I,
-                    .help = "instruction set at most (default: the best here); the answer is the same"},
+                    .help = "instruction set at most (default: the best here); the answer is the same",
+                    .more = "The words: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm"},
     [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .verbs = RUN | B, .parts = MODEL, .value = "N",
                       .kind = NUMBER, .low = 1, .high = 4096,
                       .help = "prompt rows a forward (default 64)"},
     [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = RUN | I | B, .parts = MODEL, .value = "TYPE", KV_TYPES,
-                     .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)"},
+                     .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)",
+                     .more = "q8_0 and q4_0 need heads that are multiples of 32 wide"},
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | I | B, .parts = MODEL, .value = "TYPE", KV_TYPES,
                      .help = "type of cached values"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N", .kind = NUMBER,
                                 .verbs = G | C, .low = 0, .high = 1024,
-                                .help = "snapshots of sliding layers' caches, to go back to (default 8 at most)"},
+                                .help = "snapshots of sliding layers' caches, to go back to (default 8 at most)",
+                                .more = "A changed prompt or a shorter conversation then runs few tokens again"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = G | C,
                          .help = "sliding layers cache every position: more memory, nothing is ever run again"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | I | K | B, .parts = MODEL,
@@ -205,7 +215,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = WORD, .verbs = B,
                            .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
     [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = B, .parts = KERNELS,
-                             .help = "kernels: those whose name the regular expression matches"},
+                             .help = "kernels: those whose name the regular expression matches",
+                             .more = "A kernel whose bits differ is not timed, and the exit status is 1"},
     [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = ISAS, .verbs = B,
                           .help = "instruction sets (default: the best here; for kernels all that run here)"},
     [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = NUMBERS, .verbs = B, .parts = KERNELS | MODEL,
@@ -616,6 +627,11 @@ static void print_options(const fr_verb *verb, FILE *out) {
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
         if (takes(verb, &table[arg])) print_row(&table[arg], out);
     }
+}
+
+fr_option_help fr_arguments_help(fr_arg arg) {
+    const fr_row *row = &table[arg];
+    return (fr_option_help){row->names, row->value, row->help, row->more, row->verbs};
 }
 
 void fr_help_print(const fr_verb *verb, FILE *out) {

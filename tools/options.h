@@ -155,6 +155,14 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
+/* An option as help has it; more: what only the manual page has room for, NULL where there is none. */
+typedef struct fr_option_help {
+    const char *names, *value, *help, *more;
+    unsigned verbs;
+} fr_option_help;
+
+fr_option_help fr_arguments_help(fr_arg arg);
+
 /* The help text of a verb, from its own lines and the option table. */
 void fr_help_print(const fr_verb *verb, FILE *out);
 
