@@ -107,7 +107,7 @@ words() { # each between blanks
 known=$("$forerun" synth --shape gemma4-9b --type q4_0 "$folder/out" 2>&1) && fail "synth takes gemma4-9b"
 [[ $known == *' gemma4-31b-assistant '*' glm-ocr'* ]] || fail "synth --shape gemma4-9b: $known"
 help=$("$forerun" synth --help | words)
-manual=$(sed 's/\\-/-/g' tools/forerun.1 | words)
+manual=$("$forerun" help --man | sed 's/\\-/-/g' | words)
 for shape in ${known##*known: }; do
     [[ $help == *" $shape "* && $manual == *" $shape "* ]] || fail "no $shape in --help or in the manual page"
 done
