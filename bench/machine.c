@@ -25,6 +25,7 @@ typedef struct bench {
     size_t most; /* threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
+    const fr_bench_reader *reader; /* the widest loop that the options allow */
     double bandwidth; /* the most that was read from memory, bytes per second; 0 before */
     double *values, *cycles, *clocks; /* [repetitions] */
 } bench;
@@ -131,9 +132,15 @@ static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_
 
 static const char *const page_words[] = {[FR_BENCH_SMALL] = "small", [FR_BENCH_HUGE] = "huge"};
 
+static fr_bench_memory take_bytes(const bench *b, fr_pool *pool, size_t bytes, fr_bench_pages pages) {
+    fr_bench_memory memory = fr_bench_memory_take(pool, bytes, pages);
+    memory.reader = b->reader;
+    return memory;
+}
+
 /* False when the system gives no such pages. */
 static fr_status take(const bench *b, fr_pool *pool, fr_bench_pages pages, fr_bench_memory *memory, bool *given) {
-    *memory = fr_bench_memory_take(pool, b->memory_bytes, pages);
+    *memory = take_bytes(b, pool, b->memory_bytes, pages);
     *given = pages == FR_BENCH_SMALL || memory->huge;
     return memory->bytes ? FR_OK : fr_fail_memory("memory to read", b->memory_bytes);
 }
@@ -173,9 +180,9 @@ static fr_status memory_table(bench *b) {
         fr_pool_close(pool);
         FR_TRY(status);
     }
-    fr_bench_remark(b->report, "%.0f MiB, each page first touched by the thread that reads it; pages of 4 KiB, and "
-                    "transparent huge pages%s.", (double)b->memory_bytes / 0x1p20,
-                    no_huge ? ", which this system does not give" : "");
+    fr_bench_remark(b->report, "%.0f MiB, read by a loop of %s, each page first touched by the thread that reads it; "
+                    "pages of 4 KiB, and transparent huge pages%s.", (double)b->memory_bytes / 0x1p20,
+                    fr_isa_word((size_t)b->reader->level), no_huge ? ", which this system does not give" : "");
     return FR_OK;
 }
 
@@ -278,8 +285,8 @@ static const fr_bench_column cache_columns[] = {
 
 /* The last cells of a row: one core reads and chases `alone` bytes, each of all reads `each`. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
-    fr_bench_memory own = fr_bench_memory_take(b->one, alone, FR_BENCH_HUGE),
-                    shared = fr_bench_memory_take(b->all, each * b->most, FR_BENCH_HUGE);
+    fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
+                    shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);
     bool taken = own.bytes && shared.bytes;
     if (taken) {
         const void *line = own.bytes;
@@ -331,16 +338,6 @@ static double multiply(const timing *task) {
     return fr_bench_multiply(task->pool, task->peak, task->count);
 }
 
-/* Whether a comma list has the word; no list has all. */
-static bool listed(const char *list, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, word, length) == 0 && (at[length] == ',' || !at[length])) return true;
-    }
-    return !list;
-}
-
 static const fr_bench_column peak_columns[] = {
     {"operation", "operation", 0},
     {"isa", "instruction set", 0},
@@ -377,7 +374,7 @@ static void peak_table(bench *b) {
     size_t rows = 0;
     for (size_t i = 0; i < fr_bench_peak_count; i++) {
         const fr_bench_peak *peak = &fr_bench_peaks[i];
-        if (!listed(b->options->isas, peak->isa) || !fr_bench_peak_runs(peak)) continue;
+        if (!fr_bench_listed(b->options->isas, peak->isa) || !fr_bench_peak_runs(peak)) continue;
         put_peak(b, peak);
         rows++;
     }
@@ -490,6 +487,7 @@ fr_status fr_bench_machine(fr_bench_report *report, const fr_bench_machine_optio
     fr_status status = b && values ? FR_OK : fr_fail_memory("the bench", sizeof *b);
     if (status == FR_OK) {
         *b = (bench){.report = report, .options = options, .values = values};
+        b->reader = fr_bench_widest_reader(options->isas);
         b->cycles = values + options->repetitions;
         b->clocks = values + 2 * options->repetitions;
         status = fr_machine_read(&b->machine);

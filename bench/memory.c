@@ -11,20 +11,10 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LINE      64
 
-/* As wide as the widest registers; the compiler splits it where they are narrower. */
-typedef uint64_t wide __attribute__((vector_size(64), aligned(64)));
-
-/* The widest loads that the machine has, chosen by the linker: a narrow loop would measure itself. Not under
- * ThreadSanitizer, whose calls would stand in the choice, which is made before it can be called. */
-#if defined __x86_64__ && !defined __SANITIZE_THREAD__
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST
-#endif
-
 typedef struct reading {
     const uint8_t *bytes;
     size_t size, passes;
+    fr_bench_read_loop *loop;
     volatile uint64_t sums[FR_MAX_THREADS];
 } reading;
 
@@ -66,7 +56,11 @@ fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages 
     madvise(bytes, mapped, pages == FR_BENCH_HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     fr_pool_run(pool, touch, &(reading){.bytes = bytes, .size = size});
     size_t after = huge_bytes();
-    return (fr_bench_memory){bytes, size, mapped, after > before && after - before > size / 2};
+    return (fr_bench_memory){.bytes = bytes,
+                             .size = size,
+                             .mapped = mapped,
+                             .huge = after > before && after - before > size / 2,
+                             .reader = fr_bench_widest_reader(NULL)};
 }
 
 void fr_bench_memory_close(fr_bench_memory *memory) {
@@ -76,31 +70,15 @@ void fr_bench_memory_close(fr_bench_memory *memory) {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* bytes: a multiple of 4096, page-aligned. */
-WIDEST static uint64_t read_range(const uint8_t *bytes, size_t size, size_t passes) {
-    wide a = {0}, b = {0}, c = {0}, d = {0};
-    for (; passes > 0; passes--) {
-        for (const wide *w = (const wide *)bytes, *end = (const wide *)(bytes + size); w < end; w += 4) {
-            a ^= w[0];
-            b ^= w[1];
-            c ^= w[2];
-            d ^= w[3];
-        }
-        __asm__ volatile("" : : : "memory"); /* or a second pass would undo the first */
-    }
-    a ^= b ^ c ^ d;
-    return a[0] ^ a[1] ^ a[2] ^ a[3] ^ a[4] ^ a[5] ^ a[6] ^ a[7];
-}
-
 static void read_all(void *context, const fr_team *team) {
     reading *job = context;
     size_t begin, end;
     fr_partition(job->size, PAGE, team->index, team->count, &begin, &end);
-    job->sums[team->index] = read_range(job->bytes + begin, end - begin, job->passes);
+    job->sums[team->index] = job->loop(job->bytes + begin, end - begin, job->passes);
 }
 
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes) {
-    reading job = {.bytes = memory->bytes, .size = memory->size, .passes = passes};
+    reading job = {.bytes = memory->bytes, .size = memory->size, .passes = passes, .loop = memory->reader->loop};
     double start = fr_clock();
     fr_pool_run(pool, read_all, &job);
     return (double)memory->size * (double)passes / (fr_clock() - start);

@@ -5,6 +5,7 @@
 #ifndef FR_BENCH_MEMORY_H
 #define FR_BENCH_MEMORY_H
 
+#include "bench/read.h"
 #include "src/pool.h"
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
@@ -15,6 +16,7 @@ typedef struct fr_bench_memory {
     size_t size;
     size_t mapped; /* bytes that the system was asked for: whole huge pages */
     bool huge;     /* the system has put most of it in huge pages */
+    const fr_bench_reader *reader; /* the loop that reads it; at first the widest that this machine has */
 } fr_bench_memory;
 
 /* size: is rounded down to whole pages. bytes NULL: no memory. */

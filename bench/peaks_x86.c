@@ -1,9 +1,10 @@
-/* The peaks of x86-64: see peaks.h. */
+/* The peaks and reading loops of x86-64: see peaks.h, read.h. */
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench/peaks.h"
+#include "bench/read.h"
 
 const fr_bench_peak fr_bench_peaks[] = {
     {FR_BENCH_INT8, FR_ISA_AVX2, "avx2", "vpmaddubsw, vpmaddwd, vpaddd ymm", true, fr_bench_dot_avx2},
@@ -17,6 +18,13 @@ const fr_bench_peak fr_bench_peaks[] = {
     {FR_BENCH_BF16, FR_ISA_AMX, "amx", "tdpbf16ps", false, fr_bench_bfdot_amx},
 };
 const size_t fr_bench_peak_count = sizeof fr_bench_peaks / sizeof *fr_bench_peaks;
+
+const fr_bench_reader fr_bench_readers[] = {
+    {FR_ISA_SCALAR, fr_bench_read_scalar},
+    {FR_ISA_AVX2, fr_bench_read_avx2},
+    {FR_ISA_AVX512, fr_bench_read_avx512},
+};
+const size_t fr_bench_reader_count = sizeof fr_bench_readers / sizeof *fr_bench_readers;
 
 /* The system gives a process tile registers once it has asked: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
 static bool tiles_given(void) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/read.h"
 #include "bench/sample.h"
 #include "tests/command.h"
 
@@ -149,6 +150,43 @@ START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
 }
 END_TEST
 
+/* An odd number of passes leaves the exclusive or of all words, an even one nothing: none was left out. */
+START_TEST(every_loop_reads_every_byte) {
+    enum { SIZE = 3 * 4096 };
+    uint8_t *bytes = aligned_alloc(4096, SIZE);
+    uint64_t all = 0, word;
+    uint32_t state = 1;
+    for (size_t i = 0; i < SIZE; i++) bytes[i] = (uint8_t)((state = state * 1664525 + 1013904223) >> 24);
+    for (size_t i = 0; i < SIZE; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        all ^= word;
+    }
+    for (size_t i = 0; i < fr_bench_reader_count; i++) {
+        const fr_bench_reader *reader = &fr_bench_readers[i];
+        if (!(fr_cpu_levels() >> reader->level & 1)) continue;
+        for (size_t passes = 0; passes < 4; passes++)
+            ck_assert_uint_eq(reader->loop(bytes, SIZE, passes), passes % 2 ? all : 0);
+        bytes[SIZE - 1] ^= 1;
+        ck_assert_uint_ne(reader->loop(bytes, SIZE, 1), all);
+        bytes[SIZE - 1] ^= 1;
+    }
+    free(bytes);
+}
+END_TEST
+
+START_TEST(the_word_chooses_the_loop) {
+    ck_assert_int_eq(fr_bench_widest_reader("scalar")->level, FR_ISA_SCALAR);
+    for (size_t i = 0; fr_isa_word(i); i++) {
+        unsigned runs = fr_cpu_levels() & fr_isa_allows((fr_isa_level)i);
+        const fr_bench_reader *reader = fr_bench_widest_reader(fr_isa_word(i)), *any = fr_bench_widest_reader(NULL);
+        ck_assert(runs >> reader->level & 1 || reader->level == FR_ISA_SCALAR);
+        ck_assert_int_le(reader->level, any->level);
+        if (runs >> FR_ISA_AVX2 & 1) ck_assert_int_ge(reader->level, FR_ISA_AVX2);
+        if (runs >> FR_ISA_NEON & 1) ck_assert_int_eq(reader->level, FR_ISA_NEON);
+    }
+}
+END_TEST
+
 START_TEST(a_wrong_command_line_is_exit_2_and_prints_no_table) {
     static const char *const lines[] = {"bench machine -o xml", "bench machine --isa sse2", "bench machine -t 0",
                                         "bench machine -r 0", "bench"};
@@ -170,6 +208,8 @@ int main(void) {
     tcase_add_test(cases, markdown_has_the_facts_once_and_a_title_over_each_table);
     tcase_add_test(cases, figures_that_spread_more_than_the_limit_are_left_out);
     tcase_add_test(cases, a_figure_is_the_median_and_the_quartiles_distance);
+    tcase_add_test(cases, every_loop_reads_every_byte);
+    tcase_add_test(cases, the_word_chooses_the_loop);
     tcase_add_test(cases, a_wrong_command_line_is_exit_2_and_prints_no_table);
     Suite *suite = suite_create("bench");
     suite_add_tcase(suite, cases);

@@ -127,6 +127,26 @@ START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_
 }
 END_TEST
 
+/* Loops narrower than the widest, in turn with it: memory is what they wait for, and no cache is read faster. */
+START_TEST(every_loop_reads_memory_as_fast_as_the_widest) {
+    const fr_bench_reader *widest = fr_bench_widest_reader(NULL);
+    for (const fr_bench_reader *reader = fr_bench_readers; reader < widest; reader++) {
+        fr_bench_memory memory = fr_bench_memory_take(one, (size_t)256 << 20, FR_BENCH_HUGE);
+        double ratios[TRIES];
+        ck_assert_ptr_nonnull(memory.bytes);
+        for (int i = 0; i < TRIES; i++) {
+            memory.reader = reader;
+            ratios[i] = fr_bench_memory_read(one, &memory);
+            memory.reader = widest;
+            ratios[i] /= fr_bench_memory_read(one, &memory);
+        }
+        fr_bench_memory_close(&memory);
+        double ratio = fr_bench_median(ratios, TRIES);
+        ck_assert_msg(fabs(ratio - 1) < 0.05, "%s: %.3f of the widest", fr_isa_word(reader->level), ratio);
+    }
+}
+END_TEST
+
 typedef struct walk {
     const void *at;
     double least;
@@ -166,6 +186,7 @@ int main(void) {
     tcase_add_test(cases, the_clock_agrees_with_a_chain_of_multiplications);
     tcase_add_test(cases, peaks_are_units_times_lanes_times_the_clock);
     tcase_add_test(cases, the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow);
+    tcase_add_test(cases, every_loop_reads_memory_as_fast_as_the_widest);
     tcase_add_test(cases, the_first_cache_answers_in_3_to_6_cycles_and_memory_far_later);
     Suite *suite = suite_create("bench_speed");
     suite_add_tcase(suite, cases);
