@@ -190,52 +190,83 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 
 # ---------------------------------------------------------------------------------------------------------------- tests
 
-# A suite is its name and its command. tests/run starts several at once; alone, at the end, those that measure time and
-# those whose threads would wait for each other while another suite has their core.
-TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(TEST_PROGRAMS)
-ALONE := $(filter %_speed %_speed.sh %/test_pool %/test_one_answer %/test_one_answer_blocks,$(TESTS))
+# A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
+# wait for each other while another suite has their core. What measures time is in check-speed.
+SPEED := $(filter %_speed,$(TEST_PROGRAMS))
+TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
+ALONE := $(filter %/test_pool %/test_one_answer %/test_one_answer_blocks,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
-THEN_ALONE = -- $(call suites,$(if $(SANITIZE)$(RUN),$(filter-out %_speed %_speed.sh,$(ALONE)),$(ALONE)))
+THEN_ALONE = -- $(call suites,$(ALONE))
 
-# The AArch64 build, under an emulator on other machines: what depends on instructions, not on files or time.
+# The full product of everything that must not matter, in as many parts as keep each far below a suite's limit.
+SHARDS := $(if $(FULL),$(shell seq 24))
+PRODUCT := $(foreach i,$(SHARDS),'one_answer/$i env CK_RUN_CASE=product SHARD=$i/24 $(BUILD)/tests/test_one_answer')
+
+# The AArch64 build, under an emulator on other machines: what depends on instructions; with FULL everything but what
+# depends on files or time.
 QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_TESTS := $(filter-out $(addprefix tests/,test_ahead test_bench test_bench_kernels test_bench_model \
-    test_cli_cache test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity test_pool \
-    test_quantize test_report test_session_file test_shared_model test_tokenizer test_topology test_trace test_turns \
-    %_speed), \
-    $(basename $(call test_sources,plain)))
-  QUICK_check_kernels := $(if $(FULL),,--quick)
-  LONGEST := tests/test_one_answer tests/test_one_answer_blocks
-  NEON_SUITES := $(foreach t,$(LONGEST) $(filter-out $(LONGEST),$(NEON_TESTS)), \
+  NEON_CORE := $(addprefix tests/,test_one_answer check_kernels check_blocks test_attend test_head test_math)
+  NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_ahead test_bench test_bench_kernels \
+    test_bench_model test_cli_cache test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity \
+    test_pool test_quantize test_report test_session_file test_shared_model test_tokenizer test_topology test_trace \
+    test_turns test_unbuilt %_speed), $(basename $(call test_sources,plain)))
+  NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
+  NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
+  QUICK := $(if $(FULL),,--quick)
+  QUICK_check_kernels := $(QUICK)
+  QUICK_check_blocks := $(QUICK)
+  NEON_SUITES := $(foreach t,$(NEON_TESTS), \
     'neon/$(notdir $t) env FORERUN_EMULATOR=$(QEMU) CK_TIMEOUT_MULTIPLIER=20 \
       $(QEMU) $(ARM64_BUILD)/$t $(QUICK_$(notdir $t))') \
-    'neon.sh tests/neon.sh'
+    $(if $(FULL),'neon.sh tests/neon.sh')
 endif
 
-# What meets hostile bytes also runs under the sanitizers.
+# What meets hostile bytes also runs under the sanitizers; of saved sessions only the damaged ones, but with FULL.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
   test_block_types test_encode test_quantize test_trace test_report test_session_file test_image test_vision \
-  test_mmproj)
+  test_mmproj test_packed)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
-HOSTILE_SUITES := $(foreach t,$(HOSTILE),'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $t')
+CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
+HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
+  'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(CASE_$(notdir $t)) $t')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: check
 check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
-	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(TOGETHER) 'source_rules tests/source_rules' $(THEN_ALONE)
+	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(TOGETHER) $(PRODUCT) 'source_rules tests/source_rules' \
+	  $(THEN_ALONE)
 
 .PHONY: check-all
-check-all: ## check with the full products, then clang, the sanitizers, valgrind and fuzzing (hours)
+check-all: ## check with the full products, then speed, clang, the sanitizers, valgrind and fuzzing (hours)
 	@FULL=1 $(MAKE) check
-	@$(MAKE) -j1 clang asan ubsan tsan valgrind fuzz
+	@$(MAKE) -j1 check-speed clang asan ubsan tsan valgrind fuzz
+
+.PHONY: check-speed
+check-speed: $(SPEED) ## what asserts a time or a speed, on a machine that is quiet
+	@$(RUN_SUITES) -- $(call suites,$(SPEED))
+
+# What finds most in a minute, after an edit.
+QUICK_TESTS := $(addprefix $(BUILD)/tests/,test_formats test_gguf test_math test_head test_attend test_kv test_session \
+  test_reference test_packed test_chat test_cli_usage test_trace)
+.PHONY: quick
+quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find most within a minute, after an edit
+	@$(RUN_SUITES) $(call suites,$(QUICK_TESTS)) 'check_blocks $(BUILD)/tests/check_blocks --quick' \
+	  'source_rules tests/source_rules'
+
+# make t-kv, make t-check_blocks, make t-install: a suite by its name.
+.PHONY: t-%
+t-%: all
+	@$(if $(wildcard tests/test_$*.sh),,$(MAKE) $(call program_of,$*))
+	@$(RUN_SUITES) $(call suites,$(or $(wildcard tests/test_$*.sh),$(call program_of,$*)))
+program_of = $(BUILD)/tests/$(if $(wildcard tests/test_$(1).c),test_)$(1)
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON
@@ -247,7 +278,8 @@ tidy: $(LIBRARY) ## the source rules: what files may say, include, call and expo
 
 .PHONY: neon
 neon: ## the AArch64 build, in build/arm64
-	@$(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= LDFLAGS= programs
+	@$(MAKE) ARCH=aarch64 CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar BUILD=$(ARM64_BUILD) CFLAGS= LDFLAGS= \
+		$(NEON_PROGRAMS)
 
 .PHONY: hostile hostile-programs
 hostile:

@@ -1,17 +1,19 @@
 /* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed.
  *
- * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 400 ids a
- * base run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which
- * every two values of two factors meet (8 of the 15 depths, and the one that follows the clock). FULL=1 in the
- * environment takes the full product instead of the cover. The cache's types are part of the question, so each pair of
- * them has a base of its own. So is the way tokens are drawn: at two temperatures, with top-p and a penalty, every
- * value of every factor (but of the depths four) must give the base's text; under rejection, where text may depend on
- * method and depth, every value of the others. The negative control breaks one rounding in one kernel and must be told
- * apart.
+ * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 96 ids a base
+ * run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which every
+ * two values of two factors meet (8 of the 15 depths, and the one that follows the clock). The cache's types belong to
+ * the question, so each pair of them has a base of its own. So is the way tokens are drawn: at two temperatures, with
+ * top-p and a penalty, every value of every factor (but of the depths four) must give the base's text; under rejection,
+ * where text may depend on method and depth, every value of the others. The negative control breaks one rounding in one
+ * kernel and must be told apart.
  *
- * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids,
- * rejection takes three depths, drawn text half the runs, and there is no cover; tests/neon.sh compares 400 ids of the
- * demo with the native ones. */
+ * FULL=1 in the environment compares 400 ids; the case "product" then takes every combination instead of the cover, of
+ * which SHARD=i/n runs every n-th.
+ *
+ * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 24 ids, depths
+ * and drawn text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo with
+ * the native ones. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +53,13 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") != NULL;
 }
 
+static bool full(void) {
+    return getenv("FULL") != NULL;
+}
+
 static size_t text_length(void) {
-    return emulated() ? 24 : COUNT;
+    if (emulated()) return 24;
+    return full() ? COUNT : 96;
 }
 
 /* The instruction-set words that this machine runs. */
@@ -129,7 +136,7 @@ START_TEST(every_value_of_every_factor) {
     comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
     const size_t usual[FACTORS] = {s.values[0] - 1, 1, 2, FR_TEST_MTP, 2, 0};
     for (size_t factor = 0; factor < FACTORS; factor++)
-        for (size_t value = 0; value < s.values[factor]; value++) {
+        for (size_t value = 0; value < s.values[factor]; value += emulated() && factor == 4 ? 7 : 1) {
             size_t at[FACTORS];
             memcpy(at, usual, sizeof at);
             at[factor] = value;
@@ -151,7 +158,7 @@ END_TEST
 START_TEST(rejection_at_every_depth) {
     space s = make_space(&subjects[_i]);
     comparison c = bases_of(&s, &subjects[_i], 1);
-    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : 1)
+    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : full() ? 1 : 3)
         compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, FR_TEST_SCRIPTED, depth, 0});
 }
 END_TEST
@@ -238,10 +245,20 @@ static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
     return count;
 }
 
+/* SHARD=i/n: the runs i - 1, n + i - 1, 2n + i - 1 ...; unset: all. */
+static void read_shard(size_t *first, size_t *step) {
+    const char *text = getenv("SHARD");
+    *first = *step = 1;
+    ck_assert(!text || sscanf(text, "%zu/%zu", first, step) == 2);
+    ck_assert(*first >= 1 && *first <= *step);
+    *first -= 1;
+}
+
 static void full_product(const space *s, const comparison *c) {
-    size_t total = 1;
+    size_t total = 1, first, step;
+    read_shard(&first, &step);
     for (size_t f = 0; f < FACTORS; f++) total *= s->values[f];
-    for (size_t run = 0; run < total; run++) {
+    for (size_t run = first; run < total; run += step) {
         size_t at[FACTORS], rest = run;
         for (size_t f = 0; f < FACTORS; f++) {
             at[f] = rest % s->values[f];
@@ -255,12 +272,15 @@ START_TEST(every_two_values_together) {
     const subject *who = &subjects[_i];
     space s = make_space(who);
     comparison c = bases_of(&s, who, who->caches);
-    if (getenv("FULL")) {
-        full_product(&s, &c);
-        return;
-    }
     size_t runs[MAX_COVER][FACTORS], count = cover(&s, runs);
     for (size_t i = 0; i < count; i++) compare(&c, &s, runs[i]);
+}
+END_TEST
+
+START_TEST(every_combination) {
+    space s = make_space(&subjects[_i]);
+    comparison c = bases_of(&s, &subjects[_i], subjects[_i].caches);
+    full_product(&s, &c);
 }
 END_TEST
 
@@ -284,10 +304,14 @@ int main(void) {
     tcase_add_loop_test(matrix, rejection_at_every_depth, 0, count);
     tcase_add_loop_test(matrix, drawn_text_is_the_same_however_it_is_computed, 0, count * (int)DRAWS);
     tcase_add_loop_test(matrix, rejection_draws_the_same_on_any_machine, 0, count);
-    tcase_add_loop_test(matrix, every_two_values_together, 0, emulated() ? 0 : covered);
+    tcase_add_loop_test(matrix, every_two_values_together, 0, emulated() || full() ? 0 : covered);
     tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, 0, count);
     Suite *suite = suite_create("one answer");
     suite_add_tcase(suite, matrix);
+    TCase *product = tcase_create("product");
+    tcase_set_timeout(product, 0);
+    tcase_add_loop_test(product, every_combination, 0, full() && getenv("SHARD") ? covered : 0);
+    suite_add_tcase(suite, product);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

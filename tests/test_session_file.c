@@ -361,10 +361,14 @@ int main(void) {
     tcase_add_test(file, the_file_is_complete_or_not_there);
     tcase_add_test(file, another_model_type_or_context_is_refused);
     tcase_add_test(file, one_other_weight_is_another_model);
-    tcase_add_test(file, a_damaged_file_is_refused);
-    tcase_add_test(file, lying_sizes_do_no_harm);
+    TCase *damaged = tcase_create("damaged");
+    tcase_set_timeout(damaged, 300);
+    tcase_add_checked_fixture(damaged, make_folder, remove_folder);
+    tcase_add_test(damaged, a_damaged_file_is_refused);
+    tcase_add_test(damaged, lying_sizes_do_no_harm);
     Suite *suite = suite_create("session_file");
     suite_add_tcase(suite, file);
+    suite_add_tcase(suite, damaged);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
