@@ -43,7 +43,6 @@ static fr_status run_all(fr_shown *shown, const fr_model *model, fr_pool *pool, 
         fr_vision_rows *rows = &shown->rows[i];
         FR_TRY(fr_vision_run(model->vision, pool, model->plan.threads, &pictures[i]->image, rows));
         shown->grids[i] = rows->grid;
-        shown->given[i] = (fr_given){.count = rows->count, .rows = rows->rows};
     }
     return FR_OK;
 }
@@ -71,8 +70,9 @@ fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *id
         for (int axis = 0; axis < FR_AXES; axis++) places[i].at[axis] += (int32_t)base;
     for (size_t i = 0; i < count; i++) {
         if (ids[i] != image_token) continue;
-        shown->given[image].first = first + i;
-        i += shown->given[image++].count - 1;
+        const fr_vision_rows *rows = &shown->rows[image];
+        shown->given[image++] = (fr_given){.first = first + i, .count = rows->count, .rows = rows->rows};
+        i += rows->count - 1;
     }
     return FR_OK;
 }

@@ -154,7 +154,7 @@ void fr_session_clear(fr_session *s) {
     s->snapshots.count = 0;
     s->length = s->told = 0;
     s->fresh = s->pending = s->ended = false;
-    if (s->given != &fr_nothing_given) fr_timeline_forget_pictures(s);
+    s->given = &fr_nothing_given;
     fr_session_place(s, 0, 0);
     fr_stats_reset(&s->stats);
 }
