@@ -26,6 +26,11 @@ void *fr_arena_take(fr_arena *arena, size_t count, size_t item) {
     return piece;
 }
 
+fr_status fr_arena_check(const fr_arena *arena, const char *what) {
+    if (!arena->overflow) return FR_OK;
+    return fr_fail(FR_MEMORY, "%s: more memory is needed than the %zu bytes that were taken", what, arena->size);
+}
+
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     *arena = (fr_arena){0};
     /* An empty arena has a page too: a base of NULL would make it a measuring one. */

@@ -19,6 +19,10 @@ typedef struct fr_arena {
  * A measuring arena that overflows measures SIZE_MAX, which fr_arena_open refuses: nobody has to look at the flag. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
+/* FR_MEMORY if any piece was refused: called at the end of every layout, so that no refusal goes unseen. what: for the
+ * error line. */
+fr_status fr_arena_check(const fr_arena *arena, const char *what);
+
 /* Takes `size` bytes of pages from the system; what: for the error line. */
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what);
 void fr_arena_close(fr_arena *arena);

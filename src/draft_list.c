@@ -143,11 +143,13 @@ fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafte
     if (list->count == 1) return list->methods[0]->open(drafter, arena, room);
     chain state = {.base.method = &draft_chain, .count = list->count};
     chain *place = fr_arena_take(arena, 1, sizeof *place);
+    bool whole = place != NULL;
     for (size_t i = 0; i < list->count; i++) {
         state.links[i] = list->methods[i]->open(drafter, arena, room);
         state.base.follows |= state.links[i] && state.links[i]->follows;
+        whole &= state.links[i] != NULL;
     }
-    if (!place) return NULL;
+    if (!whole) return NULL;
     *place = state;
     return &place->base;
 }

@@ -49,7 +49,7 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     state.work = fr_arena_take(arena, a->clusters, sizeof(int32_t));
     state.ids = fr_arena_take(arena, a->clusters ? candidates : 0, sizeof(int32_t));
     state.tiles = fr_arena_take(arena, room->threads * tiles_width(a), sizeof(float));
-    if (!place) return NULL;
+    if (!place || !pass_place) return NULL;
     *pass_place = pass;
     state.pass = pass_place;
     *place = state;

@@ -75,7 +75,7 @@ static fr_status take_memory(fr_session *s) {
         status = fr_arena_open(&s->arena, s->arena.used, "session");
     if (status == FR_OK) layout(s, shapes);
     free(shapes);
-    return status;
+    return status == FR_OK ? fr_arena_check(&s->arena, "session") : status;
 }
 
 static void note_memory(fr_session *s) {

@@ -250,19 +250,30 @@ static void run_pass(void *context, const fr_team *team) {
     fr_vision_merge(team, pass);
 }
 
+static void rows_layout(fr_vision_rows *rows, fr_arena *arena) {
+    rows->rows = fr_arena_take(arena, rows->count * rows->hidden, sizeof(float));
+}
+
+static fr_status take_rows(fr_vision_rows *rows, const fr_vision_config *config) {
+    rows->hidden = config->out;
+    rows->count = rows->grid.rows * rows->grid.columns;
+    rows_layout(rows, &rows->memory);
+    FR_TRY(fr_arena_open(&rows->memory, rows->memory.used, "a picture's embeddings"));
+    rows_layout(rows, &rows->memory);
+    return fr_arena_check(&rows->memory, "a picture's embeddings");
+}
+
 static fr_status run(fr_vision_pass *pass, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
     fr_arena arena = {0};
-    rows->hidden = pass->vision->config.out;
-    rows->count = rows->grid.rows * rows->grid.columns;
-    FR_TRY(fr_arena_open(&rows->memory, rows->count * rows->hidden * sizeof(float), "a picture's embeddings"));
-    rows->rows = fr_arena_take(&rows->memory, rows->count * rows->hidden, sizeof(float));
+    FR_TRY(take_rows(rows, &pass->vision->config));
     pass->rows = rows->rows;
     fr_vision_pass_layout(pass, &arena, threads);
     FR_TRY(fr_arena_open(&arena, arena.used, "the vision tower's working memory"));
     fr_vision_pass_layout(pass, &arena, threads);
-    fr_pool_run(pool, run_pass, pass);
+    fr_status status = fr_arena_check(&arena, "the vision tower's working memory");
+    if (status == FR_OK) fr_pool_run(pool, run_pass, pass);
     fr_arena_close(&arena);
-    return FR_OK;
+    return status;
 }
 
 fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,

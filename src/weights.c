@@ -130,6 +130,7 @@ static fr_status cut(fr_weights *weights, fr_bound *bound, size_t count, size_t 
                        weights->files->path, bound->tensor->name, outs, FR_TILE_OUTS);
     size_t bytes;
     const uint8_t *data = lay_out(weights, bound, count, outs, cols, &bytes);
+    FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     for (size_t i = 0; i < count; i++)
         matrices[i * step] = (fr_matrix){.data = data + i * bytes,
                                          .type = bound->tensor->type,
@@ -228,6 +229,7 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
         FR_TRY(check_float(weights, bound->tensor));
     }
     float *joined = fr_arena_take(&weights->vectors, planes * frames * area, sizeof *joined);
+    FR_TRY(fr_arena_check(&weights->vectors, "a convolution's weights"));
     for (size_t t = 0; t < frames; t++) {
         FR_TRY(bind(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
         const fr_tensor *tensor = bound->tensor;
@@ -252,6 +254,7 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     FR_TRY(check_float(weights, tensor));
     FR_TRY(fill(weights, tensor, 0, tensor->bytes));
     float *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
+    FR_TRY(fr_arena_check(&weights->vectors, "norm weights"));
     fr_dtype_decode(tensor->type, tensor->data, copy, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(copy[i]))
@@ -299,6 +302,7 @@ fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *n
                        fr_dtype_name(tensor->type));
     FR_TRY(fill(weights, tensor, 0, tensor->bytes));
     int32_t *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
+    FR_TRY(fr_arena_check(&weights->vectors, "indices"));
     for (size_t i = 0; i < n; i++) {
         int64_t value;
         if (tensor->type == FR_I64) {
