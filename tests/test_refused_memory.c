@@ -1,5 +1,5 @@
-/* Memory that is refused, piece by piece: each fr_arena_take of a model, a drafter, a session and a picture in turn gives
- * nothing, and what was being opened ends with FR_MEMORY and one line.
+/* Memory that is refused, piece by piece: each fr_arena_take of a model, a drafter, a session and a picture in turn
+ * gives nothing, and what was being opened ends with FR_MEMORY and one line.
  *
  * The linker puts the function below in fr_arena_take's place (the Makefile's --wrap). Measuring is not refused. */
 #include <check.h>

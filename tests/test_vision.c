@@ -196,6 +196,31 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
+/* A tower whose rows are 160 bytes, over pictures of every number of rows and columns up to some: the arena's pieces
+ * are rounded up, whatever a picture's size makes of them. */
+START_TEST(a_picture_of_any_size_is_seen) {
+    enum { MOST = 5 };
+    bench b;
+    open_bench(&b, &subjects[1], NULL);
+    const fr_vision_config *c = &b.vision->config;
+    size_t unit = c->patch * c->merge, odd = 0;
+    fr_pool *pool = open_pool(2);
+    uint8_t *rgb = calloc(MOST * unit * MOST * unit, 3);
+    for (size_t size = 0; size < MOST * MOST; size++) {
+        fr_image picture = {rgb, (1 + size % MOST) * unit, (1 + size / MOST) * unit};
+        fr_vision_rows rows;
+        ck_assert_msg(fr_vision_run(b.vision, pool, 2, &picture, &rows) == FR_OK, "%zu by %zu: %s", picture.width,
+                      picture.height, fr_last_error());
+        odd += rows.count % 2;
+        fr_vision_rows_close(&rows);
+    }
+    ck_assert_uint_gt(odd, 0);
+    free(rgb);
+    fr_pool_close(pool);
+    close_bench(&b);
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------------------- one answer */
 
 static fr_vision_rows embeddings(const bench *b, size_t threads) {
@@ -389,6 +414,7 @@ int main(void) {
     TCase *tower = tcase_create("tower"), *prompt = tcase_create("prompt");
     tcase_add_loop_test(tower, pixel_values_are_those_of_the_processor, 0, all);
     tcase_add_loop_test(tower, every_layer_is_that_of_transformers, 0, all);
+    tcase_add_test(tower, a_picture_of_any_size_is_seen);
     tcase_add_loop_test(tower, any_number_of_threads_gives_the_same_bits, 0, all);
     tcase_add_loop_test(tower, any_instruction_set_gives_the_same_bits, 0, all);
     tcase_add_test(tower, a_tower_that_does_not_fit_is_refused);

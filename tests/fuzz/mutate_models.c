@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "forerun_lab.h"
 #include "tests/fuzz/mutation.h"
 
 #define MODELS    "tests/data/models/"
@@ -109,7 +110,7 @@ static void use(const subject *who, const char *folder, fr_options *options) {
 /* A copy of the fixture, made of links so that only damaged files are written. */
 static void copy_folder(const char *source, const char *folder) {
     char command[1024];
-    snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$PWD/%s\" '%s'", folder, source, folder);
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -rs \"$(realpath '%s')\" '%s'", folder, source, folder);
     if (system(command) != 0) die("can't copy", source);
 }
 
@@ -139,6 +140,43 @@ static void run_file(const subject *who, const char *folder, const char *name, s
     printf("%s/%s: %zu mutations\n", who->folder, name, count);
 }
 
+static void write_model(const char *path, fr_status (*write)(const char *from, FILE *out), const char *from) {
+    FILE *out = fopen(path, "wb");
+    if (!out || write(from, out) != FR_OK || fclose(out) != 0) die(fr_last_error(), path);
+}
+
+static fr_status quantize(const char *from, FILE *out) {
+    return fr_lab_quantize(from, &(fr_lab_quantization){.type = "q8_0", .pure = true}, NULL, out);
+}
+
+static fr_status pack(const char *from, FILE *out) {
+    return fr_lab_pack(from, NULL, out);
+}
+
+/* A target and an assistant with centroids, as forerun pack writes them. */
+static void make_packed(const char *folder) {
+    static const char *const names[][2] = {{"target.gguf", MODELS "gemma4-e"},
+                                           {"drafter.gguf", MODELS "gemma4-e/assistant"}};
+    char path[512], plain[512];
+    if (mkdir(folder, 0700) != 0) die("can't make", folder);
+    snprintf(plain, sizeof plain, "%s/plain.gguf", folder);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i][0]);
+        write_model(plain, quantize, names[i][1]);
+        write_model(path, pack, plain);
+    }
+    unlink(plain);
+}
+
+static void run_packed(const char *root, const char *folder, size_t count, fr_options *options) {
+    char packed[128];
+    snprintf(packed, sizeof packed, "%s/packed", root);
+    make_packed(packed);
+    const subject who = {packed, "target.gguf", "drafter.gguf", {"drafter.gguf", "target.gguf"}, NULL};
+    copy_folder(packed, folder);
+    for (size_t f = 0; who.files[f]; f++) run_file(&who, folder, who.files[f], count, options);
+}
+
 int main(int argc, char **argv) {
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
     uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
@@ -154,6 +192,7 @@ int main(int argc, char **argv) {
         for (size_t f = 0; f < MAX_FILES && subjects[s].files[f]; f++)
             run_file(&subjects[s], folder, subjects[s].files[f], count, options);
     }
+    run_packed(root, folder, count, options);
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     fr_options_free(options);
     return system(command) == 0 ? 0 : 1;
