@@ -157,6 +157,130 @@ START_TEST(a_signal_leaves_nothing_behind) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------------- written over what is read */
+
+#define SHARDED "tests/data/models/gemma4-dense/"
+
+static void copy_file(const char *from, const char *folder, const char *name) {
+    char path[512];
+    size_t length;
+    char *bytes = read_all(from, &length);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+    free(bytes);
+}
+
+/* A published folder with its shards, as d-NAME; a GGUF file, with a link of each kind; a series of two; a text. */
+static void fill_folder(const char *folder) {
+    static const char *const published[] = {"config.json", "tokenizer.json", "model-00001-of-00002.safetensors",
+                                            "model-00002-of-00002.safetensors", "model.safetensors.index.json"};
+    char from[512], to[512];
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        snprintf(from, sizeof from, SHARDED "%s", published[i]);
+        copy_file(from, folder, published[i]);
+    }
+    copy_file("tests/data/gguf/moe-odd-assistant.gguf", folder, "m.gguf");
+    copy_file("tests/data/gguf/moe-odd-assistant.gguf", folder, "s-00001-of-00002.gguf");
+    copy_file("tests/data/gguf/moe-odd-assistant.gguf", folder, "s-00002-of-00002.gguf");
+    copy_file("tests/data/perplexity/text.txt", folder, "text");
+    snprintf(to, sizeof to, "%s/link", folder);
+    ck_assert_int_eq(symlink("m.gguf", to), 0);
+    snprintf(from, sizeof from, "%s/m.gguf", folder);
+    snprintf(to, sizeof to, "%s/hard", folder);
+    ck_assert_int_eq(link(from, to), 0);
+}
+
+/* A sum over the names, inodes and bytes of all files, and how many those are. */
+static unsigned long long sum_folder(const char *folder) {
+    unsigned long long sum = 0;
+    DIR *entries = opendir(folder);
+    for (struct dirent *e; (e = readdir(entries));) {
+        char path[768];
+        size_t length;
+        if (e->d_type == DT_DIR) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        char *bytes = read_all(path, &length);
+        unsigned long long one = 1 + e->d_ino;
+        for (size_t i = 0; i < length; i++) one = 31 * one + (unsigned char)bytes[i];
+        sum += one;
+        free(bytes);
+    }
+    closedir(entries);
+    return sum;
+}
+
+static void empty_folder(const char *folder) {
+    DIR *entries = opendir(folder);
+    for (struct dirent *e; (e = readdir(entries));) {
+        char path[768];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (e->d_type != DT_DIR) unlink(path);
+    }
+    closedir(entries);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* %1$s is the folder. */
+static const char *const overlaps[] = {
+    "quantize -m %1$s/m.gguf --type q8_0 -o %1$s/m.gguf",
+    "quantize -m %1$s/m.gguf --type q8_0 -o %1$s/link",
+    "quantize -m %1$s/link --type q8_0 -o %1$s/m.gguf",
+    "quantize -m %1$s/hard --type q8_0 %1$s/../../%1$s/m.gguf",
+    "quantize -m %1$s/s-00001-of-00002.gguf --type q8_0 -o %1$s/s-00002-of-00002.gguf",
+    "quantize -m %1$s --type q8_0 -o %1$s/config.json",
+    "quantize -m %1$s --type q8_0 -o %1$s/model-00002-of-00002.safetensors",
+    "quantize -m %1$s/model.safetensors.index.json --type q8_0 -o %1$s/tokenizer.json",
+    "pack -m %1$s/m.gguf -o %1$s/m.gguf",
+    "report %1$s/text -o %1$s/text",
+    "logits " MODEL "-f %1$s/text -o %1$s/text",
+    "logits -m %1$s --ids 2 -o %1$s/tokenizer.json",
+    "generate " MODEL "-f %1$s/text -n 1 --trace %1$s/text",
+    "generate -m %1$s --ids 2 -n 1 --output ids --prompt-cache %1$s/tokenizer.json",
+    "perplexity " MODEL "-f %1$s/text -c 8 --chunks 1 --kl-divergence-base %1$s/text",
+};
+
+START_TEST(what_is_read_is_not_written_over) {
+    char folder[256], line[1024];
+    scratch_folder(folder, sizeof folder);
+    fill_folder(folder);
+    unsigned long long before = sum_folder(folder);
+    snprintf(line, sizeof line, overlaps[_i], folder);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_msg(c.status == 2, "%s: exit %d: %s", line, c.status, c.err);
+    ck_assert_ptr_nonnull(strstr(c.err, "would write over"));
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+    ck_assert_msg(sum_folder(folder) == before, "%s: harmed", line);
+    fr_command_free(&c);
+    empty_folder(folder);
+}
+END_TEST
+
+/* Standard output that leads to the input; and files beside it, which may be written again. */
+START_TEST(what_is_not_read_may_be_written) {
+    char folder[256], line[1024], path[512];
+    scratch_folder(folder, sizeof folder);
+    fill_folder(folder);
+    unsigned long long before = sum_folder(folder);
+    snprintf(path, sizeof path, "%s/m.gguf", folder);
+    snprintf(line, sizeof line, "quantize -m %s --type q8_0 -o -", path);
+    int null = open("/dev/null", O_RDWR), out = open(path, O_RDWR);
+    ck_assert_int_eq(fr_command_wait(fr_command_start(line, null, out, null)), 2);
+    ck_assert(sum_folder(folder) == before);
+    for (int i = 0; i < 2; i++) {
+        fr_command c = fr_command_ok("quantize -m %s --type q8_0 -o %s/new.gguf", path, folder);
+        fr_command_free(&c);
+        c = fr_command_ok("logits " MODEL "--ids 2 -o %s/s-00003-of-00004.gguf", folder);
+        fr_command_free(&c);
+    }
+    close(null);
+    close(out);
+    empty_folder(folder);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------- inspect and verify */
 
 START_TEST(inspect_describes) {
@@ -249,6 +373,8 @@ int main(void) {
     tcase_add_test(cases, logits_of_drafts);
     tcase_add_test(cases, files_appear_whole_or_not_at_all);
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
+    tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
+    tcase_add_test(cases, what_is_not_read_may_be_written);
     tcase_add_test(cases, inspect_describes);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
     tcase_add_test(cases, verify_hashes_the_answer);

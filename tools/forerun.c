@@ -5,6 +5,7 @@
 #include "forerun.h"
 #include "manual.h"
 #include "output.h"
+#include "overlap.h"
 #include "verbs.h"
 
 static const fr_verb verbs[] = {
@@ -181,7 +182,7 @@ static int run_verb(const fr_verb *verb, int count, char **words) {
     if (!code) {
         if (args.given[FR_ARG_HELP]) fr_help_print(verb, stdout);
         else if (args.given[FR_ARG_VERSION]) print_version();
-        else code = verb->run(&args);
+        else if (!(code = fr_overlap_check(&args))) code = verb->run(&args);
     }
     fr_arguments_free(&args);
     return code;
