@@ -97,9 +97,12 @@ ONCE := $(BUILD)/bench/instructions/once
 OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
   $(filter-out bench/bench_% $(OTHER_SUFFIXES:%=bench/\%_%.c),$(wildcard bench/*.c)))
-# Programs that damage files again and again; and libFuzzer's targets, which need clang.
+# Programs that damage files again and again; and libFuzzer's targets, a parser each, which a build without libFuzzer
+# runs over what is stored in tests/data/fuzz.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_PARTS := $(BUILD)/tests/fuzz/harness.o
+FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 
 .PHONY: all
 all: $(COMMAND) $(LIBRARY) ## build/forerun and build/libforerun.a
@@ -165,12 +168,16 @@ $(ONCE): %: %.o $(BUILD)/bench/kernel_cases.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
-$(MUTATORS) $(FUZZERS): %: %.o $(LIBRARY)
+$(MUTATORS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(if $(filter $@,$(FUZZERS)),-fsanitize=fuzzer) $^ $(LIBS) -o $@
+	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+
+$(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
-  $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
+  $(FUZZ_PARTS) $(FUZZ_MAIN) $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
 .SECONDARY:
 
 # --------------------------------------------------------------------------------------------------- what users ask for
@@ -237,14 +244,21 @@ HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
   'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(CASE_$(notdir $t)) $t')
+
+# Each target's stored inputs, which are libFuzzer's seeds too and what it once found; and mutations of each, always the
+# same.
+SEEDS := tests/data/fuzz
+REPLAYS := 50
+FUZZ_NAMES := $(FUZZERS:$(BUILD)/tests/fuzz/fuzz_%=%)
+FUZZ_SUITES := $(foreach n,$(FUZZ_NAMES),'fuzz/$n $(HOSTILE_BUILD)/tests/fuzz/fuzz_$n $(REPLAYS) $(SEEDS)/$n')
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: check
 check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
-	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(TOGETHER) $(PRODUCT) 'source_rules tests/source_rules' \
-	  $(THEN_ALONE)
+	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) $(PRODUCT) \
+	  'source_rules tests/source_rules' $(THEN_ALONE)
 
 .PHONY: check-all
 check-all: ## check with the full products, then speed, clang, the sanitizers, valgrind and fuzzing (hours)
@@ -286,7 +300,7 @@ neon: ## the AArch64 build, in build/arm64
 .PHONY: hostile hostile-programs
 hostile:
 	@$(MAKE) BUILD=$(HOSTILE_BUILD) SANITIZE='$(SANITIZE_hostile)' hostile-programs
-hostile-programs: $(COMMAND) $(MUTATORS) $(HOSTILE_TESTS:%=$(BUILD)/%)
+hostile-programs: $(COMMAND) $(MUTATORS) $(FUZZERS) $(HOSTILE_TESTS:%=$(BUILD)/%)
 
 SANITIZE_asan := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan := -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all
@@ -305,16 +319,18 @@ valgrind: programs ## every test program under valgrind
 
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 600
-.PHONY: fuzz
-fuzz: hostile ## thousands of damaged files under sanitizers, libFuzzer where clang is: MUTATIONS=, FUZZ_SECONDS=
-	@set -e; for program in $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%); do $$program $(MUTATIONS) 2; done
-	@! command -v clang >/dev/null || $(MAKE) libfuzzer CC=clang BUILD=$(BUILD)/libfuzzer \
-	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+LIBFUZZER_BUILD := $(BUILD)/libfuzzer
+.PHONY: fuzz libfuzzer libfuzzer-programs
+fuzz: hostile ## damaged files by thousands, then each libFuzzer target, under sanitizers: MUTATIONS=, FUZZ_SECONDS=
+	@! command -v clang >/dev/null || $(MAKE) libfuzzer
+	@JOBS=$(JOBS) MUTATIONS=$(MUTATIONS) FUZZ_SECONDS=$(FUZZ_SECONDS) SEEDS=$(SEEDS) tests/fuzz/run \
+	  $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%) \
+	  $(if $(shell command -v clang),$(FUZZERS:$(BUILD)/%=$(LIBFUZZER_BUILD)/%))
 
-.PHONY: libfuzzer
-libfuzzer: $(FUZZERS)
-	@set -e; for program in $(FUZZERS); do mkdir -p $$program.corpus; \
-	  $$program -max_total_time=$(FUZZ_SECONDS) -max_len=200000 $$program.corpus tests/data/gguf; done
+libfuzzer:
+	@$(MAKE) libfuzzer-programs CC=clang BUILD=$(LIBFUZZER_BUILD) \
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+libfuzzer-programs: $(FUZZERS)
 
 .PHONY: bench bench-programs
 bench-programs: $(BENCH_PROGRAMS) $(ONCE)

@@ -115,17 +115,21 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     return FR_OK;
 }
 
-static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
-    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
-    FR_TRY(fr_plan_from_options(options, &model->plan));
-    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+fr_status fr_model_bind_files(fr_model *model) {
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(model->family->open(model));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
-    FR_TRY(open_tokenizer(model));
+    return open_tokenizer(model);
+}
+
+static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
+    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
+    FR_TRY(fr_plan_from_options(options, &model->plan));
+    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(fr_model_bind_files(model));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 

@@ -1,0 +1,40 @@
+/* libFuzzer's target for the config.json of every family: any bytes, before the weights of one model after the other.
+ *
+ * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration are run: a prompt
+ * and some steps, with the MTP layer where there is one. */
+#include "tests/fuzz/harness.h"
+
+static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd",
+                                     "tests/data/models/gemma4-moe", "tests/data/models/glm-ocr-odd"};
+enum { MODELS = sizeof models / sizeof *models };
+
+static void run(const fr_checkpoint *weights, const fr_checkpoint *configs) {
+    fr_checkpoint files = *weights;
+    files.path = configs->path;
+    files.config = configs->config;
+    files.generation = NULL;
+    fr_model *model = fuzz_model_open(&files);
+    if (!model) return;
+    fuzz_inputs_read++;
+    fuzz_run(model, NULL);
+    fuzz_model_close(model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static fr_checkpoint weights[MODELS];
+    static const char *folder;
+    static fuzz_file config;
+    fr_checkpoint configs;
+    if (!folder) {
+        config = fuzz_file_new();
+        folder = fuzz_folder();
+        fuzz_link(folder, "config.json", config.path);
+        fuzz_link(folder, "preprocessor_config.json", "tests/data/models/glm-ocr-odd/preprocessor_config.json");
+        for (size_t i = 0; i < MODELS; i++) fuzz_open_files(&weights[i], models[i]);
+    }
+    fuzz_file_write(&config, bytes, size, NULL, 0);
+    if (refused(fr_checkpoint_open_config(&configs, folder))) return 0;
+    for (size_t i = 0; i < MODELS; i++) run(&weights[i], &configs);
+    fr_checkpoint_close(&configs);
+    return 0;
+}

@@ -1,0 +1,136 @@
+/* Files in memory, folders of links, models on files that stay open: see harness.h. */
+#include "tests/fuzz/harness.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CONTEXT 64
+#define STEPS   3
+
+size_t fuzz_inputs_read;
+
+const fr_plan fuzz_plan = {.threads = 1, .cpu = {-1}, .nodes = 1};
+
+/* ------------------------------------------------------------------------------------------------ files and folders */
+
+fuzz_file fuzz_file_new(void) {
+    fuzz_file file = {.fd = memfd_create("fuzz", 0)};
+    if (file.fd < 0) die("no file in memory", "");
+    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.fd);
+    return file;
+}
+
+static void write_at(int fd, const uint8_t *bytes, size_t size, size_t at) {
+    for (ssize_t done; size > 0; bytes += done, at += (size_t)done, size -= (size_t)done)
+        if ((done = pwrite(fd, bytes, size, (off_t)at)) <= 0) die("can't write", "a file in memory");
+}
+
+void fuzz_file_write(const fuzz_file *file, const void *begin, size_t begin_size, const void *end, size_t end_size) {
+    if (ftruncate(file->fd, (off_t)(begin_size + end_size)) != 0) die("can't size", "a file in memory");
+    write_at(file->fd, begin, begin_size, 0);
+    write_at(file->fd, end, end_size, begin_size);
+}
+
+fuzz_halves fuzz_divide(const uint8_t *bytes, size_t size, uint8_t divider) {
+    const uint8_t *at = size ? memchr(bytes, divider, size) : NULL;
+    size_t first = at ? (size_t)(at - bytes) : size;
+    return (fuzz_halves){bytes, at ? at + 1 : NULL, first, at ? size - first - 1 : 0};
+}
+
+static char root[256];
+
+static void remove_root(void) {
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    if (system(command) != 0) fprintf(stderr, "can't remove %s\n", root);
+}
+
+const char *fuzz_folder(void) {
+    static char names[8][sizeof root + 8];
+    static size_t count;
+    const char *temporary = getenv("TMPDIR");
+    if (!*root) {
+        snprintf(root, sizeof root, "%s/forerun-fuzz-XXXXXX", temporary ? temporary : "/tmp");
+        if (!mkdtemp(root)) die("can't make", root);
+        atexit(remove_root);
+    }
+    if (count == sizeof names / sizeof *names) die("too many folders in", root);
+    char *name = names[count];
+    snprintf(name, sizeof names[0], "%s/%zu", root, count++);
+    if (mkdir(name, 0700) != 0) die("can't make", name);
+    return name;
+}
+
+void fuzz_link(const char *folder, const char *name, const char *path) {
+    char link[512], *absolute = strncmp(path, "/proc/", 6) == 0 ? strdup(path) : realpath(path, NULL);
+    snprintf(link, sizeof link, "%s/%s", folder, name);
+    if (!absolute || symlink(absolute, link) != 0) die("can't link", path);
+    free(absolute);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- models */
+
+const fr_kernels *fuzz_kernels(void) {
+    static const fr_kernels *kernels;
+    if (!kernels && fr_kernels_select(NULL, &kernels) != FR_OK) die(fr_last_error(), "");
+    return kernels;
+}
+
+static const fr_options *options(void) {
+    static fr_options *some;
+    if (some) return some;
+    some = fr_options_new();
+    if (!some || fr_options_set(some, FR_OPT_CONTEXT, CONTEXT) != FR_OK ||
+        fr_options_set(some, FR_OPT_DRAFT_MAX, 3) != FR_OK || fr_options_set(some, FR_OPT_IGNORE_EOS, 1) != FR_OK)
+        die("no options", "");
+    return some;
+}
+
+void fuzz_open_files(fr_checkpoint *files, const char *path) {
+    if (fr_checkpoint_open(files, path, true) != FR_OK) die(fr_last_error(), "");
+}
+
+void fuzz_model_close(fr_model *model) {
+    if (!model) return;
+    model->files = (fr_checkpoint){0}; /* the caller's */
+    fr_model_unload(model);
+}
+
+fr_model *fuzz_model_bind(const fr_checkpoint *files) {
+    fr_model *model = calloc(1, sizeof *model);
+    if (!model) die("no memory for", "a model");
+    model->files = *files;
+    model->kernels = fuzz_kernels();
+    model->plan = fuzz_plan;
+    if (!refused(fr_model_bind_files(model))) return model;
+    fuzz_model_close(model);
+    return NULL;
+}
+
+fr_model *fuzz_model_open(const fr_checkpoint *files) {
+    fr_model *model = fuzz_model_bind(files);
+    if (!model || !refused(fr_weights_settle(&model->weights, &fuzz_plan, options()))) return model;
+    fuzz_model_close(model);
+    return NULL;
+}
+
+static void take_steps(fr_session *session, size_t vocab) {
+    static const int32_t prompt[] = {2, 9, 40, 7, 100};
+    int32_t ids[FR_STEP_MAX];
+    size_t count = sizeof prompt / sizeof *prompt, accepted;
+    for (size_t i = 0; i < count; i++) ids[i] = (int32_t)((size_t)prompt[i] % vocab);
+    if (refused(fr_session_prompt(session, ids, count))) return;
+    for (int step = 0; step < STEPS && count; step++)
+        if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) return;
+}
+
+void fuzz_run(const fr_model *model, const fr_drafter *drafter) {
+    fr_session *session;
+    fr_drafter *own = NULL;
+    if (!drafter && model->mtp_layers) refused(fr_drafter_bind(NULL, model, options(), &own));
+    if (!refused(fr_session_open(model, drafter ? drafter : own, options(), &session))) {
+        take_steps(session, model->vocab);
+        fr_session_close(session);
+    }
+    fr_drafter_unload(own);
+}
