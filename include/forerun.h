@@ -68,7 +68,7 @@ typedef struct fr_options fr_options;
 
 typedef enum fr_option {
     FR_OPT_THREADS,       /* integer >= 1; default: the cores this process may use (affinity and CPU quota) */
-    FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores */
+    FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores, a session's to those that others leave */
     FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
     FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
     FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */

@@ -60,8 +60,9 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
 }
 
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    fr_machine machine;
     fr_plan plan;
-    FR_TRY(fr_plan_from_options(options, &plan));
+    FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_drafter_bind(path, target, options, drafter));
     fr_status status = fr_weights_settle(&(*drafter)->weights, &plan, options);
     if (status == FR_OK) return FR_OK;

@@ -60,11 +60,10 @@ static fr_status read_eos(fr_model *model) {
     return FR_OK;
 }
 
-fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan) {
-    fr_machine machine;
-    FR_TRY(fr_machine_read(&machine));
+fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
+    FR_TRY(fr_machine_read(machine));
     int64_t threads = options->value[FR_OPT_THREADS];
-    fr_plan_make(&machine, threads > 0 ? (size_t)threads : 0, options->value[FR_OPT_PIN] != 0,
+    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, options->value[FR_OPT_PIN] != 0,
                  options->value[FR_OPT_NUMA] != 0, plan);
     return FR_OK;
 }
@@ -127,7 +126,7 @@ fr_status fr_model_bind_files(fr_model *model) {
 
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
-    FR_TRY(fr_plan_from_options(options, &model->plan));
+    FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(fr_model_bind_files(model));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;

@@ -23,7 +23,8 @@ struct fr_model {
     const fr_family *family;
     void *net; /* the family's own */
     const fr_kernels *kernels;
-    fr_plan plan;
+    fr_machine machine;
+    fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
     size_t vocab, hidden, layers, context_limit;
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
@@ -138,8 +139,8 @@ bool fr_architecture_in(const char *const *names, const char *architecture);
 /* Whether the architecture is that of some draft method's weights. */
 bool fr_is_drafter(const fr_checkpoint *files);
 
-/* Which threads a model or drafter loads and runs with. */
-fr_status fr_plan_from_options(const fr_options *options, fr_plan *plan);
+/* The machine, and which threads a model or drafter loads and runs with there. */
+fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
 /* What a session of this model caches keys and values as, by the options: by default f32 where the weights are floats,
  * f16 where they are quantized. */

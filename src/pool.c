@@ -31,6 +31,7 @@
 
 #include "formats/error.h"
 #include "kernels/fpenv.h"
+#include "src/cores.h"
 #include "src/pause.h"
 
 #define CACHE_LINE 64
@@ -50,6 +51,7 @@ typedef _Atomic uint32_t word;
 typedef struct seat {
     _Alignas(CACHE_LINE) word steps;
     _Alignas(CACHE_LINE) fr_team team; /* off the line that others poll */
+    int cpu;                           /* its place; -1: not pinned */
     pthread_t thread;
 } seat;
 
@@ -58,7 +60,6 @@ struct fr_pool {
     void *context;
     bool stop;
     bool oversubscribed;
-    int caller_cpu; /* thread 0's place; -1: not pinned */
     size_t count;
     size_t started; /* seats that are taken, the caller's included: `count` once the pool is open */
     seat seats[];
@@ -93,15 +94,16 @@ static int64_t nanoseconds(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Unpinned, the thread that is waited for may have been put on the waiter's own CPU. */
-static bool reached_spinning(const fr_pool *pool, word *steps, uint32_t step) {
+/* Unpinned, the thread that is waited for may have been put on the waiter's own CPU; and on a shared one another
+ * session has work to do. */
+static bool reached_spinning(const seat *own, word *steps, uint32_t step) {
     int64_t give_up = 0;
     do {
         for (int i = 0; i < SPINS_PER_LOOK; i++) {
             if (reached(steps, step)) return true;
             fr_pause();
         }
-        if (pool->caller_cpu < 0) sched_yield();
+        if (own->cpu < 0 || fr_core_is_shared(own->cpu)) sched_yield();
         if (!give_up) give_up = nanoseconds() + SPIN_NANOSECONDS;
     } while (nanoseconds() < give_up);
     return false;
@@ -127,8 +129,8 @@ static void sleep_until(word *steps, uint32_t step) {
     }
 }
 
-static void wait_until(const fr_pool *pool, word *steps, uint32_t step) {
-    if (pool->oversubscribed ? reached_yielding(steps, step) : reached_spinning(pool, steps, step)) return;
+static void wait_until(const seat *own, word *steps, uint32_t step) {
+    if (own->team.pool->oversubscribed ? reached_yielding(steps, step) : reached_spinning(own, steps, step)) return;
     sleep_until(steps, step);
 }
 
@@ -138,7 +140,8 @@ static void barrier(fr_pool *pool, size_t index) {
     for (size_t near = 1; near < pool->count; near *= FAN) {
         uint32_t step = advance(&pool->seats[index].steps);
         for (size_t far = near; far < FAN * near && far < pool->count; far += near) {
-            wait_until(pool, &pool->seats[index < far ? index + pool->count - far : index - far].steps, step);
+            size_t other = index < far ? index + pool->count - far : index - far;
+            wait_until(&pool->seats[index], &pool->seats[other].steps, step);
         }
     }
 }
@@ -181,7 +184,7 @@ static bool pin_caller(int cpu, cpu_mask *before) {
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
     cpu_mask before;
     uint64_t environment = fr_fpenv_enter();
-    bool pinned = pin_caller(pool->caller_cpu, &before);
+    bool pinned = pin_caller(pool->seats[0].cpu, &before);
     pool->fn = fn;
     pool->context = context;
     barrier(pool, 0);
@@ -193,8 +196,9 @@ void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
-static fr_status start_thread(fr_pool *pool, int cpu) {
+static fr_status start_thread(fr_pool *pool) {
     seat *free_seat = &pool->seats[pool->started];
+    int cpu = free_seat->cpu;
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error) return fr_fail_memory("a thread's attributes", sizeof attributes);
@@ -224,13 +228,13 @@ fr_status fr_pool_open(const fr_plan *plan, fr_pool **result) {
     if (!pool) return fr_fail_memory("the thread pool", bytes);
     memset(pool, 0, bytes);
     pool->oversubscribed = plan->oversubscribed;
-    pool->caller_cpu = plan->cpu[0];
     pool->count = plan->threads;
     for (size_t i = 0; i < pool->count; i++) {
         pool->seats[i].team = (fr_team){.pool = pool->count > 1 ? pool : NULL, .index = i, .count = pool->count};
+        pool->seats[i].cpu = plan->cpu[i];
     }
     for (pool->started = 1; pool->started < pool->count;) {
-        fr_status status = start_thread(pool, plan->cpu[pool->started]);
+        fr_status status = start_thread(pool);
         if (status == FR_OK) continue;
         fr_pool_close(pool);
         return status;

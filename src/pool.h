@@ -4,7 +4,8 @@
  * floating-point environment. Inside it fr_team_sync is the barrier between dependent steps. Thread 0 is the caller.
  * With one thread there is no pool: fr_pool_run calls the function, fr_team_sync does nothing.
  *
- * Waiting spins briefly, then sleeps (futex); an oversubscribed plan yields at once instead of spinning. */
+ * Waiting spins briefly, then sleeps (futex); where other sessions' threads are pinned too (cores.h) it lets them run
+ * in between; an oversubscribed plan yields at once instead of spinning. */
 #ifndef FR_SRC_POOL_H
 #define FR_SRC_POOL_H
 

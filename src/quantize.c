@@ -285,10 +285,11 @@ static fr_status write_all(const fr_checkpoint *files, const fr_export *export, 
 
 static fr_status write_file(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
                             const fr_type_choice *choice, const fr_options *options, FILE *out) {
+    fr_machine machine;
     fr_plan plan;
     fr_pool *pool;
     fr_gguf_writer writer;
-    FR_TRY(fr_plan_from_options(options, &plan));
+    FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_pool_open(&plan, &pool));
     fr_gguf_writer_open(&writer, out, files->gguf ? files->gguf->architecture : export->architecture);
     stream s = {.files = files,

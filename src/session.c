@@ -6,6 +6,7 @@
 
 #include "formats/error.h"
 #include "src/accept.h"
+#include "src/cores.h"
 #include "src/timeline.h"
 
 static size_t larger(size_t a, size_t b) {
@@ -119,7 +120,9 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     FR_TRY(take_memory(s));
     note_memory(s);
     fr_session_place(s, 0, 0);
-    return fr_pool_open(&model->plan, &s->pool);
+    s->plan = model->plan;
+    fr_cores_claim(&model->machine, &s->plan);
+    return fr_pool_open(&s->plan, &s->pool);
 }
 
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
@@ -145,6 +148,7 @@ void fr_session_destroy(fr_session *s) {
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     fr_shown_free(&s->shown);
     fr_pool_close(s->pool);
+    fr_cores_release(&s->plan);
     fr_arena_close(&s->arena);
     free(s);
 }

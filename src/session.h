@@ -25,6 +25,7 @@ struct fr_session {
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_arena arena;
+    fr_plan plan; /* no thread until it is claimed (cores.h) */
     fr_pool *pool;
     size_t context, chunk, draft_max, checkpoints;
     bool ignore_eos, swa_full, adapts;

@@ -1,10 +1,12 @@
-/* One model and its drafter, shared by sessions in threads of their own: each says what it says alone. */
+/* One model and its drafter, shared by sessions in threads of their own: each says what it says alone, on cores of its
+ * own. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "forerun.h"
+#include "src/cores.h"
+#include "src/session.h"
 #include "tests/reference.h"
 
 #define SESSIONS 3
@@ -75,6 +77,30 @@ START_TEST(sessions_in_threads_say_what_they_say_alone) {
 }
 END_TEST
 
+/* A core for each while there are cores, and the first one's again when it is closed. */
+START_TEST(sessions_are_on_cores_of_their_own) {
+    fr_reference reference;
+    fr_session *first, *second, *third;
+    fr_options *options = fr_options_new();
+    ck_assert(fr_options_set(options, FR_OPT_THREADS, 1) == FR_OK);
+    fr_reference_open(&reference, "gemma4-e", options);
+    size_t cpus = reference.model->machine.count;
+    ck_assert(fr_session_open(reference.model, NULL, options, &first) == FR_OK);
+    ck_assert(fr_session_open(reference.model, NULL, options, &second) == FR_OK);
+    int core = first->plan.cpu[0];
+    ck_assert_int_eq(core, reference.model->plan.cpu[0]);
+    ck_assert_msg(second->plan.cpu[0] != core || cpus == 1, "both sessions are on CPU %d of %zu", core, cpus);
+    ck_assert(fr_core_is_shared(core) == (cpus == 1));
+    fr_session_close(first);
+    ck_assert(fr_session_open(reference.model, NULL, options, &third) == FR_OK);
+    ck_assert_int_eq(third->plan.cpu[0], core);
+    fr_session_close(second);
+    fr_session_close(third);
+    fr_reference_close(&reference);
+    fr_options_free(options);
+}
+END_TEST
+
 /* What the library said, a letter for each line's level. */
 static void keep_level(void *context, fr_log_level level, const char *line) {
     char *levels = context;
@@ -107,6 +133,7 @@ int main(void) {
     TCase *sessions = tcase_create("shared_model");
     tcase_set_timeout(sessions, 300);
     tcase_add_loop_test(sessions, sessions_in_threads_say_what_they_say_alone, 0, 2);
+    tcase_add_test(sessions, sessions_are_on_cores_of_their_own);
     tcase_add_test(sessions, the_log_tells_what_was_opened_and_cut);
     Suite *suite = suite_create("shared_model");
     suite_add_tcase(suite, sessions);

@@ -1,5 +1,6 @@
-/* src/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this machine. */
-#include "src/topology.h"
+/* src/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this machine; and
+ * src/cores, the account of what plans were claimed. */
+#include "src/cores.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -209,6 +210,99 @@ START_TEST(rows_of_a_node_are_one_range) {
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------------------------- claims */
+
+/* A plan of so many threads, claimed. */
+static fr_plan claim(const fr_machine *machine, size_t threads) {
+    fr_plan plan;
+    fr_plan_make(machine, threads, true, true, &plan);
+    fr_cores_claim(machine, &plan);
+    return plan;
+}
+
+static bool overlap(const fr_plan *a, const fr_plan *b, const fr_machine *machine) {
+    for (size_t i = 0; i < a->threads; i++) {
+        for (size_t j = 0; j < b->threads; j++) {
+            if (place_of(machine, a->cpu[i])->core == place_of(machine, b->cpu[j])->core) return true;
+        }
+    }
+    return false;
+}
+
+/* Alone, a plan is as it was made; the next ones take whole cores that are free, as long as there are some. */
+START_TEST(claims_take_free_cores) {
+    fr_machine machine;
+    fr_plan plan, alone;
+    build(&machine, 1, (int[]){8}, 2, 0);
+    for (size_t threads = 1; threads <= 20; threads++) {
+        fr_plan_make(&machine, threads, true, true, &plan);
+        alone = claim(&machine, threads);
+        ck_assert_mem_eq(plan.cpu, alone.cpu, threads * sizeof *plan.cpu);
+        fr_cores_release(&alone);
+    }
+    fr_plan a = claim(&machine, 3), b = claim(&machine, 1), c = claim(&machine, 4);
+    ck_assert(!overlap(&a, &b, &machine) && !overlap(&a, &c, &machine) && !overlap(&b, &c, &machine));
+    for (int cpu = 0; cpu < 16; cpu++) ck_assert(!fr_core_is_shared(cpu));
+    fr_cores_release(&b);
+    plan = claim(&machine, 1);
+    ck_assert_int_eq(plan.cpu[0], b.cpu[0]);
+    fr_cores_release(&a);
+    fr_cores_release(&c);
+    fr_cores_release(&plan);
+}
+END_TEST
+
+/* Then siblings; then every unit has as many as every other, within one, and those who wait know it. */
+START_TEST(claims_are_even_where_cores_are_few) {
+    fr_machine machine;
+    fr_plan plans[9];
+    int on[8] = {0};
+    build(&machine, 1, (int[]){4}, 2, 0);
+    for (int i = 0; i < 9; i++) {
+        plans[i] = claim(&machine, 3);
+        for (size_t t = 0; t < 3; t++) on[plans[i].cpu[t]]++;
+        for (int cpu = 0; cpu < 8; cpu++) {
+            int even = 3 * (i + 1) / 8;
+            ck_assert(on[cpu] == even || on[cpu] == even + (3 * (i + 1) % 8 > 0));
+            ck_assert(fr_core_is_shared(cpu) == (on[cpu] > 1));
+        }
+    }
+    for (int i = 0; i < 9; i++) fr_cores_release(&plans[i]);
+    for (int cpu = 0; cpu < 8; cpu++) ck_assert(!fr_core_is_shared(cpu));
+    ck_assert(!fr_core_is_shared(-1));
+}
+END_TEST
+
+/* Weights lie where the model's threads touched them first: thread t of every session is on the same node. */
+START_TEST(claims_stay_on_their_nodes) {
+    fr_machine machine;
+    fr_plan plan, claimed[3];
+    build(&machine, 2, (int[]){6, 2}, 1, 0);
+    fr_plan_make(&machine, 4, true, true, &plan);
+    for (int i = 0; i < 3; i++) {
+        claimed[i] = claim(&machine, 4);
+        for (size_t t = 0; t < 4; t++) ck_assert_int_eq(place_of(&machine, claimed[i].cpu[t])->node, plan.node[t]);
+    }
+    ck_assert(!overlap(&claimed[0], &claimed[1], &machine));
+    for (int i = 0; i < 3; i++) fr_cores_release(&claimed[i]);
+}
+END_TEST
+
+/* Without pins nothing is entered. */
+START_TEST(claims_of_unpinned_plans) {
+    fr_machine machine;
+    fr_plan plan;
+    build(&machine, 1, (int[]){2}, 1, 0);
+    fr_plan_make(&machine, 2, false, true, &plan);
+    fr_cores_claim(&machine, &plan);
+    ck_assert_int_eq(plan.cpu[1], -1);
+    fr_plan first = claim(&machine, 2);
+    ck_assert(!fr_core_is_shared(0) && !fr_core_is_shared(1));
+    fr_cores_release(&plan);
+    fr_cores_release(&first);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
 #define LONG_NAME "/a12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
@@ -376,6 +470,10 @@ int main(void) {
     tcase_add_test(pure, plan_defaults);
     tcase_add_test(pure, plan_without_pins_or_nodes);
     tcase_add_loop_test(pure, rows_of_a_node_are_one_range, 0, sizeof machines / sizeof *machines);
+    tcase_add_test(pure, claims_take_free_cores);
+    tcase_add_test(pure, claims_are_even_where_cores_are_few);
+    tcase_add_test(pure, claims_stay_on_their_nodes);
+    tcase_add_test(pure, claims_of_unpinned_plans);
     tcase_set_timeout(pure, 60);
     tcase_add_checked_fixture(files, make_root, remove_root);
     tcase_add_loop_test(files, quota, 0, sizeof quotas / sizeof *quotas);
