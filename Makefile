@@ -172,6 +172,9 @@ $(MUTATORS): %: %.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
+# What of the command reads bytes.
+$(filter %/fuzz_trace %/fuzz_arguments,$(FUZZERS)): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@

@@ -1,15 +1,17 @@
 /* libFuzzer's target for GGUF: any bytes as a file, through the parser and all that reads its metadata.
  *
- * In: bytes; a GGUF file, or the part before its tensors' data, which are then zeros. Out: nothing, unless the
- * sanitizers find something. What parses is walked: every value by the getters, the tokenizer, the configuration and
- * tensors of a model, of a drafter, of a vision tower. */
-#include <unistd.h>
-
+ * In: bytes; a GGUF file, or the part before its tensors' data, which are then a fixture's. Out: nothing, unless the
+ * sanitizers find something. What parses is walked: every value by the getters, the configuration and tensors of a
+ * model, of a drafter, of a vision tower. */
 #include "src/assistant_gemma4.h"
-#include "src/vision.h"
 #include "tests/fuzz/harness.h"
 
-#define ZEROS ((off_t)4 << 20) /* more than a fixture's data */
+static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gguf"},
+                           {.mark = "gemma4-assistant", .path = "tests/data/gguf/moe-odd-assistant.gguf"},
+                           {.mark = "expert", .path = "tests/data/gguf/moe-odd.gguf"},
+                           {.mark = "glm4v", .path = "tests/data/glm-ocr/mmproj-bf16.gguf"},
+                           {.mark = "glm4", .path = "tests/data/glm-ocr/model-q4_0.gguf"},
+                           {.mark = "", .path = "tests/data/gguf/e-q4_0.gguf"}};
 
 static void walk_values(const fr_gguf *gguf) {
     for (size_t i = 0; i < gguf->count; i++) {
@@ -55,23 +57,26 @@ static bool bind_drafter(const fr_checkpoint *files) {
 }
 
 static bool bind_tower(const fr_checkpoint *files) {
-    fr_weights weights;
-    fr_vision *vision;
-    if (refused(fr_weights_open(&weights, files))) return false;
-    bool bound = !refused(fr_vision_open(&weights, fuzz_kernels(), 0, &vision));
-    fr_vision_close(vision);
-    fr_weights_close(&weights);
-    return bound;
+    fuzz_tower tower;
+    fuzz_tower_open(&tower, files);
+    fuzz_tower_close(&tower);
+    return tower.vision != NULL;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static fuzz_file file;
     fr_checkpoint files;
-    if (!file.fd) file = fuzz_file_new();
+    if (!file.fd) {
+        file = fuzz_file_new();
+        for (size_t i = 0; i < sizeof data / sizeof *data; i++) fuzz_data_read(&data[i]);
+    }
     fuzz_file_write(&file, bytes, size, NULL, 0);
     fr_status status = fr_checkpoint_open(&files, file.path, size % 2);
-    if (refused(status) && ftruncate(file.fd, (off_t)size + ZEROS) == 0)
+    if (refused(status)) {
+        const fuzz_data *behind = fuzz_data_find(data, bytes, size);
+        fuzz_file_write(&file, bytes, size, behind->bytes, behind->size);
         status = fr_checkpoint_open(&files, file.path, true);
+    }
     if (refused(status)) return 0;
     walk_values(files.gguf);
     bool model = bind_model(&files), drafter = bind_drafter(&files), tower = bind_tower(&files);

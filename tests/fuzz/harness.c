@@ -6,6 +6,7 @@
 
 #define CONTEXT 64
 #define STEPS   3
+#define TOKENS  64 /* of a picture, at most */
 
 size_t fuzz_inputs_read;
 
@@ -68,6 +69,15 @@ void fuzz_link(const char *folder, const char *name, const char *path) {
     free(absolute);
 }
 
+void fuzz_hush(bool hushed) {
+    static FILE *loud, *silent;
+    if (!silent) {
+        loud = stderr;
+        silent = fopen("/dev/null", "w");
+    }
+    stderr = hushed && silent ? silent : loud;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- models */
 
 const fr_kernels *fuzz_kernels(void) {
@@ -76,7 +86,7 @@ const fr_kernels *fuzz_kernels(void) {
     return kernels;
 }
 
-static const fr_options *options(void) {
+const fr_options *fuzz_options(void) {
     static fr_options *some;
     if (some) return some;
     some = fr_options_new();
@@ -88,6 +98,21 @@ static const fr_options *options(void) {
 
 void fuzz_open_files(fr_checkpoint *files, const char *path) {
     if (fr_checkpoint_open(files, path, true) != FR_OK) die(fr_last_error(), "");
+}
+
+void fuzz_data_read(fuzz_data *data) {
+    fr_checkpoint files;
+    fuzz_open_files(&files, data->path);
+    data->size = files.files[0].size - files.gguf->data_begin;
+    data->bytes = malloc(data->size);
+    if (!data->bytes) die("no memory for", data->path);
+    memcpy(data->bytes, files.files[0].bytes + files.gguf->data_begin, data->size);
+    fr_checkpoint_close(&files);
+}
+
+const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, size_t size) {
+    while (*data->mark && !memmem(bytes, size, data->mark, strlen(data->mark))) data++;
+    return data;
 }
 
 void fuzz_model_close(fr_model *model) {
@@ -109,8 +134,16 @@ fr_model *fuzz_model_bind(const fr_checkpoint *files) {
 
 fr_model *fuzz_model_open(const fr_checkpoint *files) {
     fr_model *model = fuzz_model_bind(files);
-    if (!model || !refused(fr_weights_settle(&model->weights, &fuzz_plan, options()))) return model;
+    if (!model || !refused(fr_weights_settle(&model->weights, &fuzz_plan, fuzz_options()))) return model;
     fuzz_model_close(model);
+    return NULL;
+}
+
+fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target) {
+    fr_drafter *drafter;
+    if (refused(fr_drafter_bind(path, target, fuzz_options(), &drafter))) return NULL;
+    if (!refused(fr_weights_settle(&drafter->weights, &fuzz_plan, fuzz_options()))) return drafter;
+    fr_drafter_unload(drafter);
     return NULL;
 }
 
@@ -127,10 +160,59 @@ static void take_steps(fr_session *session, size_t vocab) {
 void fuzz_run(const fr_model *model, const fr_drafter *drafter) {
     fr_session *session;
     fr_drafter *own = NULL;
-    if (!drafter && model->mtp_layers) refused(fr_drafter_bind(NULL, model, options(), &own));
-    if (!refused(fr_session_open(model, drafter ? drafter : own, options(), &session))) {
+    if (!drafter && model->mtp_layers) refused(fr_drafter_bind(NULL, model, fuzz_options(), &own));
+    if (!refused(fr_session_open(model, drafter ? drafter : own, fuzz_options(), &session))) {
         take_steps(session, model->vocab);
         fr_session_close(session);
     }
     fr_drafter_unload(own);
+}
+
+/* ----------------------------------------------------------------------------------------------- texts and pictures */
+
+static void use_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count) {
+    char *text;
+    const char *piece;
+    size_t length;
+    fr_decoder *decoder;
+    if (!refused(fr_detokenize(tokenizer, ids, count, &text, &length))) fr_free(text);
+    if (refused(fr_decoder_new(tokenizer, false, &decoder))) return;
+    for (size_t i = 0; i < count; i++)
+        if (refused(fr_decoder_feed(decoder, ids[i], &piece, &length))) break;
+    refused(fr_decoder_finish(decoder, &piece, &length));
+    fr_decoder_free(decoder);
+}
+
+void fuzz_use_tokenizer(const fr_tokenizer *tokenizer) {
+    static const char *const texts[] = {"", "Text, <bos> 12  it's\n\n\t\xc3\x84\xff",
+                                        "\xe2\x96\x81<0x41>e\xcc\x81 \xf0\x9f\x98\x80"};
+    int32_t *ids;
+    size_t count;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (refused(fr_tokenize(tokenizer, texts[i], strlen(texts[i]), true, &ids, &count))) continue;
+        use_ids(tokenizer, ids, count);
+        fr_free(ids);
+    }
+}
+
+void fuzz_tower_open(fuzz_tower *tower, const fr_checkpoint *files) {
+    *tower = (fuzz_tower){0};
+    if (refused(fr_weights_open(&tower->weights, files)) ||
+        refused(fr_vision_open(&tower->weights, fuzz_kernels(), 0, &tower->vision)))
+        tower->vision = NULL;
+}
+
+void fuzz_tower_close(fuzz_tower *tower) {
+    fr_vision_close(tower->vision);
+    fr_weights_close(&tower->weights);
+}
+
+void fuzz_show(const fuzz_tower *tower, const fr_image *image) {
+    static fr_pool *pool;
+    fr_image_grid grid;
+    fr_vision_rows rows;
+    if (!pool && fr_pool_open(&fuzz_plan, &pool) != FR_OK) die(fr_last_error(), "");
+    if (refused(fr_vision_grid(tower->vision, image->width, image->height, &grid))) return;
+    if (grid.rows * grid.columns > TOKENS || refused(fr_vision_run(tower->vision, pool, 1, image, &rows))) return;
+    fr_vision_rows_close(&rows);
 }

@@ -6,6 +6,7 @@
 #define FR_TESTS_FUZZ_HARNESS_H
 
 #include "src/draft.h"
+#include "src/vision.h"
 #include "tests/fuzz/mutation.h"
 
 /* Each target has this one. It keeps nothing of an input but what it was opened with. */
@@ -44,13 +45,50 @@ void fuzz_link(const char *folder, const char *name, const char *path);
 extern const fr_plan fuzz_plan;
 const fr_kernels *fuzz_kernels(void);
 
+/* A short context, no end at an end of sequence. */
+const fr_options *fuzz_options(void);
+
+/* While something writes its lines to standard error they are dropped; a sanitizer's are not. */
+void fuzz_hush(bool hushed);
+
 /* A published folder or a GGUF file that must open. */
 void fuzz_open_files(fr_checkpoint *files, const char *path);
+
+/* The data of a GGUF file's tensors, to put behind an input that describes them. */
+typedef struct fuzz_data {
+    const char *mark; /* an input that holds it is given these data */
+    const char *path;
+    uint8_t *bytes;
+    size_t size;
+} fuzz_data;
+
+void fuzz_data_read(fuzz_data *data);
+
+/* The first of them whose mark the input holds; the last one's is "". */
+const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, size_t size);
 
 /* A model on files that stay the caller's; NULL: refused. Opened, not only bound, it is ready to run. */
 fr_model *fuzz_model_bind(const fr_checkpoint *files);
 fr_model *fuzz_model_open(const fr_checkpoint *files);
 void fuzz_model_close(fr_model *model);
+
+/* A drafter, ready to run; NULL: refused. fr_drafter_unload it. */
+fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target);
+
+/* Texts to ids and back. */
+void fuzz_use_tokenizer(const fr_tokenizer *tokenizer);
+
+/* A vision tower of a checkpoint, which is a folder's, in files of its own or beside a text model. */
+typedef struct fuzz_tower {
+    fr_weights weights;
+    fr_vision *vision; /* NULL: refused */
+} fuzz_tower;
+
+void fuzz_tower_open(fuzz_tower *tower, const fr_checkpoint *files);
+void fuzz_tower_close(fuzz_tower *tower);
+
+/* Shows it a picture, unless that becomes more tokens than a fuzzer has time for. */
+void fuzz_show(const fuzz_tower *tower, const fr_image *image);
 
 /* A prompt and some steps, with the drafter, or with the model's own if it has one. */
 void fuzz_run(const fr_model *model, const fr_drafter *drafter);

@@ -8,36 +8,12 @@
 
 #include "src/image_resize.h"
 #include "src/vision.h"
-#include "tests/fuzz/mutation.h"
+#include "tests/fuzz/png.h"
 
 #define IMAGES "tests/data/images"
 #define TOWER  "tests/data/vision/tower"
 
 #define MOST_TOKENS 1000 /* more are allowed, but slow under a sanitizer */
-
-static uint32_t big_endian(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static uint32_t checksum(const uint8_t *bytes, size_t count) {
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
-    }
-    return ~crc;
-}
-
-/* Puts the checksums of a PNG right, which would hide most damage otherwise. */
-static void seal(blob *b) {
-    for (size_t at = 8; at + 12 <= b->size;) {
-        size_t length = big_endian(b->bytes + at);
-        if (length > b->size - at - 12) return;
-        uint32_t crc = checksum(b->bytes + at + 4, length + 4);
-        for (size_t i = 0; i < 4; i++) b->bytes[at + 8 + length + i] = (uint8_t)(crc >> (24 - 8 * i));
-        at += length + 12;
-    }
-}
 
 static void use_picture(const char *path) {
     fr_image image, resized;

@@ -31,7 +31,7 @@ static inline size_t draw(size_t limit) {
     return limit ? (size_t)((mutation_state * 0x2545f4914f6cdd1du) >> 33) % limit : 0;
 }
 
-static inline void die(const char *what, const char *name) {
+_Noreturn static inline void die(const char *what, const char *name) {
     fprintf(stderr, "%s: %s %s\n", program_invocation_short_name, what, name);
     exit(1);
 }

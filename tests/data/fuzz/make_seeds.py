@@ -4,11 +4,11 @@ they once made a target fail.
 
 A GGUF seed ends where the tensors' data begin, and has no tokenizer: the targets put data behind it.
 """
-import json, os, re, shutil, struct, subprocess, sys, tempfile
+import json, os, re, struct, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = f"{HERE}/.."
-FORERUN = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None
+FORERUN = os.path.abspath(sys.argv[1])
 
 
 def write(folder, name, content):
@@ -84,7 +84,7 @@ def gguf_head(path, keep=lambda key: not key.startswith("tokenizer.")):
 
 
 def gguf():
-    for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "glm-ocr/model-q4_0", "glm-ocr/mmproj-bf16"):
+    for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0", "glm-ocr/mmproj-bf16"):
         write("gguf", path.replace("/", "-"), gguf_head(f"{DATA}/{path}.gguf"))
 
 
@@ -119,7 +119,126 @@ def configurations():
     write("generation", "none", "{}")
 
 
+    for name in ("gemma4-e", "gemma4-dense-odd"):
+        write("drafter", name, compact(json.loads(read(f"models/{name}/assistant/config.json"))))
+    for name in ("vision/tower", "glm-ocr"):
+        write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
+    write("preprocessor", "none", "{}")
+
+
+# -------------------------------------------------------------------------------------------------------- tokenizers
+
+def smaller(tokenizer, most):
+    """A tokenizer with its added tokens, single characters and bytes, and the first merges that fit together."""
+    model, added = tokenizer["model"], {token["content"] for token in tokenizer["added_tokens"]}
+    basic = {token for token in model["vocab"] if token in added or len(token) == 1 or token.startswith("<0x")}
+    merges = []
+    for merge in model["merges"]:
+        left, right = merge.split(" ") if isinstance(merge, str) else merge
+        if len(merges) < most and left in basic and right in basic:
+            basic.add(left + right)
+            merges.append(merge)
+    model["vocab"] = {token: id for token, id in model["vocab"].items() if token in basic}
+    model["merges"] = merges
+    return tokenizer
+
+
+def tokenizers():
+    for name in ("models/gemma4-dense-odd", "tokenizers/glm4", "tokenizers/deepseek3", "tokenizers/llama3"):
+        tokenizer = compact(smaller(json.loads(read(f"{name}/tokenizer.json")), 20))
+        write("tokenizer", name.split("/")[1],
+              tokenizer + "\0" + compact(json.loads(read(f"{name}/tokenizer_config.json"))))
+    # Rules that the published ones don't have, over a vocabulary of a few characters.
+    small = {"version": "1.0", "added_tokens": [{"id": 4, "content": "<bos>", "special": True}],
+             "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Prepend", "prepend": "_"}]},
+             "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a+(?!b)|\\s+"}, "behavior": "Isolated",
+                               "invert": False},
+             "decoder": {"type": "Sequence", "decoders": [
+                 {"type": "Replace", "pattern": {"String": "_"}, "content": " "}, {"type": "ByteFallback"},
+                 {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+             "post_processor": None,
+             "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": False,
+                       "vocab": {"<unk>": 0, "a": 1, "_": 2, "_a": 3, "<bos>": 4, "x": 5}, "merges": [["_", "a"]]}}
+    write("tokenizer", "rules", compact(small))
+    for path in ("gguf/moe-odd", "glm-ocr/model-q4_0"):
+        keys = gguf_parts(f"{DATA}/{path}.gguf")[1]
+        texts = gguf_texts(keys, 512)
+        write("tokenizer_gguf", path.replace("/", "-"),
+              b"GGUF" + struct.pack("<IQQ", 3, 0, len(texts)) + b"".join(texts) + bytes(32))
+
+
+def gguf_texts(keys, most):
+    """The keys that a tokenizer is read from, with the first tokens alone and no merges but one."""
+    kept = []
+    for key, data in keys:
+        at = 8 + len(key) + 4
+        if not key.startswith(("tokenizer.", "general.architecture")):
+            continue
+        if struct.unpack_from("<I", data, at - 4)[0] == ARRAY:
+            element, count = struct.unpack_from("<IQ", data, at)
+            count = min(count, 1 if key.endswith("merges") else most)
+            begin = end = at + 12
+            for _ in range(count):
+                end += 8 + struct.unpack_from("<Q", data, end)[0] if element == STRING else SIZES[element]
+            data = data[:at] + struct.pack("<IQ", element, count) + data[begin:end]
+        kept.append(data)
+    return kept
+
+
+# ------------------------------------------------------------------------------------ what the command reads and writes
+
+def lines():
+    write("messages", "turns", '\n[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},'
+          '{"role":"user","content":" What? "}]')
+    write("messages", "picture", '{"pictures":true,"enable_thinking":true}\n[{"role":"user","content":'
+          '[{"type":"image"},{"type":"text","text":"Read"}]}]')
+    for case in json.loads(read("chat/gemma4.json"))["gemma4"]:
+        context = {key: value for key, value in case["context"].items() if not key.endswith("_token")}
+        if "tool" in case["title"] and len(compact(case["messages"])) < 1500:
+            write("messages", re.sub(r"\W+", "-", case["title"]), compact(context) + "\n" + compact(case["messages"]))
+    write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
+    write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
+    write("options", "limits", "0i1\n7i4096\n13tnone\n14i1024\n6t/none\n3tscalar\n99i1\n4t\n")
+    write("arguments", "generate", "generate\n-m\nmodel\n--prompt=Once\n-n\n20\n--temp\n0.8\n--stop\nEnd\n"
+          "--logit-bias\n5+1\n--spec-type\nngram,mtp\n--output\njson\n--logprobs\n3")
+    write("arguments", "ids", "logits\n-m\nmodel\n--ids\n1,2,30\n-o\n-\n--rows\nlast\n-t\n2\n--isa\nscalar")
+    write("arguments", "bench", "bench\nmodel\n-m\nmodel\n--rows\n1..8,16\n--draft-max\n1..4,auto\n-p\n0,512")
+    write("arguments", "quantize", "quantize\n-m\nmodel\n--type\nq4_k\n--tensor-type\nffn=q6_k\n-o\nout.gguf")
+    write("arguments", "near", "genrate\n--promt\nx\n--help")
+
+
+def files(folder):
+    """A trace, a saved session, and the heads of packed files."""
+    def run(*words):
+        subprocess.run([FORERUN, *words], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    models = os.path.abspath(f"{DATA}/models")
+    dense, e = f"{models}/gemma4-dense-odd", f"{models}/gemma4-e"
+    run("generate", "-m", dense, "-md", f"{dense}/assistant", "--ids", "2,9,40", "-n", "12", "--ignore-eos",
+        "--draft-max", "3", "--trace", "trace", "--temp", "1")
+    write("trace", "dense", open(f"{folder}/trace", "rb").read())
+    write("trace", "cut-off", open(f"{folder}/trace", "rb").read()[:600])
+    for name, count in (("short", "1"), ("longer", "6")):
+        run("generate", "-m", dense, "--ids", "2,9", "-n", count, "--ignore-eos", "-c", "64", "--prompt-cache", name)
+        write("session", name, open(f"{folder}/{name}", "rb").read())
+    for name, source in (("model", e), ("drafter", f"{e}/assistant")):
+        run("quantize", "-m", source, "--type", "q8_0", "--pure", "-o", "plain.gguf")
+        run("pack", "-m", "plain.gguf", "-o", "packed.gguf")
+        write("packed", name, gguf_head(f"{folder}/packed.gguf"))
+
+
+def pictures():
+    for name in ("png-0-1-i.png", "png-0-16.png", "png-2-8-key.png", "png-3-4-i.png", "png-6-8.png", "jpeg-420.jpg",
+                 "jpeg-cmyk.jpg", "jpeg-grey.jpg", "jpeg-progressive.jpg", "jpeg-restarts.jpg", "jpeg-turned.jpg"):
+        write("image", name, read(f"images/{name}"))
+
+
 if __name__ == "__main__":
     gguf()
     weights()
     configurations()
+    tokenizers()
+    lines()
+    pictures()
+    with tempfile.TemporaryDirectory() as folder:
+        files(folder)

@@ -1,0 +1,35 @@
+/* libFuzzer's target for chats: options on the first line, messages on the others, through every family's template.
+ *
+ * In: bytes; an empty line for no options. Out: nothing, unless the sanitizers find something. */
+#include "tests/fuzz/harness.h"
+
+static const char *const folders[] = {"tests/data/models/gemma4-e", "tests/data/glm-ocr"};
+enum { FOLDERS = sizeof folders / sizeof *folders };
+
+static char *text_of(const uint8_t *bytes, size_t size) {
+    char *text = malloc(size + 1);
+    if (!text) die("no memory for", "a text");
+    if (size) memcpy(text, bytes, size);
+    text[size] = '\0';
+    return text;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static fr_tokenizer *tokenizers[FOLDERS];
+    for (size_t i = 0; i < FOLDERS; i++)
+        if (!tokenizers[i] && fr_tokenizer_open(folders[i], &tokenizers[i]) != FR_OK) die(fr_last_error(), "");
+    fuzz_halves halves = fuzz_divide(bytes, size, '\n');
+    char *settings = text_of(halves.first, halves.first_size);
+    char *messages = text_of(halves.second, halves.second_size);
+    for (size_t i = 0; i < FOLDERS; i++) {
+        char *text;
+        size_t length;
+        if (refused(fr_chat_render(tokenizers[i], messages, *settings ? settings : NULL, &text, &length))) continue;
+        fuzz_inputs_read++;
+        if (strlen(text) > length) abort();
+        fr_free(text);
+    }
+    free(settings);
+    free(messages);
+    return 0;
+}

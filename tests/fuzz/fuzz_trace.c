@@ -1,0 +1,27 @@
+/* libFuzzer's target for traces: any bytes as what --trace wrote, down to the page that report makes of them.
+ *
+ * In: bytes. Out: nothing, unless the sanitizers find something, or a page says something that a browser would run. */
+#include "tests/fuzz/harness.h"
+#include "tools/page.h"
+
+static void write_page(const fr_record *record) {
+    char *page = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&page, &length);
+    if (!out) die("no memory for", "a page");
+    fr_page_write(record, out);
+    if (fclose(out) != 0 || memmem(page, length, "<script", strlen("<script"))) abort();
+    free(page);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    fr_record record;
+    fuzz_hush(true);
+    if (fr_record_read(&record, "trace", (const char *)bytes, size) == 0) {
+        fuzz_inputs_read++;
+        write_page(&record);
+    }
+    fr_record_free(&record);
+    fuzz_hush(false);
+    return 0;
+}
