@@ -170,6 +170,7 @@ static const fr_bench_column columns[] = {
     {"gmac_s", "GMAC/s", 2},
     {"limit", "limit", 0},
     {"of_limit", "of it %", 0},
+    {"of_limit_spread", "spread %", 1},
     {"bandwidth_gb_s", NULL, 0},
     {"peak_gmac_s", NULL, 0},
     {"clock_ghz", NULL, 0},
@@ -209,6 +210,7 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     fr_bench_number(b->report, t->macs > 0 ? t->macs / seconds * 1e-9 : NAN);
     fr_bench_text(b->report, told ? t->limit : NULL);
     fr_bench_number(b->report, told ? fr_bench_told(&t->of_limit, 100 * t->of_limit.middle, b->plan->max_spread) : NAN);
+    fr_bench_number(b->report, t->same_bits ? t->of_limit.spread : NAN);
     fr_bench_number(b->report, told ? t->bandwidth * 1e-9 : NAN);
     fr_bench_number(b->report, told ? t->peak * 1e-9 : NAN);
     fr_bench_number(b->report, told ? t->clock * 1e-9 : NAN);
@@ -315,8 +317,8 @@ static fr_status time_group(bench *b, fr_bench_group group) {
     FR_TRY(each_shape(b, group, time_shape));
     fr_bench_remark(b->report, "A block is %d %s; cycles are of one core.", BLOCK, tables[group].block);
     if (b->withheld)
-        fr_bench_remark(b->report, "Figures left out for their spread above %g %%: %zu.", b->plan->max_spread,
-                        b->withheld);
+        fr_bench_remark(b->report, "Figures left out for their spread above %g %% or, of one timing, not known: %zu.",
+                        b->plan->max_spread, b->withheld);
     return FR_OK;
 }
 

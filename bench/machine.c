@@ -100,6 +100,11 @@ static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
     fr_bench_number(b->report, told(b, figure, figure->middle * factor));
 }
 
+/* What follows from a figure is told only where that is. */
+static void put_from(bench *b, const fr_bench_figure *base, const fr_bench_figure *figure, double factor) {
+    fr_bench_number(b->report, told(b, base, told(b, figure, figure->middle * factor)));
+}
+
 /* Two cells. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
     put_alone(b, figure, factor);
@@ -296,10 +301,10 @@ static fr_status put_level(bench *b, size_t alone, size_t each) {
         fr_bench_memory_link(&own);
         core_figures load = sample_core(b, seconds_of_load, &single, false);
         put(b, &reading.value, 1e-9);
-        put_alone(b, &reading.cycles, 1);
+        put_from(b, &reading.value, &reading.cycles, 1);
         put(b, &all, 1e-9);
         put(b, &load.value, 1e9);
-        put_alone(b, &load.cycles, 1);
+        put_from(b, &load.value, &load.cycles, 1);
     }
     fr_bench_memory_close(&own);
     fr_bench_memory_close(&shared);
@@ -362,8 +367,8 @@ static void put_peak(bench *b, const fr_bench_peak *peak) {
     fr_bench_text(b->report, peak->isa);
     fr_bench_text(b->report, peak->instruction);
     put(b, &one.value, 1e-9);
-    put_alone(b, &one.cycles, 1);
-    put_alone(b, &one.clock, 1e-9);
+    put_from(b, &one.value, &one.cycles, 1);
+    put_from(b, &one.value, &one.clock, 1e-9);
     put(b, &all, 1e-9);
     fr_bench_number(b->report, told(b, &one.value, told(b, &all, all.middle / one.value.middle)));
     put_alone(b, &all, 1 / b->bandwidth); /* not finite where that is not known */
@@ -456,7 +461,8 @@ static fr_status measure_all(bench *b) {
     peak_table(b);
     FR_TRY(barrier_table(b));
     fr_bench_remark(b->report, "Figures are medians of %zu timings; spread is between the quartiles. A figure that "
-                    "spread more than %g %% is left out.", b->options->repetitions, b->options->max_spread);
+                    "spread more than %g %%, or is of one timing, is left out, and what follows from it.",
+                    b->options->repetitions, b->options->max_spread);
     return FR_OK;
 }
 

@@ -42,7 +42,7 @@ fr_bench_figure fr_bench_figure_kept(const double *values, size_t n) {
 }
 
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value) {
-    run->kept_back += figure->spread > run->plan->max_spread;
+    run->kept_back += isfinite(figure->middle) && !(figure->spread <= run->plan->max_spread);
     fr_bench_number(run->report, fr_bench_told(figure, value, run->plan->max_spread));
 }
 
@@ -102,8 +102,8 @@ void fr_bench_end(fr_bench_run *run) {
         fr_bench_remark(run->report, "Other programs took up to %.0f%% of all CPUs meanwhile.", run->others);
     if (run->kept_back)
         fr_bench_remark(run->report,
-                        "Figures that are not told, as their spread is above %g%%: %zu. Stop what else "
-                        "runs here, or allow more by --max-spread.",
+                        "Figures that are not told, as their spread is above %g%% or, of one timing, not known: %zu. "
+                        "Stop what else runs here, time more often by -r, or allow more by --max-spread.",
                         run->plan->max_spread, run->kept_back);
 }
 

@@ -1,8 +1,8 @@
 /* A model's speed: prompts and decode as llama-bench names them, verifying K rows, drafting, and speculation on texts.
  *
  * In: a plan. Out: facts and tables of a report (table.h), and the curve of T(K) for a picture. Every figure is the
- * middle of repeated timings after a warm-up; one that spread more than the plan allows is left out and remarked on. A
- * model is opened once for each instruction set and number of threads. */
+ * middle of repeated timings after a warm-up, its spread beside it; one that spread more than the plan allows, or is of
+ * one timing, is left out and remarked on. A model is opened once for each instruction set and number of threads. */
 #ifndef FR_BENCH_MODEL_H
 #define FR_BENCH_MODEL_H
 

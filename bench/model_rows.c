@@ -19,20 +19,27 @@
 
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
-static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step, size_t pairs) {
+/* Starting may take no time at all, so its spread, what lies between the quartiles, is told in seconds. */
+static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step,
+                       const fr_bench_figure *start, size_t pairs) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
                                           {"step_spread", "spread, %", 1},
                                           {NULL, "starting, ms", 3},
-                                          {"start_ns", NULL, 0}};
+                                          {NULL, "±, ms", 3},
+                                          {"start_ns", NULL, 0},
+                                          {"start_spread_ns", NULL, 0}};
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
     fr_bench_begin_row(
         run, &(fr_bench_test){.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
     fr_bench_put(run, step, rint(run->draft_step * 1e9));
     fr_bench_number(run->report, run->draft_step * 1e3);
     fr_bench_number(run->report, step->spread);
+    double apart = fr_bench_told(step, fabs(start->spread * start->middle / 100), run->plan->max_spread);
     fr_bench_number(run->report, run->draft_start * 1e3);
+    fr_bench_number(run->report, apart * 1e3);
     fr_bench_number(run->report, rint(run->draft_start * 1e9));
+    fr_bench_number(run->report, rint(apart * 1e9));
     fr_bench_end(run);
 }
 
@@ -50,7 +57,7 @@ static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
     fr_bench_figure step = fr_bench_figure_kept(steps, pairs), start = fr_bench_figure_kept(starts, pairs);
     run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
     run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
-    put_drafts(run, fifteen, &step, pairs);
+    put_drafts(run, fifteen, &step, &start, pairs);
     return FR_OK;
 }
 

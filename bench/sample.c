@@ -26,10 +26,11 @@ fr_bench_figure fr_bench_figure_of(double *values, size_t n) {
     fr_bench_figure figure = {.middle = fr_bench_median(values, n), .spread = NAN};
     figure.least = values[0];
     figure.most = values[n - 1];
-    if (n >= 3) figure.spread = 100 * (quantile(values, n, 0.75) - quantile(values, n, 0.25)) / figure.middle;
+    double apart = n > 2 ? quantile(values, n, 0.75) - quantile(values, n, 0.25) : values[n - 1] - values[0];
+    if (n > 1) figure.spread = 100 * apart / fabs(figure.middle);
     return figure;
 }
 
 double fr_bench_told(const fr_bench_figure *figure, double value, double max_spread) {
-    return figure->spread > max_spread ? NAN : value;
+    return figure->spread <= max_spread ? value : NAN;
 }

@@ -1,7 +1,8 @@
 /* Repeated timings as one figure: their middle, and how far they lie apart.
  *
  * In: values of one measurement, repeated. Out: the median, and the spread: what lies between the quartiles, as per
- * cent of the median, so that one disturbed timing of five changes neither. */
+ * cent of the median's size, so that one disturbed timing of five changes neither. Of two values it is all that lies
+ * between them; one has none, and its figure is never told. */
 #ifndef FR_BENCH_SAMPLE_H
 #define FR_BENCH_SAMPLE_H
 
@@ -9,7 +10,7 @@
 
 typedef struct fr_bench_figure {
     double middle, least, most;
-    double spread; /* per cent; NaN for fewer than 3 values, which can't tell */
+    double spread; /* per cent; NaN of one value, which can't tell */
 } fr_bench_figure;
 
 /* The middle of n values, which are sorted in place. */
@@ -18,7 +19,7 @@ double fr_bench_median(double *values, size_t n);
 /* n >= 1 values, which are sorted in place. */
 fr_bench_figure fr_bench_figure_of(double *values, size_t n);
 
-/* A value of the figure for a table: NaN, an empty cell, where the spread is above a limit in per cent. */
+/* A value of the figure for a table: NaN, an empty cell, where the spread is above a limit in per cent or not known. */
 double fr_bench_told(const fr_bench_figure *figure, double value, double max_spread);
 
 #endif

@@ -137,16 +137,22 @@ START_TEST(figures_that_spread_more_than_the_limit_are_left_out) {
 }
 END_TEST
 
-/* By hand; quartiles lie between neighbours in proportion, as in R's and numpy's default. */
+/* By hand; quartiles lie between neighbours in proportion, as in R's and numpy's default. One value can't tell how far
+ * it spreads, so nothing is told of it; a negative middle, as of a difference, has no negative spread. */
 START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
-    double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {1, 3};
-    fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2);
+    double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {7, 13}, one[] = {5}, below[] = {-1, 0, -3};
+    fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2),
+                    d = fr_bench_figure_of(one, 1), e = fr_bench_figure_of(below, 3);
     ck_assert(a.middle == 3 && a.least == 1 && a.most == 5);
     ck_assert_double_eq_tol(a.spread, 100 * (4.0 - 2.0) / 3, 1e-9);
     ck_assert(b.middle == 2.5);
     ck_assert_double_eq_tol(b.spread, 100 * (3.25 - 1.75) / 2.5, 1e-9);
-    ck_assert(c.middle == 2 && isnan(c.spread));
-    ck_assert(fr_bench_told(&a, 7, 66) != 7 && fr_bench_told(&a, 7, 67) == 7 && fr_bench_told(&c, 7, 0) == 7);
+    ck_assert(c.middle == 10 && d.middle == 5 && isnan(d.spread));
+    ck_assert_double_eq_tol(c.spread, 60, 1e-9);
+    ck_assert(e.middle == -1);
+    ck_assert_double_eq_tol(e.spread, 150, 1e-9);
+    ck_assert(fr_bench_told(&a, 7, 66) != 7 && fr_bench_told(&a, 7, 67) == 7);
+    ck_assert(fr_bench_told(&c, 7, 59) != 7 && fr_bench_told(&c, 7, 61) == 7 && fr_bench_told(&d, 7, INFINITY) != 7);
 }
 END_TEST
 

@@ -147,6 +147,31 @@ START_TEST(every_number_of_threads_and_instruction_set_has_its_rows) {
 }
 END_TEST
 
+/* Two timings spread as far as they lie apart; one has no spread, whatever may be told. */
+START_TEST(no_figure_is_told_without_a_spread) {
+    static const char *const figures[] = {"median_ns", "avg_ns", "stddev_ns", "median_ts", "avg_ts", "stddev_ts"};
+    for (int repetitions = 1; repetitions <= 2; repetitions++) {
+        char options[128];
+        snprintf(options, sizeof options, "-p 4 -n 4 -d 0 --rows 0 -r %d --max-spread 1000000 -o json", repetitions);
+        json_t *rows = bench(options);
+        ck_assert_uint_eq(json_array_size(rows), 2);
+        for (size_t i = 0; i < 2; i++) {
+            const json_t *row = json_array_get(rows, i), *samples = fr_json_get(row, "samples_ns");
+            ck_assert_uint_eq(json_array_size(samples), (size_t)repetitions);
+            for (size_t f = 0; f < sizeof figures / sizeof *figures; f++)
+                ck_assert_msg(json_is_number(fr_json_get(row, figures[f])) == (repetitions > 1), "%s", figures[f]);
+            if (repetitions == 1) continue;
+            double a = json_number_value(json_array_get(samples, 0)), b = json_number_value(json_array_get(samples, 1));
+            ck_assert_double_eq_tol(number_of(row, "spread"), 200 * fabs(a - b) / (a + b), 1e-5);
+        }
+        json_decref(rows);
+    }
+    fr_command c = fr_command_ok("%s -p 4 -n 0 -d 0 --rows 0 -r 1", BENCH);
+    ck_assert_ptr_nonnull(strstr(c.out, "of one timing, not known: 1."));
+    fr_command_free(&c);
+}
+END_TEST
+
 START_TEST(a_line_of_jsonl_is_an_object) {
     fr_command command = fr_command_ok("%s -p 4 -n 4 -d 0 --rows 0 -r 1 -o jsonl", BENCH);
     size_t lines = 0;
@@ -457,6 +482,7 @@ int main(void) {
     tcase_add_test(tests, prompts_and_decode_have_llama_benchs_fields_and_names);
     tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
     tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);
+    tcase_add_test(tests, no_figure_is_told_without_a_spread);
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
     tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
