@@ -97,8 +97,9 @@ static void put_tiles(const fr_sums *sums, FILE *out) {
 static const char *const classes[FR_ORIGIN_COUNT] = {"p", "d", "t", "c"};
 
 static void put_tip(const fr_record *record, const fr_record_piece *piece, FILE *out) {
+    if (piece->origin == FR_ORIGIN_PROMPT) return; /* which may stand before the first round */
     const fr_record_round *round = &record->rounds[piece->round];
-    if (piece->origin == FR_ORIGIN_PROMPT || piece->index >= round->count) return;
+    if (piece->index >= round->count) return;
     fprintf(out, " title=\"round %zu, ", piece->round);
     if (piece->origin == FR_ORIGIN_TARGET)
         fprintf(out, round->rows ? "the target's own" : "predicted by the prompt's forward");
