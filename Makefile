@@ -222,7 +222,8 @@ QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
   NEON := neon
-  NEON_CORE := $(addprefix tests/,test_one_answer check_kernels check_blocks test_attend test_head test_math)
+  NEON_CORE := $(addprefix tests/, \
+    test_answers test_one_answer check_kernels check_blocks test_attend test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_ahead test_bench test_bench_kernels \
     test_bench_model test_cli_cache test_cli_chat test_cli_files test_depth test_glm test_ngram test_perplexity \
     test_pool test_quantize test_report test_session_file test_shared_model test_tokenizer test_topology test_trace \
@@ -286,6 +287,10 @@ t-%: all
 	@$(if $(wildcard tests/test_$*.sh),,$(MAKE) $(call program_of,$*))
 	@$(RUN_SUITES) $(call suites,$(or $(wildcard tests/test_$*.sh),$(call program_of,$*)))
 program_of = $(BUILD)/tests/$(if $(wildcard tests/test_$(1).c),test_)$(1)
+
+.PHONY: answers
+answers: all $(BUILD)/tests/test_answers ## writes tests/data/answers anew: a change of numerics, and of their version
+	$(BUILD)/tests/test_answers --write
 
 .PHONY: test
 test: programs ## every test of this build: no set-up, no source rules, no NEON

@@ -39,6 +39,10 @@ extern "C" {
 #define FR_VERSION_MINOR 1
 #define FR_VERSION_PATCH 0
 
+/* Raised whenever a logit or an id of some model may differ from what it was: hashes of answers can be compared between
+ * machines and versions while this number is the same (quant/NUMERICS.md, tests/data/answers). */
+#define FR_NUMERICS_VERSION 1
+
 /* "0.1.0" of the library that is linked, as against the macros of the header that was compiled. */
 const char *fr_version(void);
 

@@ -2,12 +2,14 @@
  *
  * The prompt is 64 ids from the middle half of the vocabulary, away from the special tokens at both ends: id i is
  * vocab/4 + 7919 * i mod (vocab/2 + 1). Hashed are the bytes of the float32 logits of every row, of the drafter's
- * logits at 4 chained steps, and of the int32 ids of 64 greedy tokens, all little-endian. */
+ * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. Sampled is
+ * with --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. Before the hashes stands the
+ * version of the numerics: only those of the same version can be compared. */
 #include "engine.h"
 #include "output.h"
 #include "verbs.h"
 
-enum { PROMPT = 64, DRAFT_STEPS = 4, GREEDY = 64 };
+enum { PROMPT = 64, DRAFT_STEPS = 4, GREEDY = 64, SAMPLED = 400 };
 
 /* FNV-1a, 64 bits: the offset basis, then a multiplication by the prime per byte. */
 #define FNV_BASIS 0xcbf29ce484222325u
@@ -28,24 +30,49 @@ static void print_hash(const char *name, uint64_t hash) {
     fr_flush_output();
 }
 
-static fr_status hash_greedy(const fr_engine *engine, const int32_t *prompt, uint64_t *hash) {
-    fr_session_reset(engine->session);
-    fr_status status = fr_session_prompt(engine->session, prompt, PROMPT);
-    for (size_t done = 0, count = 1, accepted; status == FR_OK && done < GREEDY && count > 0; done += count) {
+static fr_status print_text(const char *name, fr_session *session, const int32_t *prompt, size_t length) {
+    uint64_t hash = FNV_BASIS;
+    fr_session_reset(session);
+    fr_status status = fr_session_prompt(session, prompt, PROMPT);
+    for (size_t done = 0, count = 1, accepted; status == FR_OK && done < length && count > 0; done += count) {
         int32_t ids[FR_STEP_MAX];
-        size_t room = GREEDY - done;
-        status = fr_session_step(engine->session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
-        if (status == FR_OK) hash_bytes(hash, ids, count * sizeof(*ids));
+        size_t room = length - done;
+        status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
+        if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
+    if (status == FR_OK) print_hash(name, hash);
     return status;
 }
 
-static fr_status run(const fr_engine *engine) {
+static fr_status set_sampling(fr_options *options) {
+    static const struct {
+        fr_option option;
+        double value;
+    } numbers[] = {{FR_OPT_TEMPERATURE, 1}, {FR_OPT_TOP_P, 0.95}, {FR_OPT_MIN_P, 0.001}, {FR_OPT_REPEAT_PENALTY, 1.1}};
+    fr_status status = fr_options_set(options, FR_OPT_TOP_K, 64);
+    if (status == FR_OK) status = fr_options_set(options, FR_OPT_SEED, 1);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && status == FR_OK; i++)
+        status = fr_options_set_number(options, numbers[i].option, numbers[i].value);
+    return status;
+}
+
+/* How a session draws is said when it is opened: a second one, once the first has given its memory back. */
+static fr_status print_sampled(fr_engine *engine, const int32_t *prompt) {
+    fr_session_close(engine->session);
+    engine->session = NULL;
+    fr_status status = set_sampling(engine->options);
+    if (status == FR_OK)
+        status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
+    return status == FR_OK ? print_text("sampled-ids", engine->session, prompt, SAMPLED) : status;
+}
+
+static fr_status run(fr_engine *engine) {
     int64_t vocab = fr_model_fact(engine->model, FR_FACT_VOCAB);
     int32_t prompt[PROMPT];
     for (int64_t i = 0; i < PROMPT; i++) prompt[i] = (int32_t)(vocab / 4 + 7919 * i % (vocab / 2 + 1));
 
-    uint64_t logits = FNV_BASIS, draft = FNV_BASIS, greedy = FNV_BASIS;
+    printf("%-12s %d\n", "numerics", FR_NUMERICS_VERSION);
+    uint64_t logits = FNV_BASIS, draft = FNV_BASIS;
     fr_status status = fr_session_logits(engine->session, prompt, PROMPT, 0, hash_rows, &logits);
     if (status != FR_OK) return status;
     print_hash("logits", logits);
@@ -54,9 +81,8 @@ static fr_status run(const fr_engine *engine) {
         if (status != FR_OK) return status;
         print_hash("draft-logits", draft);
     }
-    status = hash_greedy(engine, prompt, &greedy);
-    if (status == FR_OK) print_hash("greedy-ids", greedy);
-    return status;
+    status = print_text("greedy-ids", engine->session, prompt, GREEDY);
+    return status == FR_OK ? print_sampled(engine, prompt) : status;
 }
 
 int fr_verb_verify(const fr_arguments *args) {
@@ -64,7 +90,7 @@ int fr_verb_verify(const fr_arguments *args) {
     int code = fr_engine_open(&engine, args);
     /* The number of tokens is fixed, whatever they are. */
     if (!code) code = fr_exit_status(fr_options_set(engine.options, FR_OPT_IGNORE_EOS, 1));
-    if (!code) code = fr_engine_start(&engine, args, PROMPT, GREEDY);
+    if (!code) code = fr_engine_start(&engine, args, PROMPT, SAMPLED);
     if (!code && !args->given[FR_ARG_QUIET]) {
         fr_note("isa %s, threads %d", fr_model_isa(engine.model), engine.threads);
     }
