@@ -79,6 +79,51 @@ START_TEST(tokenize_and_back) {
 }
 END_TEST
 
+/* The bytes of a quoted text, which ends the line. */
+static size_t unquote(const char *quoted, const char *end, char *bytes) {
+    size_t length = 0;
+    ck_assert(*quoted == '"' && end[-1] == '"' && end - quoted >= 2);
+    for (const char *c = quoted + 1; c < end - 1; c++) {
+        static const char letters[] = "\"\\nrt", plain[] = "\"\\\n\r\t";
+        ck_assert((unsigned char)*c >= ' ' && *c != '"');
+        if (*c != '\\') bytes[length++] = *c;
+        else if (*++c != 'x') bytes[length++] = plain[strchr(letters, *c) - letters];
+        else {
+            char digits[3] = {c[1], c[2], 0};
+            bytes[length++] = (char)strtol(digits, NULL, 16);
+            c += 2;
+        }
+    }
+    return length;
+}
+
+/* A line an id; the pieces make the text again, and those of a character's bytes are escaped. */
+START_TEST(pieces_are_the_ids_and_the_text) {
+    char ids[512] = "", bytes[512];
+    size_t length = 0, lines = 0;
+    fr_command c = fr_command_ok("tokenize " MODEL "--pieces -p '%s'", tokenized[_i].text), decoded;
+    for (char *line = c.out, *end; *line; line = end + 1, lines++) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        char *quoted = strchr(line, '\t') + 1;
+        size_t used = strlen(ids);
+        snprintf(ids + used, sizeof ids - used, "%s%.*s", lines ? "," : "", (int)(quoted - 1 - line), line);
+        if (lines) length += unquote(quoted, end, bytes + length);
+        else ck_assert_int_eq(strncmp(quoted, "\"<bos>\"\n", 8), 0);
+    }
+    ck_assert_str_eq(ids, tokenized[_i].ids);
+    ck_assert_uint_eq(length, strlen(tokenized[_i].text));
+    ck_assert_mem_eq(bytes, tokenized[_i].text, length);
+    if (_i == 0) ck_assert_ptr_nonnull(strstr(c.out, "\n344\t\"d\"\n"));
+    if (_i == 1) ck_assert_ptr_nonnull(strstr(c.out, "\n276\t\"\\n\"\n"));
+    if (_i == 2) ck_assert_ptr_nonnull(strstr(c.out, "\n214\t\"\\xc3\"\n207\t"));
+    decoded = fr_command_ok("tokenize " MODEL "--decode --pieces --ids %s", ids);
+    ck_assert_str_eq(decoded.out, c.out);
+    fr_command_free(&c);
+    fr_command_free(&decoded);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- generate */
 
 /* The ids that transformers gives, with and without drafts; every margin of the reference is far above rounding. */
@@ -490,6 +535,7 @@ int main(void) {
     TCase *cases = tcase_create("cli");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, tokenize_and_back, 0, 4);
+    tcase_add_loop_test(cases, pieces_are_the_ids_and_the_text, 0, 4);
     tcase_add_loop_test(cases, ids_are_the_references, 0, 4);
     tcase_add_loop_test(cases, json_has_everything, 0, 2);
     tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);

@@ -39,10 +39,11 @@ static const fr_verb verbs[] = {
      "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n",
      fr_verb_perplexity},
     {"tokenize", "text to ids and back", FR_VERB_TOKENIZE,
-     "tokenize -m MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos]",
+     "tokenize -m MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos] [--pieces]",
      "MODEL may be a folder with just tokenizer.json. Special tokens in the text become their ids; --decode prints\n"
      "them too, and adds no newline.\n",
      "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\"\n"
+     "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\" --pieces\n"
      "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
      fr_verb_tokenize},
     {"inspect", "reads a model, drafter or vision tower, checks it, says what it is", FR_VERB_INSPECT,

@@ -49,6 +49,7 @@ typedef enum fr_arg {
     FR_ARG_SYSTEM,
     FR_ARG_DECODE,
     FR_ARG_NO_BOS,
+    FR_ARG_PIECES,
     FR_ARG_PREDICT,
     FR_ARG_STOP,
     FR_ARG_IGNORE_EOS,

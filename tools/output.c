@@ -167,6 +167,26 @@ static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad
     return need;
 }
 
+static void print_escaped(unsigned char c, FILE *out) {
+    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+    const char *found = c ? strchr(plain, c) : NULL;
+    if (found) fprintf(out, "\\%c", letters[found - plain]);
+    else fprintf(out, "\\x%02x", c);
+}
+
+void fr_quoted_print(const char *bytes, size_t length, FILE *out) {
+    putc('"', out);
+    for (size_t at = 0; at < length;) {
+        const unsigned char *c = (const unsigned char *)bytes + at;
+        size_t bad, good = utf8_length(c, length - at, &bad);
+        bool escaped = good == 0 || *c < ' ' || *c == 0x7f || *c == '"' || *c == '\\';
+        if (escaped) print_escaped(*c, out);
+        else fwrite(c, 1, good, out);
+        at += escaped ? 1 : good;
+    }
+    putc('"', out);
+}
+
 json_t *fr_json_bytes(const char *bytes, size_t length) {
     fr_stream valid = {0};
     for (size_t at = 0; at < length;) {
