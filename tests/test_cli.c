@@ -531,6 +531,19 @@ START_TEST(loading_shows_on_a_terminal) {
 }
 END_TEST
 
+START_TEST(scoring_shows_on_a_terminal) {
+    static const char line[] = "perplexity " DEMO "-f tests/data/perplexity/text.txt -c 32 --chunks 3";
+    char text[65536], quiet[256];
+    run_on_terminal(line, text, sizeof text);
+    ck_assert_msg(strstr(text, "scoring   0% of 3 chunks\r") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "scoring  66% of 3 chunks, perplexity ") != NULL, "%s", text);
+    ck_assert_msg(strcmp(strrchr(text, '\r'), "\r\033[K") == 0, "not erased: %s", text);
+    snprintf(quiet, sizeof quiet, "%s --quiet", line);
+    run_on_terminal(quiet, text, sizeof text);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 int main(void) {
     TCase *cases = tcase_create("cli");
     tcase_set_timeout(cases, 300);
@@ -551,6 +564,7 @@ int main(void) {
     tcase_add_loop_test(cases, the_first_write_that_fails_ends_the_command, 0, sizeof writers / sizeof *writers);
     tcase_add_test(cases, a_file_that_can_not_be_written_is_named);
     tcase_add_test(cases, loading_shows_on_a_terminal);
+    tcase_add_test(cases, scoring_shows_on_a_terminal);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

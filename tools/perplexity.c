@@ -99,15 +99,24 @@ static fr_status score_rows(void *context, const float *logits, size_t rows, siz
 
 /* --------------------------------------------------------------------------------------------------- all the chunks */
 
+static void show_progress(const scoring *s, fr_progress *progress, size_t done) {
+    char so_far[64] = "";
+    if (done) snprintf(so_far, sizeof(so_far), ", perplexity %.4f so far", exp(mean(&s->own)));
+    fr_progress_count(progress, done, s->chunks, s->chunks == 1 ? "chunk" : "chunks", so_far);
+}
+
 static int score(scoring *s, const fr_engine *engine, const fr_arguments *args) {
     int32_t *ids = fr_resize(NULL, s->chunk, sizeof(*ids));
+    fr_progress progress = fr_progress_begin("scoring", args->given[FR_ARG_QUIET]);
     fr_status status = FR_OK;
     for (size_t c = 0; c < s->chunks && status == FR_OK; c++) {
+        show_progress(s, &progress, c);
         const int32_t *text = s->ids + c * s->step;
         memcpy(ids, text, s->chunk * sizeof(*ids));
         if (s->front >= 0) ids[0] = s->front;
         s->next = text + s->first + 1;
         status = fr_session_logits(engine->session, ids, s->chunk - 1, s->first, score_rows, s);
+        fr_progress_end(&progress);
         if (status == FR_OK && args->given[FR_ARG_VERBOSE]) {
             fr_note("chunk %zu of %zu: perplexity %.4f so far", c + 1, s->chunks, exp(mean(&s->own)));
         }

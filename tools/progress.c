@@ -17,6 +17,14 @@ void fr_progress_show(void *context, uint64_t done, uint64_t total) {
     fflush(stderr);
 }
 
+void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far) {
+    if (!progress->on) return;
+    progress->percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
+    fprintf(stderr, "\r\033[K%s %3d%% of %llu %s%s", progress->doing, progress->percent, (unsigned long long)total,
+            things, so_far);
+    fflush(stderr);
+}
+
 void fr_progress_end(fr_progress *progress) {
     if (progress->percent >= 0) fputs("\r\033[K", stderr);
     progress->percent = -1;
