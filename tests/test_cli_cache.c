@@ -45,6 +45,35 @@ START_TEST(a_cached_prompt_is_not_run_again) {
 }
 END_TEST
 
+/* -n 0 runs the prompt and says nothing; who comes next finds it run. */
+START_TEST(a_cache_is_filled_without_generating) {
+    fr_command c = fr_command_ok("generate " DEMO START "-n 0 --prompt-cache %s", file);
+    ck_assert_str_eq(c.out, "");
+    ck_assert_int_eq(access(file, F_OK), 0);
+    fr_command_free(&c);
+    json_t *filled = run_json(START);
+    ck_assert_int_gt(stat_of(filled, "reused_tokens"), 0);
+    ck_assert_int_eq(stat_of(filled, "prompt_tokens"), 0);
+    ck_assert_int_le(stat_of(filled, "rerun_tokens"), 1);
+    unlink(file);
+    json_t *fresh = run_json(START);
+    ck_assert(json_equal(fr_json_get(filled, "ids"), fr_json_get(fresh, "ids")));
+    json_int_t prompt = stat_of(fresh, "prompt_tokens");
+    ck_assert_int_eq(stat_of(filled, "reused_tokens"), prompt);
+    c = fr_command_ok("generate " DEMO START "-n 0 --output json");
+    json_t *nothing = json_loads(c.out, 0, NULL);
+    ck_assert_uint_eq(json_array_size(fr_json_get(nothing, "ids")), 0);
+    ck_assert_str_eq(json_string_value(fr_json_get(nothing, "text")), "");
+    ck_assert_str_eq(json_string_value(fr_json_get(nothing, "stop")), "length");
+    ck_assert_int_eq(stat_of(nothing, "prompt_tokens"), prompt);
+    ck_assert_int_eq(stat_of(nothing, "generated_tokens"), 0);
+    fr_command_free(&c);
+    json_decref(filled);
+    json_decref(fresh);
+    json_decref(nothing);
+}
+END_TEST
+
 START_TEST(a_chat_begins_with_what_is_cached) {
     fr_command first, again;
     first = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 30 --prompt-cache %s", file);
@@ -106,6 +135,7 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
     tcase_add_test(cases, a_cached_prompt_is_not_run_again);
+    tcase_add_test(cases, a_cache_is_filled_without_generating);
     tcase_add_test(cases, a_chat_begins_with_what_is_cached);
     tcase_add_test(cases, a_file_that_is_no_cache_of_this_is_exit_1);
     tcase_add_test(cases, what_is_kept_changes_no_text);

@@ -45,7 +45,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x -", "unknown option -"},
     {"generate " MODEL "-p x --ignore-eos=1", "takes no value"},
     {"generate " MODEL "-p x --draft-steps 2", "generate takes no --draft-steps"},
-    {"generate " MODEL "-p x -n 0", "-n takes 1 or more"},
+    {"chat " MODEL "-n 0", "-n takes 1 or more"},
     {"generate " MODEL "-p x -n -2", "out of range"},
     {"generate " MODEL "-p x -n 5x", "not a whole number"},
     {"generate " MODEL "-p x -n ''", "not a whole number"},

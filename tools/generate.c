@@ -67,11 +67,13 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
     fr_status status = fr_session_set_prompt(engine->session, prompt->ids, prompt->count);
     if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
     int code = fr_exit_status(status);
-    if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
+    bool only_prompt = args->number[FR_ARG_PREDICT] == 0;
+    if (only_prompt) reply.end = FR_END_LENGTH;
+    else if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
-        if (form == FORM_TEXT) putchar('\n');
+        if (form == FORM_TEXT && !only_prompt) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
         if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
         fr_flush_output();

@@ -85,7 +85,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                        .more = "Quotes, backslashes, control characters and bytes that are no UTF-8 are escaped"},
     [FR_ARG_PREDICT] = {.names = "-n --predict --n-predict", .value = "N", .kind = NUMBER, .verbs = G | C, .low = -1,
                         .high = INT32_MAX,
-                        .help = "new tokens at most (default -1: until end of sequence, or the context is full)"},
+                        .help = "new tokens at most (default -1: until end of sequence, or the context is full)",
+                        .more = "0: the prompt is run, which fills a --prompt-cache, and nothing is generated"},
     [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = G | C, .again = true,
                      .help = "end before this text; may be given 16 times"},
     [FR_ARG_IGNORE_EOS] = {.names = "--ignore-eos", .verbs = G | C, .help = "go on past an end of sequence"},
@@ -581,7 +582,9 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
-    if (args->number[FR_ARG_PREDICT] == 0) return fr_wrong_usage("-n takes 1 or more, or -1 for no limit");
+    if (args->verb->bit == C && args->number[FR_ARG_PREDICT] == 0) {
+        return fr_wrong_usage("chat's -n takes 1 or more, or -1 for no limit");
+    }
     const char *output = args->text[FR_ARG_OUTPUT];
     if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
