@@ -204,6 +204,9 @@ def lines():
     write("arguments", "ids", "logits\n-m\nmodel\n--ids\n1,2,30\n-o\n-\n--rows\nlast\n-t\n2\n--isa\nscalar")
     write("arguments", "bench", "bench\nmodel\n-m\nmodel\n--rows\n1..8,16\n--draft-max\n1..4,auto\n-p\n0,512")
     write("arguments", "quantize", "quantize\n-m\nmodel\n--type\nq4_k\n--tensor-type\nffn=q6_k\n-o\nout.gguf")
+    chunk, vocab = [1, 4, 2, 0, 3], 5
+    rows = b"".join(struct.pack("<ff6H", 1e-4, -9.0, *range(row, row + 5), 0) for row in range(2))
+    write("base", "two-rows", b"_logits_" + struct.pack("<3i5i", len(chunk), vocab, 1, *chunk) + rows)
     write("arguments", "near", "genrate\n--promt\nx\n--help")
 
 
