@@ -10,10 +10,19 @@
 extern "C" {
 #endif
 
-/* Writes what a model or drafter folder is, and checks that it can be used: architecture, shapes, types, tokenizer,
- * memory a session would take. target: a folder to check a drafter against, or NULL. A folder that can't be used is
- * FR_INPUT with the reason in fr_last_error(). tensors: list every tensor too. */
-fr_status fr_lab_inspect(const char *path, const char *target, const fr_options *options, bool tensors, FILE *out);
+/* How fr_lab_inspect describes. */
+typedef struct fr_lab_inspection {
+    const char *target; /* the model to check a drafter against, or NULL */
+    bool tensors;       /* list every tensor too */
+    bool json;          /* one object instead of lines */
+    size_t context;     /* positions that a session's memory is told for: 0 for its default, SIZE_MAX for all; at most
+                           those that the model was made for. FR_USAGE of a drafter or a tower without their model */
+} fr_lab_inspection;
+
+/* Writes what a model or drafter folder is, and checks that it can be used: architecture, shapes, parameters, types,
+ * tokenizer, memory a session would take. A folder that can't be used is FR_INPUT with the reason in fr_last_error().
+ * how: NULL for lines. */
+fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
 /* Writes random weights of a published shape (the error for an unknown one lists them), all matrices in one type, as
  * GGUF: what engines are timed on. type: any that fr_lab_quantize takes. vocab: ids, 0 for the shape's own. layers: the

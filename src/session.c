@@ -65,15 +65,18 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_snapshots);
 }
 
+/* Lays it out without memory: arena.used is what it takes. */
+static fr_status measure(fr_session *s, const fr_kv_shape *shapes) {
+    layout(s, shapes);
+    if (!s->arena.overflow) return FR_OK;
+    return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
+}
+
 static fr_status take_memory(fr_session *s) {
     fr_kv_shape *shapes = kv_shapes(s);
     if (!shapes) return fr_fail_memory("KV shapes", s->model->kv_count * sizeof *shapes);
-    layout(s, shapes);
-    fr_status status = FR_OK;
-    if (s->arena.overflow)
-        status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
-    else
-        status = fr_arena_open(&s->arena, s->arena.used, "session");
+    fr_status status = measure(s, shapes);
+    if (status == FR_OK) status = fr_arena_open(&s->arena, s->arena.used, "session");
     if (status == FR_OK) layout(s, shapes);
     free(shapes);
     return status == FR_OK ? fr_arena_check(&s->arena, "session") : status;
@@ -101,7 +104,8 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     return FR_OK;
 }
 
-static fr_status open_session(fr_session *s, const fr_options *options) {
+/* All that decides what it takes. */
+static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     const fr_model *model = s->model;
     int64_t context = options->value[FR_OPT_CONTEXT];
     s->context = context > 0 ? (size_t)context : smaller(4096, model->context_limit);
@@ -116,24 +120,49 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
     FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
     s->kv_types = fr_model_kv_types(model, options);
-    FR_TRY(fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types));
+    return fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types);
+}
+
+static fr_status open_session(fr_session *s, const fr_options *options) {
+    FR_TRY(choose_sizes(s, options));
     FR_TRY(take_memory(s));
     note_memory(s);
     fr_session_place(s, 0, 0);
-    s->plan = model->plan;
-    fr_cores_claim(&model->machine, &s->plan);
+    s->plan = s->model->plan;
+    fr_cores_claim(&s->model->machine, &s->plan);
     return fr_pool_open(&s->plan, &s->pool);
+}
+
+/* NULL: no memory. */
+static fr_session *new_session(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
+    fr_session *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->model = model;
+    s->drafter = drafter;
+    s->given = &fr_nothing_given;
+    s->log = options->log;
+    return s;
+}
+
+fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                             fr_session_bytes *bytes) {
+    fr_session *s = new_session(model, drafter, options);
+    if (!s) return fr_fail_memory("session", sizeof *s);
+    fr_status status = choose_sizes(s, options);
+    fr_kv_shape *shapes = kv_shapes(s);
+    if (status == FR_OK && !shapes) status = fr_fail_memory("KV shapes", model->kv_count * sizeof *shapes);
+    if (status == FR_OK) status = measure(s, shapes);
+    *bytes = (fr_session_bytes){s->context, (size_t)s->stats.value[FR_STAT_TARGET_KV_BYTES], s->arena.used};
+    free(shapes);
+    fr_session_destroy(s);
+    return status;
 }
 
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session) {
     *session = NULL;
-    fr_session *s = calloc(1, sizeof *s);
+    fr_session *s = new_session(model, drafter, options);
     if (!s) return fr_fail_memory("session", sizeof *s);
-    s->model = model;
-    s->drafter = drafter;
-    s->given = &fr_nothing_given;
-    s->log = options->log;
     fr_status status = open_session(s, options);
     if (status == FR_OK)
         *session = s;

@@ -62,6 +62,15 @@ struct fr_session {
     fr_trace trace;
 };
 
+/* What a session would take, in bytes: nothing is taken. */
+typedef struct fr_session_bytes {
+    size_t context;
+    size_t target_kv;
+    size_t all; /* with the target's KV, the drafter's, snapshots and scratch */
+} fr_session_bytes;
+
+fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                             fr_session_bytes *bytes);
 fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                             fr_session **session);
 void fr_session_destroy(fr_session *session);

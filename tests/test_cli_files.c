@@ -301,6 +301,94 @@ START_TEST(inspect_describes) {
 }
 END_TEST
 
+static json_int_t whole(const json_t *object, const char *key) {
+    const json_t *value = fr_json_get(object, key);
+    ck_assert_msg(json_is_integer(value), "%s is no whole number", key);
+    return json_integer_value(value);
+}
+
+static json_t *json_of(const char *line) {
+    fr_command c = fr_command_ok("%s", line);
+    json_t *object = json_loads(c.out, JSON_REJECT_DUPLICATES, NULL);
+    ck_assert_msg(json_is_object(object), "%s: %s", line, c.out);
+    fr_command_free(&c);
+    return object;
+}
+
+/* The shapes of all tensors multiplied. */
+static json_int_t values_in(const json_t *tensors) {
+    json_int_t all = 0;
+    for (size_t i = 0; i < json_array_size(tensors); i++) {
+        const json_t *shape = fr_json_get(json_array_get(tensors, i), "shape");
+        json_int_t values = 1;
+        for (size_t d = 0; d < json_array_size(shape); d++) values *= json_integer_value(json_array_get(shape, d));
+        all += values;
+    }
+    return all;
+}
+
+START_TEST(inspect_as_json) {
+    json_t *pair = json_of("inspect " DEMO DEMO_DRAFTER "--tensors -o json -ctk q8_0");
+    const json_t *drafter = fr_json_get(pair, "drafter"), *tensors = fr_json_get(pair, "tensor_list");
+    ck_assert_str_eq(json_string_value(fr_json_get(pair, "kind")), "model");
+    ck_assert_str_eq(json_string_value(fr_json_get(pair, "architecture")), "Gemma4ForCausalLM");
+    ck_assert_int_eq(whole(pair, "parameters"), 6709798); /* the products of the shapes in its header */
+    ck_assert_int_eq(whole(pair, "weight_bytes"), 2 * 6709798);
+    ck_assert_int_eq(whole(pair, "layers"), 6);
+    ck_assert_int_eq((json_int_t)json_array_size(tensors), whole(pair, "tensors"));
+    ck_assert_int_eq(values_in(tensors), whole(pair, "parameters"));
+    ck_assert_str_eq(json_string_value(fr_json_get(pair, "type_k")), "q8_0");
+    ck_assert_str_eq(json_string_value(fr_json_get(pair, "type_v")), "f32");
+    ck_assert_str_eq(json_string_value(fr_json_get(drafter, "kind")), "drafter");
+    ck_assert_int_eq(values_in(fr_json_get(drafter, "tensor_list")), whole(drafter, "parameters"));
+    ck_assert_str_eq(json_string_value(fr_json_get(drafter, "target")), "tools/demo/target");
+    json_decref(pair);
+    json_t *alone = json_of("inspect -m tests/data/glm-ocr/mmproj-bf16.gguf -o json");
+    ck_assert_str_eq(json_string_value(fr_json_get(alone, "kind")), "tower");
+    json_decref(alone);
+}
+END_TEST
+
+/* What inspect tells is what generate then takes, at each context, drafting or not. */
+START_TEST(inspect_tells_a_sessions_memory) {
+    static const struct {
+        const char *options;
+        json_int_t context;
+    } cases[] = {{"-c 512 ", 512}, {"", 4096}, {"-c 0 -ctk q8_0 -ctv q8_0 ", 4096}, {"-c 1000000 ", 4096}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "inspect " DEMO DEMO_DRAFTER "%s-o json", cases[i].options);
+        json_t *told = json_of(line);
+        for (int drafting = 0; drafting < 2; drafting++) {
+            snprintf(line, sizeof line, "generate " DEMO "%s%s--ids 2 -n 0 --output json", cases[i].options,
+                     drafting ? DEMO_DRAFTER : "");
+            json_t *run = json_of(line);
+            const json_t *memory = fr_json_get(drafting ? fr_json_get(told, "drafter") : told, "memory");
+            const json_t *taken = fr_json_get(fr_json_get(run, "stats"), "memory");
+            ck_assert_int_eq(whole(memory, "context"), cases[i].context);
+            ck_assert_int_eq(whole(memory, "target_kv"), whole(taken, "target_kv"));
+            ck_assert_int_eq(whole(memory, "session"),
+                             whole(taken, "target_kv") + whole(taken, "snapshots") + whole(taken, "scratch"));
+            json_decref(run);
+        }
+        json_decref(told);
+    }
+    fr_command c = fr_command_ok("inspect " DEMO "-c 512");
+    ck_assert_ptr_nonnull(strstr(c.out, "\nparameters     6.71 M (6709798)\n"));
+    ck_assert_ptr_nonnull(strstr(c.out, "\nmemory         0.8 MB of KV for 512 positions, "));
+    fr_command_free(&c);
+    static const char *const refused[] = {"inspect -m tools/demo/assistant -c 512",
+                                          "inspect -m tests/data/glm-ocr/mmproj-bf16.gguf -c 512"};
+    for (size_t i = 0; i < 2; i++) {
+        c = fr_command_run(refused[i], NULL);
+        ck_assert_int_eq(c.status, 2);
+        ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        ck_assert_str_eq(c.out, "");
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
 /* A drafter of another target: its backbone is wider. */
 START_TEST(a_drafter_that_does_not_fit_is_exit_1) {
     static const char *const lines[] = {"inspect " DEMO DRAFTER, "verify " DEMO DRAFTER,
@@ -387,6 +475,8 @@ int main(void) {
     tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
     tcase_add_test(cases, what_is_not_read_may_be_written);
     tcase_add_test(cases, inspect_describes);
+    tcase_add_test(cases, inspect_as_json);
+    tcase_add_test(cases, inspect_tells_a_sessions_memory);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
     tcase_add_test(cases, verify_hashes_the_answer);
     tcase_add_test(cases, verify_is_the_same_everywhere);

@@ -345,7 +345,8 @@ static void expect_description(const char *path, const char *target, const char 
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    ck_assert_msg(fr_lab_inspect(path, target, NULL, false, out) == FR_OK, "%s", fr_last_error());
+    fr_lab_inspection how = {.target = target};
+    ck_assert_msg(fr_lab_inspect(path, &how, NULL, out) == FR_OK, "%s", fr_last_error());
     fclose(out);
     ck_assert_msg(strstr(text, words), "\"%s\" is not in\n%s", words, text);
     free(text);

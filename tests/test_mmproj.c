@@ -381,7 +381,7 @@ START_TEST(descriptions) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    require(fr_lab_inspect(TOWER, NULL, NULL, false, out));
+    require(fr_lab_inspect(TOWER, NULL, NULL, out));
     fclose(out);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) ck_assert_msg(strstr(text, lines[i]) != NULL, "%s", text);
     free(text);

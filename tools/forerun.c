@@ -47,10 +47,12 @@ static const fr_verb verbs[] = {
      "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
      fr_verb_tokenize},
     {"inspect", "reads a model, drafter or vision tower, checks it, says what it is", FR_VERB_INSPECT,
-     "inspect -m MODEL [-md DRAFTER] [--mmproj FILE] [--tensors]",
-     "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too.\n",
+     "inspect -m MODEL [-md DRAFTER] [--mmproj FILE] [-c N] [--tensors] [-o json]",
+     "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too. The memory of a\n"
+     "session, its KV cache and all, is told at -c. As JSON, the drafter is a member of it.\n",
      "  forerun inspect -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
-     "  forerun inspect -m gemma-4-E2B-it-assistant --tensors\n",
+     "  forerun inspect -m gemma-4-E2B-it-q4_0.gguf -c 32768 -ctk q8_0 -ctv q8_0\n"
+     "  forerun inspect -m gemma-4-E2B-it-assistant --tensors -o json\n",
      fr_verb_inspect},
     {"verify", "hashes of logits for a fixed prompt, for comparing machines", FR_VERB_VERIFY,
      "verify -m MODEL [-md DRAFTER] [options]",

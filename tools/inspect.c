@@ -1,16 +1,63 @@
-/* forerun inspect: what a model or drafter folder is, and whether it can be used. */
+/* forerun inspect: what a model or drafter folder is, and whether it can be used; in words, or as one JSON object. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "engine.h"
 #include "forerun_lab.h"
 #include "output.h"
 #include "verbs.h"
 
+static bool wants_json(const fr_arguments *args) {
+    return args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
+}
+
+/* The object that the library writes; NULL after a failure, whose exit status is in *code. */
+static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) {
+        *code = fr_bad_input("out of memory: a description");
+        return NULL;
+    }
+    *code = fr_exit_status(fr_lab_inspect(path, how, options, out));
+    fclose(out);
+    json_t *object = *code ? NULL : json_loadb(text, length, JSON_ALLOW_NUL, NULL);
+    if (!*code && !object) *code = fr_bad_input("out of memory: a description");
+    free(text);
+    return object;
+}
+
+/* The model's object; its member "drafter" is that of -md. */
+static int print_json(const fr_arguments *args, fr_lab_inspection how, const fr_options *options) {
+    int code;
+    json_t *object = describe(args->text[FR_ARG_MODEL], &how, options, &code), *drafter = NULL;
+    how.target = args->text[FR_ARG_MODEL];
+    if (!code && args->given[FR_ARG_DRAFTER]) drafter = describe(args->text[FR_ARG_DRAFTER], &how, options, &code);
+    if (!code && drafter) fr_json_put(object, "drafter", drafter);
+    if (!code) {
+        json_dumpf(object, stdout, 0);
+        putchar('\n');
+        fr_flush_output();
+    }
+    json_decref(object);
+    return code;
+}
+
+static int print_words(const fr_arguments *args, fr_lab_inspection how, const fr_options *options) {
+    int code = fr_exit_status(fr_lab_inspect(args->text[FR_ARG_MODEL], &how, options, stdout));
+    how.target = args->text[FR_ARG_MODEL];
+    if (code || !args->given[FR_ARG_DRAFTER]) return code;
+    return fr_exit_status(fr_lab_inspect(args->text[FR_ARG_DRAFTER], &how, options, stdout));
+}
+
 int fr_verb_inspect(const fr_arguments *args) {
-    const char *model = args->text[FR_ARG_MODEL], *drafter = args->text[FR_ARG_DRAFTER];
-    bool tensors = args->given[FR_ARG_TENSORS];
+    fr_lab_inspection how = {.tensors = args->given[FR_ARG_TENSORS], .json = wants_json(args)};
+    int64_t context = args->number[FR_ARG_CONTEXT];
+    if (args->given[FR_ARG_CONTEXT]) how.context = context ? (size_t)context : SIZE_MAX;
     fr_options *options = NULL;
     int code = fr_engine_options(&options, args);
-    if (!code) code = fr_exit_status(fr_lab_inspect(model, NULL, options, tensors, stdout));
-    if (!code && drafter) code = fr_exit_status(fr_lab_inspect(drafter, model, options, tensors, stdout));
+    if (!code) code = (how.json ? print_json : print_words)(args, how, options);
     fr_options_free(options);
     return code;
 }

@@ -134,6 +134,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_LAYERS] = {.names = "--layers", .value = "N", .kind = NUMBER, .verbs = S, .low = 2, .high = 1024,
                        .help = "the first N layers alone, the last of them of full attention (default: all)"},
     [FR_ARG_TENSORS] = {.names = "--tensors", .verbs = I, .help = "list every tensor"},
+    [FR_ARG_INSPECT_FORM] = {.names = "-o --output", .value = "FORM", .kind = WORD, .verbs = I, .words = "text json",
+                             .help = "text (default), or json: one object"},
 
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = REAL, .verbs = G | C, .low = 0, .high = 100,
                      .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},
@@ -175,9 +177,10 @@ static const fr_row table[FR_ARG_COUNT] = {
                         .help = "gumbel (default): a draft stands where the target draws it too; rejection: by chance",
                         .more = "Rejection gives a text of the model's distribution that depends on the drafter"},
 
-    [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .verbs = RUN, .low = 0,
+    [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = NUMBER, .verbs = RUN | I, .low = 0,
                         .high = INT32_MAX,
-                        .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)"},
+                        .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)",
+                        .more = "inspect: what a session of that context takes; at most what the model was made for"},
     [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = NUMBER, .verbs = RUN | I | Q, .low = 1,
                         .high = 1024,
                         .help = "threads (default: the cores that this process may use)"},

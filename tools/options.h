@@ -66,6 +66,7 @@ typedef enum fr_arg {
     FR_ARG_CHUNKS,
     FR_ARG_STRIDE,
     FR_ARG_TENSORS,
+    FR_ARG_INSPECT_FORM,
     FR_ARG_SHAPE,
     FR_ARG_TYPE,
     FR_ARG_TENSOR_TYPE,
