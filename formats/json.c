@@ -38,22 +38,27 @@ static fr_status check_limits(const char *text, size_t size, const char *where) 
     return FR_OK;
 }
 
-/* whole_as_real: once more with integers as doubles where one was too big for int64. tokenizer_config.json has such a
- * number (model_max_length, 1e30 written out), in a key that isn't read. */
-static fr_status parse(const char *text, size_t size, const char *where, bool whole_as_real, json_t **root) {
+/* flags: JSON_DECODE_INT_AS_REAL: once more with integers as doubles where one was too big for int64.
+ * tokenizer_config.json has such a number (model_max_length, 1e30 written out), in a key that isn't read. */
+static fr_status parse(const char *text, size_t size, const char *where, size_t flags, json_t **root) {
     *root = NULL;
     FR_TRY(check_limits(text, size, where));
     json_error_t error;
-    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!*root && whole_as_real && json_error_code(&error) == json_error_numeric_overflow)
-        *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
+    size_t usual = JSON_REJECT_DUPLICATES | (flags & JSON_ALLOW_NUL);
+    *root = json_loadb(text, size, usual, &error);
+    if (!*root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(&error) == json_error_numeric_overflow)
+        *root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, &error);
     if (*root) return FR_OK;
     if (json_error_code(&error) == json_error_out_of_memory) return fr_fail_memory(where, size);
     return fr_fail(FR_INPUT, "%s: not valid JSON: line %d, column %d: %s", where, error.line, error.column, error.text);
 }
 
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root) {
-    return parse(text, size, where, false, root);
+    return parse(text, size, where, 0, root);
+}
+
+fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root) {
+    return parse(text, size, where, JSON_ALLOW_NUL, root);
 }
 
 fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
@@ -61,7 +66,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     char *text;
     size_t size;
     FR_TRY(fr_read_text(path, limit, &text, &size));
-    fr_status status = parse(text, size, path, true, root);
+    fr_status status = parse(text, size, path, JSON_DECODE_INT_AS_REAL, root);
     free(text);
     return status;
 }

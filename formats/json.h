@@ -11,6 +11,9 @@
 
 /* where: how an error line names the text, "config.json" say. */
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
+
+/* The same where strings are texts, which may have NULs in them (\u0000): json_string_length says how long they are. */
+fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root);
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
 /* An object's integer in [low, high]. A missing or null key gives the fallback; FR_JSON_REQUIRED as the fallback makes

@@ -213,8 +213,8 @@ fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *leng
 
 /* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
  * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default: the
- * template's own), tools, pictures (default false: whether a message's parts {"type": "image"} are shown, as an image
- * token each). The text includes the template's own <bos>: tokenize it with add_special false. *text: fr_free. */
+ * template's own), tools, pictures (default false: whether message parts {"type": "image"} are shown, as an image token
+ * each). The text has the template's own <bos> (tokenize it with add_special false), NULs as texts do; fr_free it. */
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          char **text, size_t *length);
 

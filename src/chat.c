@@ -62,9 +62,9 @@ fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_jso
     if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no chat template");
     json_t *messages = NULL, *options = NULL;
     fr_text_buffer out = {0};
-    fr_status status = fr_json_parse(messages_json, strlen(messages_json), "messages", &messages);
+    fr_status status = fr_json_parse_texts(messages_json, strlen(messages_json), "messages", &messages);
     if (status == FR_OK && options_json)
-        status = fr_json_parse(options_json, strlen(options_json), "chat options", &options);
+        status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
     if (status == FR_OK) status = render(tokenizer, messages, options, &out);
     if (status == FR_OK) status = fr_text_take(&out, "a chat", text, length);
     fr_text_free(&out);

@@ -371,7 +371,7 @@ static fr_status put_thoughts(const chat_state *chat, size_t index) {
     if (!is_true(thoughts) || index < chat->user_end || !is_true(member(message, "tool_calls"))) return FR_OK;
     if (!json_is_string(thoughts)) return fr_fail(FR_INPUT, "messages[%zu]: its reasoning is not a string", index);
     put(chat->out, "<|channel>thought\n");
-    put(chat->out, json_string_value(thoughts));
+    fr_python_str(thoughts, chat->out);
     put(chat->out, "\n<channel|>");
     return FR_OK;
 }
@@ -389,22 +389,26 @@ static fr_status put_calls(chat_state *chat, size_t index) {
         if (!json_is_string(name))
             return fr_fail(FR_INPUT, "messages[%zu]: tool_calls[%zu] names no function", index, i);
         put(chat->out, "<|tool_call>call:");
-        put(chat->out, json_string_value(name));
+        fr_python_str(name, chat->out);
         put(chat->out, "{");
         if (json_is_object(arguments))
             put_members(arguments, false, chat->out);
         else if (json_is_string(arguments))
-            put(chat->out, json_string_value(arguments));
+            fr_python_str(arguments, chat->out);
         put(chat->out, "}<tool_call|>");
     }
     chat->last = LAST_TOOL_CALL;
     return FR_OK;
 }
 
-static fr_status put_response(chat_state *chat, size_t index, const char *name, const json_t *response) {
-    if (!name) return fr_fail(FR_INPUT, "messages[%zu]: a tool response that belongs to no tool", index);
+static fr_text text_of(const json_t *string) {
+    return (fr_text){json_string_value(string), json_string_length(string)};
+}
+
+static fr_status put_response(chat_state *chat, size_t index, fr_text name, const json_t *response) {
+    if (!name.bytes) return fr_fail(FR_INPUT, "messages[%zu]: a tool response that belongs to no tool", index);
     put(chat->out, "<|tool_response>response:");
-    put(chat->out, name);
+    fr_text_append(chat->out, name.bytes, name.length);
     put(chat->out, json_is_object(response) ? "{" : "{value:");
     if (json_is_object(response))
         put_members(response, false, chat->out);
@@ -420,7 +424,7 @@ static fr_status put_own_responses(chat_state *chat, size_t index, const json_t 
     if (!json_is_array(responses)) return fr_fail(FR_INPUT, "messages[%zu]: \"tool_responses\" is not an array", index);
     for (size_t i = 0; i < json_array_size(responses); i++) {
         const json_t *item = json_array_get(responses, i), *name = member(item, "name");
-        FR_TRY(put_response(chat, index, name ? json_string_value(name) : "unknown", member(item, "response")));
+        FR_TRY(put_response(chat, index, name ? text_of(name) : (fr_text){"unknown", 7}, member(item, "response")));
     }
     return FR_OK;
 }
@@ -431,14 +435,14 @@ static bool same_id(const json_t *a, const json_t *b) {
 }
 
 /* The function of the last call with the message's id; otherwise the message's own name. */
-static const char *response_name(const json_t *calls, const json_t *message) {
-    const char *name = json_string_value(member(message, "name"));
+static fr_text response_name(const json_t *calls, const json_t *message) {
+    const json_t *name = member(message, "name");
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *call = json_array_get(calls, i);
         if (same_id(member(call, "id"), member(message, "tool_call_id")))
-            name = json_string_value(member(member(call, "function"), "name"));
+            name = member(member(call, "function"), "name");
     }
-    return name;
+    return text_of(name);
 }
 
 /* The texts of a response that comes in parts, as one string. */
@@ -451,7 +455,7 @@ static fr_status join_parts(const json_t *parts, size_t index, json_t **joined) 
         if (!json_is_object(part) || (is_words && !json_is_string(words)))
             status = fr_fail(FR_INPUT, "messages[%zu]: part %zu of a tool response is unusable", index, i);
         else if (is_words)
-            put(&text, json_string_value(words));
+            fr_python_str(words, &text);
     }
     fr_text_append(&text, "", 0);
     if (status == FR_OK) status = fr_text_check(&text, "a chat");
@@ -463,7 +467,7 @@ static fr_status join_parts(const json_t *parts, size_t index, json_t **joined) 
 /* A message of the role "tool", which belongs to the assistant's message before it. */
 static fr_status put_tool_message(chat_state *chat, size_t index, const json_t *calls) {
     const json_t *message = message_at(chat, index), *content = member(message, "content");
-    const char *name = response_name(calls, message);
+    fr_text name = response_name(calls, message);
     json_t *joined = NULL;
     if (is_true(content) && json_is_object(content))
         return fr_fail(FR_INPUT, "messages[%zu]: the content of a tool response is an object", index);
@@ -502,7 +506,8 @@ static fr_status put_message(chat_state *chat, size_t index) {
     chat->last = LAST_OTHER;
     if (!is_model || !continues_turn(chat, index)) {
         put(chat->out, "<|turn>");
-        put(chat->out, is_model ? "model" : json_string_value(member(message, "role")));
+        if (is_model) put(chat->out, "model");
+        else fr_python_str(member(message, "role"), chat->out);
         put(chat->out, "\n");
     }
     FR_TRY(put_thoughts(chat, index));

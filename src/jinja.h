@@ -24,7 +24,9 @@ static inline bool is_true(const json_t *value) {
 }
 
 static inline bool is_text(const json_t *value, const char *text) {
-    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+    size_t length = strlen(text);
+    return json_is_string(value) && json_string_length(value) == length &&
+           memcmp(json_string_value(value), text, length) == 0;
 }
 
 static inline void put(fr_text_buffer *out, const char *text) {

@@ -83,12 +83,12 @@ static void append_character(utf8proc_int32_t codepoint, char quote, fr_text_buf
     fr_text_append_string(out, text);
 }
 
-static void append_quoted(const char *text, fr_text_buffer *out) {
-    char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
+static void append_quoted(const char *text, size_t length, fr_text_buffer *out) {
+    char quote = memchr(text, '\'', length) && !memchr(text, '"', length) ? '"' : '\'';
     fr_text_append(out, &quote, 1);
-    for (utf8proc_ssize_t step; *text; text += step) {
+    for (const char *end = text + length; text < end;) {
         utf8proc_int32_t codepoint;
-        step = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &codepoint);
+        text += utf8proc_iterate((const utf8proc_uint8_t *)text, end - text, &codepoint);
         append_character(codepoint, quote, out);
     }
     fr_text_append(out, &quote, 1);
@@ -111,7 +111,7 @@ static void append_dict(const json_t *dict, fr_text_buffer *out) {
     fr_text_append_string(out, "{");
     json_object_foreach((json_t *)(uintptr_t)dict, key, value) {
         fr_text_append_string(out, separator);
-        append_quoted(key, out);
+        append_quoted(key, strlen(key), out);
         fr_text_append_string(out, ": ");
         append_repr(value, out);
         separator = ", ";
@@ -124,7 +124,7 @@ static void append_repr(const json_t *value, fr_text_buffer *out) {
     switch (json_typeof(value)) {
     case JSON_OBJECT: append_dict(value, out); break;
     case JSON_ARRAY: append_list(value, out); break;
-    case JSON_STRING: append_quoted(json_string_value(value), out); break;
+    case JSON_STRING: append_quoted(json_string_value(value), json_string_length(value), out); break;
     case JSON_INTEGER:
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         fr_text_append_string(out, number);

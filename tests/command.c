@@ -78,10 +78,14 @@ static char *read_back(FILE *file, size_t *length) {
 }
 
 fr_command fr_command_run(const char *line, const char *input) {
+    return fr_command_run_bytes(line, input ? input : "", input ? strlen(input) : 0);
+}
+
+fr_command fr_command_run_bytes(const char *line, const char *input, size_t length) {
     fr_command command;
     FILE *in = tmpfile(), *out = tmpfile(), *err = tmpfile();
     ck_assert(in && out && err);
-    fputs(input ? input : "", in);
+    ck_assert_uint_eq(fwrite(input, 1, length, in), length);
     rewind(in);
     pid_t process = fr_command_start(line, fileno(in), fileno(out), fileno(err));
     command.status = fr_command_wait(process);

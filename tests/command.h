@@ -27,6 +27,7 @@ typedef struct fr_command {
 
 /* input: what standard input holds, NULL for nothing. */
 fr_command fr_command_run(const char *line, const char *input);
+fr_command fr_command_run_bytes(const char *line, const char *input, size_t length);
 
 /* Runs a command line that must succeed; the second form with this standard input. */
 fr_command fr_command_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -63,6 +63,16 @@ static void check_text(const fr_tokenizer *tokenizer, const char *messages, cons
     fr_free(text);
 }
 
+static void check_bytes(const fr_tokenizer *tokenizer, const char *messages, const char *expected, size_t size) {
+    char *text;
+    size_t length;
+    fr_status status = fr_chat_render(tokenizer, messages, "{\"add_generation_prompt\": false}", &text, &length);
+    ck_assert_msg(status == FR_OK, "%s: %s", messages, fr_last_error());
+    ck_assert_uint_eq(length, size);
+    ck_assert_mem_eq(text, expected, size);
+    fr_free(text);
+}
+
 #define HELLO "[{\"role\": \"user\", \"content\": \"Hello!\"}]"
 
 /* Without options: a generation prompt, no thinking. */
@@ -111,6 +121,34 @@ START_TEST(tokens_of_a_chat) {
 }
 END_TEST
 
+/* Users and models write NULs: as Jinja, a renderer knows nothing special about them. */
+START_TEST(nuls_in_texts) {
+    static const struct {
+        const char *messages, *text;
+        size_t length;
+    } cases[] = {
+#define CASE(messages, text) {messages, text, sizeof(text) - 1}
+        CASE("[{\"role\": \"user\", \"content\": \"a\\u0000b\"}, {\"role\": \"assistant\", \"content\": \"\\u0000c\"}]",
+             "<bos><|turn>user\na\0b<turn|>\n<|turn>model\n\0c<turn|>\n"),
+        CASE("[{\"role\": \"user\\u0000\", \"content\": [{\"type\": \"text\", \"text\": \"x\\u0000\"}]}]",
+             "<bos><|turn>user\0\nx\0<turn|>\n"),
+        CASE("[{\"role\": \"system\", \"content\": [\"'\\u0000'\"]}]", "<bos><|turn>system\n[\"'\\x00'\"]<turn|>\n"),
+        CASE("[{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\\u0000\", \"arguments\": "
+             "\"\\u0000x\"}}]}, {\"role\": \"tool\", \"content\": [{\"type\": \"text\", \"text\": \"\\u0000y\"}]}]",
+             "<bos><|turn>model\n<|tool_call>call:f\0{\0x}<tool_call|><|tool_response>response:f\0"
+             "{value:<|\"|>\0y<|\"|>}<tool_response|>"),
+#undef CASE
+    };
+    fr_tokenizer *tokenizer = open_gemma();
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        check_bytes(tokenizer, cases[i].messages, cases[i].text, cases[i].length);
+    fr_tokenizer_close(tokenizer);
+    ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "glm4", &tokenizer), FR_OK);
+    check_bytes(tokenizer, "[{\"role\": \"user\", \"content\": \"a\\u0000b\"}]", "[gMASK]<sop><|user|>a\0b", 23);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 static const char small[] =
     "{\"added_tokens\":[],\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"vocab\":{\"%s\":0,\"%s\":1},"
     "\"merges\":[]}}";
@@ -138,7 +176,7 @@ START_TEST(wrong_shapes) {
     } cases[] = {
         {"", NULL, "messages: not valid JSON"},
         {"[{\"role\": \"user\"}", NULL, "messages: not valid JSON"},
-        {"[{\"role\": \"user\", \"content\": \"\\u0000\"}]", NULL, "messages: not valid JSON"},
+        {"[{\"role\": \"user\", \"\\u0000\": 1}]", NULL, "messages: not valid JSON"},
         {"[{\"role\": \"user\", \"role\": \"user\"}]", NULL, "messages: not valid JSON"},
         {"[]", NULL, "not a JSON array with at least one message"},
         {"{}", NULL, "not a JSON array with at least one message"},
@@ -214,6 +252,7 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, defaults);
     tcase_add_test(cases, a_picture_before_the_text);
     tcase_add_test(cases, tokens_of_a_chat);
+    tcase_add_test(cases, nuls_in_texts);
     tcase_add_test(cases, families);
     tcase_add_test(cases, wrong_shapes);
     tcase_add_test(cases, many_channels);

@@ -356,6 +356,25 @@ START_TEST(end_of_sequence) {
 }
 END_TEST
 
+/* A model may have more rows than its vocabulary has words: the last word is taken away, and is the only one drawn. */
+START_TEST(an_id_that_is_no_token) {
+    json_t *tokenizer = json_load_file(FOLDER "/tokenizer.json", 0, NULL), *model = fr_json_get(tokenizer, "model");
+    json_t *merges = fr_json_get(model, "merges");
+    ck_assert_int_eq(json_object_del(fr_json_get(model, "vocab"), "()"), 0);
+    ck_assert_int_eq(json_array_remove(merges, json_array_size(merges) - 1), 0);
+    char folder[256], path[PATH_MAX];
+    make_model(folder, sizeof folder, 1);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(json_dump_file(tokenizer, path, 0), 0);
+    fr_command c = fr_command_ok("generate -m %s --ids 2,415 -n 3 -l 511+1000", folder);
+    ck_assert_str_eq(c.out, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\n");
+    fr_command_free(&c);
+    remove_folder(folder);
+    json_decref(tokenizer);
+}
+END_TEST
+
 /* Without -n, and with -n -1, until the context is full. */
 START_TEST(until_the_context_is_full) {
     json_t *full = run_json("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos --output json");
@@ -557,6 +576,7 @@ int main(void) {
     tcase_add_test(cases, stop_ends_before_the_text);
     tcase_add_test(cases, what_was_held_back_comes);
     tcase_add_loop_test(cases, end_of_sequence, 0, 2);
+    tcase_add_test(cases, an_id_that_is_no_token);
     tcase_add_test(cases, until_the_context_is_full);
     tcase_add_test(cases, contexts);
     tcase_add_test(cases, colours_mark_accepted_drafts);

@@ -77,6 +77,45 @@ START_TEST(chat_keeps_the_history) {
 }
 END_TEST
 
+static fr_command run_bytes(const char *line, const char *input, size_t length) {
+    fr_command c = fr_command_run_bytes(line, input, length);
+    ck_assert_msg(c.status == 0, "%s: exit %d: %s", line, c.status, c.err);
+    return c;
+}
+
+/* Every byte but those that end a line, in a turn; what is not UTF-8 is answered as U+FFFD is. */
+START_TEST(any_bytes_are_a_turn) {
+    char turn[600] = "A\0B", lines[700];
+    size_t length = 3;
+    for (int byte = 1; byte < 256; byte++)
+        if (byte != '\n' && byte != '\r') turn[length++] = (char)byte;
+    memcpy(turn + length, "\xe2\x82.", 3);
+    length += 3;
+    memcpy(lines, turn, length);
+    memcpy(lines + length, "\nAnd more?\n", 11);
+    fr_command once = run_bytes("generate " DEMO "--chat -f - -n 20 --stop ~", turn, length), chat;
+    chat = run_bytes("chat " DEMO "-n 20 --stop ~", lines, length + 11);
+    ck_assert_uint_gt(chat.out_length, once.out_length);
+    ck_assert_mem_eq(chat.out, once.out, once.out_length);
+    fr_command_free(&once);
+    fr_command_free(&chat);
+}
+END_TEST
+
+#define NUL_TOKEN "7" /* <0x00> */
+
+START_TEST(generated_nuls_are_kept) {
+    static const char replies[] = "\0\0\0\0\0\n\0\0\0\0\0\n";
+    fr_command chat = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 5 -l " NUL_TOKEN "+1000"), json;
+    ck_assert_uint_eq(chat.out_length, sizeof replies - 1);
+    ck_assert_mem_eq(chat.out, replies, chat.out_length);
+    json = fr_command_ok("generate " DEMO "-p x -n 2 --output json -l " NUL_TOKEN "+1000");
+    ck_assert_ptr_nonnull(strstr(json.out, "\"text\": \"\\u0000\\u0000\""));
+    fr_command_free(&chat);
+    fr_command_free(&json);
+}
+END_TEST
+
 START_TEST(chat_beyond_the_context_is_exit_1) {
     fr_command c = fr_command_run("chat " DEMO "-c 48 -n 4", "Hello.\n" TEN_WORDS TEN_WORDS "\nNever read.\n");
     ck_assert_int_eq(c.status, 1);
@@ -118,6 +157,8 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_test(cases, generate_applies_the_template);
     tcase_add_loop_test(cases, chat_keeps_the_history, 0, 2);
+    tcase_add_test(cases, any_bytes_are_a_turn);
+    tcase_add_test(cases, generated_nuls_are_kept);
     tcase_add_test(cases, chat_beyond_the_context_is_exit_1);
     tcase_add_test(cases, interrupt_ends_a_reply_only);
     Suite *suite = suite_create("cli_chat");

@@ -20,19 +20,22 @@ static bool ends_sequence(const fr_replying *r, int32_t id) {
     return false;
 }
 
-/* An end of sequence is an id of the reply, but no text. */
-static fr_status take_id(fr_replying *r, int32_t id, bool accepted) {
+/* An end of sequence is an id of the reply, but no text. An id that is no token (a model may have more rows than its
+ * vocabulary has words) is U+FFFD. */
+static void take_id(fr_replying *r, int32_t id, bool accepted) {
     r->reply->kept++;
     if (ends_sequence(r, id)) {
         r->reply->end = FR_END_EOS;
-        return FR_OK;
+        return;
     }
-    if (!r->text) return FR_OK;
+    if (!r->text) return;
     const char *bytes;
     size_t length;
-    fr_status status = fr_decoder_feed(r->decoder, id, &bytes, &length);
-    if (status == FR_OK && fr_stream_feed(r->text, bytes, length, accepted)) r->reply->end = FR_END_STOP;
-    return status;
+    bool known = fr_decoder_feed(r->decoder, id, &bytes, &length) == FR_OK;
+    if (!known) fr_decoder_finish(r->decoder, &bytes, &length);
+    bool stopped = fr_stream_feed(r->text, bytes, length, accepted);
+    if (!known && !stopped) stopped = fr_stream_feed(r->text, "\xef\xbf\xbd", 3, accepted);
+    if (stopped) r->reply->end = FR_END_STOP;
 }
 
 /* Room for as many tokens as the reply has, where log-probabilities are wanted. */
@@ -55,20 +58,18 @@ static void take_logprobs(fr_replying *r, size_t index, int32_t id) {
 }
 
 /* The ids of one step: the first that ends the reply decides, whichever step it came in. */
-static fr_status take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
+static void take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_reply *reply = r->reply;
     if (reply->capacity - reply->count < count) {
         reply->capacity = 2 * reply->capacity + FR_STEP_MAX;
         reply->ids = fr_resize(reply->ids, reply->capacity, sizeof(*reply->ids));
         reply->logprobs = grow_logprobs(r);
     }
-    fr_status status = FR_OK;
-    for (size_t i = 0; i < count && status == FR_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (reply->logprobs) take_logprobs(r, i, ids[i]);
         reply->ids[reply->count++] = ids[i];
-        if (reply->end == FR_END_NONE) status = take_id(r, ids[i], i < accepted);
+        if (reply->end == FR_END_NONE) take_id(r, ids[i], i < accepted);
     }
-    return status;
 }
 
 static fr_status run_steps(fr_replying *r) {
@@ -84,8 +85,8 @@ static fr_status run_steps(fr_replying *r) {
             break;
         }
         if (status == FR_OK) status = fr_tracer_text(&r->engine->trace, "reply", ids, count, false);
-        if (status == FR_OK) status = take_step(r, ids, count, accepted);
         if (status != FR_OK) return status;
+        take_step(r, ids, count, accepted);
         if (r->text) fr_stream_flush(r->text);
         if (reply->end != FR_END_NONE) break;
         if (count == 0 || (most > 0 && reply->count == (size_t)most)) reply->end = FR_END_LENGTH;
