@@ -239,6 +239,14 @@ ifneq ($(HOST),aarch64)
     $(if $(FULL),'neon.sh tests/neon.sh')
 endif
 
+# Other x86 processors, as far as the emulator has them: without AVX; with AVX, then with F16C, but without FMA; with
+# AVX2, of two makers; whatever it can do. (It has no AVX-512.) Both the suites and the command run under it.
+X86_QEMU := qemu-x86_64-static
+HOSTS := Nehalem SandyBridge IvyBridge Haswell EPYC max
+host_suites = $(foreach cpu,$(1),$(foreach t,$(2),'$(cpu)/$t env QEMU_CPU=$(cpu) FORERUN_EMULATOR=$(X86_QEMU) \
+    CK_TIMEOUT_MULTIPLIER=20 $(X86_QEMU) $(BUILD)/tests/$t'))
+HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),test_isa test_answers))
+
 # What meets hostile bytes also runs under the sanitizers; of saved sessions only the damaged ones, but with FULL.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_chat test_cli_files \
@@ -265,9 +273,13 @@ check: ## set-up, then everything that must hold: source rules, every test, host
 	  'source_rules tests/source_rules' $(THEN_ALONE)
 
 .PHONY: check-all
-check-all: ## check with the full products, then speed, clang, the sanitizers, valgrind and fuzzing (hours)
+check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)
 	@FULL=1 $(MAKE) check
-	@$(MAKE) -j1 check-speed clang asan ubsan tsan valgrind fuzz
+	@$(MAKE) -j1 check-hosts check-speed clang asan ubsan tsan valgrind fuzz
+
+.PHONY: check-hosts
+check-hosts: programs ## the command, dispatch and one answer on other x86 processors, emulated (an hour)
+	@LIMIT=3600 $(RUN_SUITES) $(call host_suites,$(HOSTS),test_isa test_answers test_cli test_one_answer)
 
 .PHONY: check-speed
 check-speed: $(SPEED) ## what asserts a time or a speed, on a machine that is quiet
