@@ -9,7 +9,7 @@
 #define TOWER "tests/data/vision/tower"
 
 /* As the fixture's, but for pictures that take no time. */
-static const char processor[] = "{\"size\":{\"shortest_edge\":500,\"longest_edge\":3000},\"patch_size\":6}";
+static const char processor[] = "{\"size\":{\"shortest_edge\":300,\"longest_edge\":900},\"patch_size\":6}";
 
 static void open_tower(fuzz_tower *tower) {
     static fr_checkpoint files;

@@ -1,22 +1,40 @@
 /* libFuzzer's target for saved sessions: any bytes as the file, restored into a session that then goes on.
  *
- * In: bytes; a file that is refused also with its hash and its model put right, which would hide most damage otherwise.
- * Out: nothing, unless the sanitizers find something. */
+ * In: bytes; a file that is refused also with its model, its length and its hash put right, which would hide most
+ * damage otherwise: as many caches as it speaks of, zeros where they are missing. Out: nothing, unless the sanitizers
+ * find something. */
 #include "src/fingerprint.h"
+#include "src/session.h"
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-dense-odd"
 
-#define MODEL_AT 24 /* of the fingerprint, in the file's head */
+#define LARGEST ((size_t)4 << 20)
 
+/* As session_file.h draws it. */
+typedef struct head {
+    char magic[8];
+    uint32_t version, k_type, v_type, snapshots;
+    uint64_t model, length, frontier, from;
+} head;
+
+typedef struct bounds {
+    uint64_t from, position;
+} bounds;
+
+/* One whose sliding layers are rings. */
 static fr_session *open_session(uint64_t *fingerprint) {
     static fr_checkpoint files;
-    fr_session *session;
+    fr_session *session = NULL;
+    fr_options *options = fr_options_new();
     fuzz_open_files(&files, MODEL);
     fr_model *model = fuzz_model_open(&files);
-    if (!model || fr_fingerprint(model, fingerprint) != FR_OK ||
-        fr_session_open(model, NULL, fuzz_options(), &session) != FR_OK)
+    if (!options || !model || fr_options_set(options, FR_OPT_CONTEXT, 192) != FR_OK ||
+        fr_options_set(options, FR_OPT_CHUNK, 8) != FR_OK ||
+        fr_options_set(options, FR_OPT_IGNORE_EOS, 1) != FR_OK || fr_fingerprint(model, fingerprint) != FR_OK ||
+        fr_session_open(model, NULL, options, &session) != FR_OK || !session->kv.ring_slots)
         die(fr_last_error(), "");
+    fr_options_free(options);
     return session;
 }
 
@@ -25,20 +43,53 @@ static void go_on(fr_session *session) {
     size_t count, accepted;
     for (int step = 0; step < 2; step++)
         if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
-    if (refused(fr_session_truncate(session, fr_session_length(session) / 2))) return;
+    if (refused(fr_session_truncate(session, fr_session_length(session) * 3 / 4))) return;
     refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
 }
 
+/* Bytes of layers' rows at positions [from, end); all: of those that don't slide too, from their first position. */
+static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < kv->count; i++) {
+        const fr_kv_layer *layer = &kv->layers[i];
+        size_t position = layer->heads * (layer->k.bytes + layer->v.bytes);
+        if (layer->slides)
+            bytes += position * (size_t)(end - from);
+        else if (all)
+            bytes += position * (size_t)end;
+    }
+    return bytes;
+}
+
+/* How long the file would be without its hash, by its head and its bounds; 0 where they can't be. */
+static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t size) {
+    head h;
+    memcpy(&h, bytes, sizeof h);
+    if (h.length > session->context || h.frontier > h.length || h.from > h.frontier || h.snapshots > 64) return 0;
+    size_t at = sizeof h + (size_t)h.length * sizeof(int32_t), total = at + h.snapshots * sizeof(bounds);
+    total += cache_bytes(&session->kv, h.from, h.frontier, true);
+    for (size_t i = 0; i < h.snapshots && at + sizeof(bounds) <= size; i++, at += sizeof(bounds)) {
+        bounds b;
+        memcpy(&b, bytes + at, sizeof b);
+        if (b.from > b.position || b.position > h.length) return 0;
+        total += cache_bytes(&session->kv, b.from, b.position, false);
+    }
+    return total;
+}
+
 /* Writes the file as one that was saved of this model. */
-static void seal(const fuzz_file *file, const uint8_t *bytes, size_t size, uint64_t fingerprint) {
-    uint8_t *sealed = malloc(size);
+static bool seal(const fuzz_file *file, const fr_session *session, const uint8_t *bytes, size_t size,
+                 uint64_t fingerprint) {
+    size_t length = size < sizeof(head) ? 0 : length_of(session, bytes, size);
+    if (!length || length > LARGEST) return false;
+    uint8_t *sealed = calloc(length, 1);
     if (!sealed) die("no memory for", "a session");
-    memcpy(sealed, bytes, size);
-    memcpy(sealed + MODEL_AT, &fingerprint, sizeof fingerprint);
-    uint64_t hash = fr_hash(0, sealed, size - sizeof hash);
-    memcpy(sealed + size - sizeof hash, &hash, sizeof hash);
-    fuzz_file_write(file, sealed, size, NULL, 0);
+    memcpy(sealed, bytes, size < length ? size : length);
+    memcpy(sealed + offsetof(head, model), &fingerprint, sizeof fingerprint);
+    uint64_t hash = fr_hash(0, sealed, length);
+    fuzz_file_write(file, sealed, length, &hash, sizeof hash);
     free(sealed);
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -51,10 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     }
     fuzz_file_write(&file, bytes, size, NULL, 0);
     fr_status status = fr_session_restore(session, file.path);
-    if (refused(status) && size >= MODEL_AT + 2 * sizeof fingerprint) {
-        seal(&file, bytes, size, fingerprint);
+    if (refused(status) && seal(&file, session, bytes, size, fingerprint))
         status = fr_session_restore(session, file.path);
-    }
     if (refused(status)) return 0;
     fuzz_inputs_read++;
     go_on(session);

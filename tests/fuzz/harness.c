@@ -6,7 +6,7 @@
 
 #define CONTEXT 64
 #define STEPS   3
-#define TOKENS  64 /* of a picture, at most */
+#define TOKENS  32 /* of a picture, at most */
 
 size_t fuzz_inputs_read;
 

@@ -78,9 +78,16 @@ def gguf_parts(path):
 
 def gguf_head(path, keep=lambda key: not key.startswith("tokenizer.")):
     version, keys, infos = gguf_parts(path)
-    keys = [data for key, data in keys if keep(key)]
+    keys = [data for key, data in keys if keep(key)] + [text_array("general.tags", ["a", "", "longer"])]
     head = b"GGUF" + struct.pack("<IQQ", version, len(infos), len(keys)) + b"".join(keys) + b"".join(infos)
     return head + bytes(-len(head) % 32)
+
+
+def text_array(key, texts):
+    def string(text):
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    return string(key) + struct.pack("<IIQ", ARRAY, STRING, len(texts)) + b"".join(map(string, texts))
 
 
 def gguf():
@@ -149,7 +156,9 @@ def tokenizers():
         write("tokenizer", name.split("/")[1],
               tokenizer + "\0" + compact(json.loads(read(f"{name}/tokenizer_config.json"))))
     # Rules that the published ones don't have, over a vocabulary of a few characters.
-    small = {"version": "1.0", "added_tokens": [{"id": 4, "content": "<bos>", "special": True}],
+    small = {"version": "1.0", "added_tokens": [
+        {"id": 4, "content": "<bos>", "special": True, "lstrip": True, "rstrip": True},
+        {"id": 6, "content": "it", "single_word": True, "normalized": False}],
              "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Prepend", "prepend": "_"}]},
              "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a+(?!b)|\\s+"}, "behavior": "Isolated",
                                "invert": False},
@@ -158,7 +167,7 @@ def tokenizers():
                  {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
              "post_processor": None,
              "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": False,
-                       "vocab": {"<unk>": 0, "a": 1, "_": 2, "_a": 3, "<bos>": 4, "x": 5}, "merges": [["_", "a"]]}}
+                       "vocab": {"<unk>": 0, "a": 1, "_": 2, "_a": 3, "<bos>": 4, "x": 5, "it": 6}, "merges": [["_", "a"]]}}
     write("tokenizer", "rules", compact(small))
     for path in ("gguf/moe-odd", "glm-ocr/model-q4_0"):
         keys = gguf_parts(f"{DATA}/{path}.gguf")[1]
@@ -221,9 +230,14 @@ def files(folder):
         "--draft-max", "3", "--trace", "trace", "--temp", "1")
     write("trace", "dense", open(f"{folder}/trace", "rb").read())
     write("trace", "cut-off", open(f"{folder}/trace", "rb").read()[:600])
-    for name, count in (("short", "1"), ("longer", "6")):
-        run("generate", "-m", dense, "--ids", "2,9", "-n", count, "--ignore-eos", "-c", "64", "--prompt-cache", name)
-        write("session", name, open(f"{folder}/{name}", "rb").read())
+    for name, count in (("short", 2), ("snapshots", 140)):
+        ids = ",".join(str(2 + i % 50) for i in range(count))
+        run("generate", "-m", dense, "--ids", ids, "-n", "3", "--ignore-eos", "-c", "192", "--chunk", "8", "--prompt-cache",
+            name)
+        saved = open(f"{folder}/{name}", "rb").read()
+        snapshots, length = struct.unpack_from("<I", saved, 20)[0], struct.unpack_from("<Q", saved, 32)[0]
+        # Without caches, which the target puts behind it.
+        write("session", name, saved if count < 9 else saved[:56 + 4 * length + 16 * snapshots])
     for name, source in (("model", e), ("drafter", f"{e}/assistant")):
         run("quantize", "-m", source, "--type", "q8_0", "--pure", "-o", "plain.gguf")
         run("pack", "-m", "plain.gguf", "-o", "packed.gguf")
