@@ -380,10 +380,22 @@ START_TEST(until_the_context_is_full) {
     json_t *full = run_json("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos --output json");
     json_t *endless = run_json("generate " MODEL "--ids 2,415,443 -c 40 -n -1 --ignore-eos --output json " DRAFTER);
     ck_assert_uint_eq(json_array_size(fr_json_get(full, "ids")), 37);
-    ck_assert_str_eq(json_string_value(fr_json_get(full, "stop")), "length");
+    ck_assert_str_eq(json_string_value(fr_json_get(full, "stop")), "context");
+    ck_assert_str_eq(json_string_value(fr_json_get(endless, "stop")), "context");
     ck_assert(json_equal(fr_json_get(full, "ids"), fr_json_get(endless, "ids")));
+    json_t *limited = run_json("generate " MODEL "--ids 2,415,443 -c 40 -n 37 --ignore-eos --output json");
+    ck_assert(json_equal(fr_json_get(full, "ids"), fr_json_get(limited, "ids")));
+    ck_assert_str_eq(json_string_value(fr_json_get(limited, "stop")), "length");
     json_decref(full);
     json_decref(endless);
+    json_decref(limited);
+    fr_command c = fr_command_ok("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos"), quiet;
+    quiet = fr_command_ok("generate " MODEL "--ids 2,415,443 -c 40 --ignore-eos --quiet");
+    ck_assert_str_eq(c.err,
+                     "forerun: the context is full: it holds 40 tokens (-c N; this model's own limit is 4096)\n");
+    ck_assert_str_eq(quiet.err, "");
+    fr_command_free(&c);
+    fr_command_free(&quiet);
 }
 END_TEST
 

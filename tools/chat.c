@@ -72,6 +72,7 @@ static int answer(fr_chat *chat) {
     if (!code) {
         putchar('\n');
         fr_flush_output();
+        fr_reply_remark(&reply, &chat->engine, args);
         fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, 0);
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);

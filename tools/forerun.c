@@ -12,7 +12,7 @@ static const fr_verb verbs[] = {
     {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,
      "generate -m MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
      "Standard output gets the text alone and a newline after it; with --output ids one line id,id,...; with\n"
-     "--output json one object: ids, text, stop (eos, length or stop) and stats.\n",
+     "--output json one object: ids, text, stop (eos, length: -n, context: it is full, stop: --stop) and stats.\n",
      "  forerun generate -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --chat -p \"Why is the sky blue?\" --stats\n"
      "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100 --stop \"The end\"\n"
      "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n"

@@ -77,6 +77,7 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
         if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
         fr_flush_output();
+        fr_reply_remark(&reply, engine, args);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&engine->trace, fr_end_name(reply.end), &figures, engine->session);
     }

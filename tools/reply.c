@@ -89,7 +89,8 @@ static fr_status run_steps(fr_replying *r) {
         take_step(r, ids, count, accepted);
         if (r->text) fr_stream_flush(r->text);
         if (reply->end != FR_END_NONE) break;
-        if (count == 0 || (most > 0 && reply->count == (size_t)most)) reply->end = FR_END_LENGTH;
+        if (most > 0 && reply->count == (size_t)most) reply->end = FR_END_LENGTH;
+        else if (count == 0) reply->end = FR_END_CONTEXT;
     }
     return FR_OK;
 }
@@ -134,6 +135,13 @@ const char *fr_end_name(fr_end end) {
     switch (end) {
     case FR_END_EOS: return "eos";
     case FR_END_STOP: return "stop";
+    case FR_END_CONTEXT: return "context";
     default: return "length";
     }
+}
+
+void fr_reply_remark(const fr_reply *reply, const fr_engine *engine, const fr_arguments *args) {
+    if (args->given[FR_ARG_QUIET] || reply->end != FR_END_CONTEXT) return;
+    fr_note("the context is full: it holds %zu tokens (-c N; this model's own limit is %lld)",
+            fr_session_context(engine->session), (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
 }

@@ -8,8 +8,9 @@
 typedef enum fr_end {
     FR_END_NONE,
     FR_END_EOS,
-    FR_END_LENGTH, /* -n tokens, or the context is full */
-    FR_END_STOP,   /* a stop string */
+    FR_END_LENGTH,  /* -n tokens */
+    FR_END_CONTEXT, /* the context is full */
+    FR_END_STOP,    /* a stop string */
     FR_END_INTERRUPT, /* the session's abort callback said so */
 } fr_end;
 
@@ -33,7 +34,10 @@ typedef struct fr_reply {
 int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text);
 void fr_reply_free(fr_reply *reply);
 
-/* "eos", "length", "stop". */
+/* "eos", "length", "context", "stop". */
 const char *fr_end_name(fr_end end);
+
+/* Remarks on an end that the caller may not have expected, once its text is out; nothing with --quiet. */
+void fr_reply_remark(const fr_reply *reply, const fr_engine *engine, const fr_arguments *args);
 
 #endif
