@@ -18,19 +18,62 @@ fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char
     return image->rgb ? FR_OK : fr_fail_memory("a picture", width * height * 3);
 }
 
-static fr_status decode(fr_image *image, const fr_map *file) {
+/* Where EXIF's orientations have the first row and the first column: 5 to 8 exchange the two, and each axis may be
+ * mirrored. */
+static bool exchanges(int orientation) {
+    return orientation >= 5;
+}
+
+static bool mirrors_x(int orientation) {
+    return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+}
+
+static bool mirrors_y(int orientation) {
+    return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+}
+
+/* Copies the row that comes to lie at y: from its first pixel on, by steps that may go back or down. */
+static void copy_row(uint8_t *to, const fr_image *from, int orientation, size_t y, size_t width) {
+    bool exchanged = exchanges(orientation);
+    size_t column = exchanged ? y : 0, row = exchanged ? 0 : y;
+    if (mirrors_x(orientation)) column = from->width - 1 - column;
+    if (mirrors_y(orientation)) row = from->height - 1 - row;
+    ptrdiff_t step = exchanged ? (ptrdiff_t)(3 * from->width) : 3;
+    if (exchanged ? mirrors_y(orientation) : mirrors_x(orientation)) step = -step;
+    const uint8_t *pixel = from->rgb + 3 * (row * from->width + column);
+    for (size_t x = 0; x < width; x++) memcpy(to + 3 * x, pixel + (ptrdiff_t)x * step, 3);
+}
+
+static fr_status turn(fr_image *image, int orientation, const char *path) {
+    fr_image turned;
+    bool exchanged = exchanges(orientation);
+    if (orientation == 1) return FR_OK;
+    FR_TRY(fr_image_take(&turned, exchanged ? image->height : image->width, exchanged ? image->width : image->height,
+                         path));
+    for (size_t y = 0; y < turned.height; y++)
+        copy_row(turned.rgb + 3 * y * turned.width, image, orientation, y, turned.width);
+    free(image->rgb);
+    *image = turned;
+    return FR_OK;
+}
+
+static fr_status decode(fr_image *image, const fr_map *file, int *orientation) {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
-    if (file->size > sizeof png && memcmp(file->bytes, png, sizeof png) == 0) return fr_png_decode(image, file);
-    if (file->size > sizeof jpeg && memcmp(file->bytes, jpeg, sizeof jpeg) == 0) return fr_jpeg_decode(image, file);
+    if (file->size > sizeof png && memcmp(file->bytes, png, sizeof png) == 0)
+        return fr_png_decode(image, file, orientation);
+    if (file->size > sizeof jpeg && memcmp(file->bytes, jpeg, sizeof jpeg) == 0)
+        return fr_jpeg_decode(image, file, orientation);
     return fr_fail(FR_INPUT, "%s: neither a PNG nor a JPEG file", file->path);
 }
 
 fr_status fr_image_open(fr_image *image, const char *path) {
     fr_map file;
+    int orientation = 1;
     *image = (fr_image){0};
     FR_TRY(fr_map_open(&file, path, true));
-    fr_status status = decode(image, &file);
+    fr_status status = decode(image, &file, &orientation);
     fr_map_close(&file);
+    if (status == FR_OK) status = turn(image, orientation, path);
     if (status != FR_OK) fr_image_close(image);
     return status;
 }

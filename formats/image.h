@@ -1,9 +1,10 @@
 /* A picture on disk as rows of RGB bytes.
  *
- * In: a PNG or JPEG file, told apart by its first bytes. Out: 8-bit RGB, what Pillow's Image.open(path).convert("RGB")
- * gives: transparency is dropped, not blended; grey is repeated; a palette looked up; of 16-bit colours the high byte
- * stays, while 16-bit grey is clamped to 255; CMYK is turned into RGB without a profile; an orientation in EXIF is not
- * applied. Damage is an error, never a partial picture. */
+ * In: a PNG or JPEG file, told apart by its first bytes. Out: 8-bit RGB, what Pillow's
+ * ImageOps.exif_transpose(Image.open(path)).convert("RGB") gives: a photo is turned and mirrored as the orientation in
+ * its EXIF says (exif.h; one that stands in XMP alone is not looked for); transparency is dropped, not blended; grey is
+ * repeated; a palette looked up; of 16-bit colours the high byte stays, while 16-bit grey is clamped to 255; CMYK is
+ * turned into RGB without a profile. Damage is an error, never a partial picture; damaged EXIF says nothing. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 

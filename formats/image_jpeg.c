@@ -1,17 +1,22 @@
 /* JPEG by libjpeg-turbo: grey, colour and CMYK as Pillow makes RGB of them.
  *
- * In: a mapped file. Out: RGB bytes. Four components are taken for Adobe's inverted CMYK, as nearly all are. */
+ * In: a mapped file. Out: RGB bytes, and what EXIF says of how they lie. Four components are taken for Adobe's inverted
+ * CMYK, as nearly all are. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jpeglib.h>
 
 #include "formats/error.h"
+#include "formats/exif.h"
 #include "formats/image_parts.h"
 
 /* Each scan of a progressive file walks over the whole picture, and may be a few bytes long. */
 #define MAX_SCANS 100
+
+#define APP1 (JPEG_APP0 + 1)
 
 /* What libjpeg's callbacks see. It lives outside the function that they jump back to. */
 typedef struct reader {
@@ -21,6 +26,7 @@ typedef struct reader {
     struct jpeg_source_mgr source;
     jmp_buf back;
     fr_image *image;
+    int *orientation;
     const fr_map *file;
     uint8_t *cmyk; /* a row, where there are four components */
     fr_status status;
@@ -100,12 +106,23 @@ static void choose_colours(reader *r) {
     r->jpeg.out_color_space = components == 4 ? JCS_CMYK : JCS_RGB;
 }
 
+/* Of the first segment that holds EXIF; others hold XMP or a maker's own. */
+static int find_orientation(const reader *r) {
+    static const char name[6] = "Exif";
+    for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)
+        if (m->marker == APP1 && m->data_length >= sizeof name && memcmp(m->data, name, sizeof name) == 0)
+            return fr_exif_orientation(m->data + sizeof name, m->data_length - sizeof name);
+    return 1;
+}
+
 /* libjpeg comes back to the setjmp with any failure. */
 static fr_status read_picture(reader *r) {
     if (setjmp(r->back)) return r->status;
     jpeg_create_decompress(&r->jpeg);
     connect(r);
+    jpeg_save_markers(&r->jpeg, APP1, 0xffff);
     jpeg_read_header(&r->jpeg, TRUE);
+    *r->orientation = find_orientation(r);
     choose_colours(r);
     r->status = fr_image_take(r->image, r->jpeg.image_width, r->jpeg.image_height, r->file->path);
     if (r->status != FR_OK) return r->status;
@@ -122,8 +139,8 @@ static fr_status read_picture(reader *r) {
     return FR_OK;
 }
 
-fr_status fr_jpeg_decode(fr_image *image, const fr_map *file) {
-    reader r = {.image = image, .file = file};
+fr_status fr_jpeg_decode(fr_image *image, const fr_map *file, int *orientation) {
+    reader r = {.image = image, .orientation = orientation, .file = file};
     r.jpeg.err = jpeg_std_error(&r.errors);
     r.errors.error_exit = fail;
     r.errors.output_message = ignore;

@@ -1,11 +1,12 @@
 /* PNG by libpng, every colour type as Pillow makes RGB of it.
  *
- * In: a mapped file. Out: RGB bytes. */
+ * In: a mapped file. Out: RGB bytes, and what EXIF says of how they lie. */
 #include <png.h>
 #include <setjmp.h>
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/exif.h"
 #include "formats/image_parts.h"
 
 #define MAX_CHUNK ((size_t)8 << 20) /* bytes of an unpacked profile or text, which nobody reads */
@@ -13,6 +14,7 @@
 /* What libpng's callbacks see. It lives outside the function that libpng jumps back to. */
 typedef struct reader {
     fr_image *image;
+    int *orientation;
     const fr_map *file;
     size_t at;
     fr_status status;
@@ -55,6 +57,14 @@ static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }
 
+/* The chunk may stand before or behind the pixels. */
+static int find_orientation(const reader *r) {
+    png_uint_32 size = 0;
+    png_bytep bytes = NULL;
+    bool there = png_get_eXIf_1(r->png, r->info, &size, &bytes) && bytes;
+    return there ? fr_exif_orientation(bytes, size) : 1;
+}
+
 /* libpng comes back to the setjmp with any failure. */
 static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
@@ -72,13 +82,14 @@ static fr_status read_picture(reader *r) {
     if (png_get_rowbytes(r->png, r->info) != width * (rgb ? 3 : 2)) png_error(r->png, "a row of unexpected size");
     for (; passes; passes--)
         for (size_t y = 0; y < height; y++) png_read_row(r->png, r->image->rgb + y * width * 3, NULL);
-    png_read_end(r->png, NULL);
+    png_read_end(r->png, r->info);
+    *r->orientation = find_orientation(r);
     for (size_t y = 0; !rgb && y < height; y++) spread_grey(r->image->rgb + y * width * 3, width);
     return FR_OK;
 }
 
-fr_status fr_png_decode(fr_image *image, const fr_map *file) {
-    reader r = {.image = image, .file = file};
+fr_status fr_png_decode(fr_image *image, const fr_map *file, int *orientation) {
+    reader r = {.image = image, .orientation = orientation, .file = file};
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, fail, ignore);
     if (r.png) r.info = png_create_info_struct(r.png);
     fr_status status = r.info ? read_picture(&r) : fr_fail_memory("a PNG reader", sizeof r);

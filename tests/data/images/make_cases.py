@@ -1,7 +1,8 @@
 """Writes the pictures of this folder, and cases.json with what Pillow makes of them: python3 make_cases.py
 
 Every colour type and depth of PNG, plain and interlaced, and the kinds of JPEG that are met, 13 x 9 pixels each; what
-Image.open(file).convert("RGB") gives is in cases.json as hexadecimal text. Then sizes to resize noise() to, with the
+ImageOps.exif_transpose(Image.open(file)).convert("RGB") gives, which turns a photo as its EXIF orientation says, is in
+cases.json as hexadecimal text. Then sizes to resize noise() to, with the
 FNV-1a hash of what resize(size, BICUBIC) gives, and its first and last bytes. Pillow 12.1 or older: later ones resize
 the height first where that is faster, which rounds otherwise.
 """
@@ -13,7 +14,7 @@ import warnings
 import zlib
 
 import PIL
-from PIL import Image
+from PIL import Image, ImageOps
 
 assert [int(part) for part in PIL.__version__.split(".")[:2]] <= [12, 1], PIL.__version__
 
@@ -91,10 +92,42 @@ def write_jpegs():
     rgb.convert("L").save(os.path.join(HERE, "jpeg-grey.jpg"), quality=80)
     rgb.convert("CMYK").save(os.path.join(HERE, "jpeg-cmyk.jpg"), quality=90)
     rgb.save(os.path.join(HERE, "jpeg-rgb.jpg"), quality=80, keep_rgb=True)
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    rgb.save(os.path.join(HERE, "jpeg-turned.jpg"), quality=80, exif=exif)
     scene(70, 50).save(os.path.join(HERE, "jpeg-70x50.jpg"), quality=50)
+
+
+SHORT, LONG = 3, 4
+
+
+def tiff(value, order="<", kind=SHORT, count=1, tags=((0x010f, 2, 4, b"Cam\0"),), at=8):
+    """EXIF with an orientation of that value between other tags."""
+    number = struct.pack(order + {SHORT: "H", LONG: "I"}[kind], value).ljust(4, b"\0")
+    entries = [struct.pack(order + "HHI", tag, kind, count) + data for tag, kind, count, data in tags]
+    entries.append(struct.pack(order + "HHI", 0x0112, kind, count) + number)
+    entries.append(struct.pack(order + "HHII", 0x0213, SHORT, 1, 1))
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", at)
+    return head.ljust(at, b"\0") + struct.pack(order + "H", len(entries)) + b"".join(entries) + b"\0" * 4
+
+
+def write_turned():
+    """Photos that lie as the camera was held: each orientation, both byte orders, and what EXIF says otherwise."""
+    rgb, name = scene(WIDTH, HEIGHT), "jpeg-turned-{}.jpg"
+    odd = {"long": tiff(6, kind=LONG), "big-endian": tiff(6, ">"), "far": tiff(8, at=300), "nine": tiff(9),
+           "zero": tiff(0), "two": tiff(6, count=2), "again": tiff(6, tags=((0x0112, SHORT, 1, b"\3\0\0\0"),)),
+           "cut": tiff(6)[:-17], "short": tiff(6)[:-20], "header": tiff(6)[:7], "order": b"IM" + tiff(6)[2:],
+           "pointed": tiff(50, kind=LONG, count=2) + struct.pack("<II", 8, 1),
+           "astray": tiff(5000, kind=LONG, count=2),
+           "beyond": b"II*\0\xff\xff\xff\xff" + tiff(6)[8:]}
+    for turned in range(1, 9):
+        rgb.save(os.path.join(HERE, name.format(turned)), quality=80, exif=b"Exif\0\0" + tiff(turned))
+    for what, exif in odd.items():
+        rgb.save(os.path.join(HERE, name.format(what)), quality=80, exif=b"Exif\0\0" + exif)
+    with open(os.path.join(HERE, "png-2-8.png"), "rb") as file:
+        plain = file.read()
+    header, end = plain.index(b"IDAT") - 4, len(plain) - 12
+    for turned in range(1, 9):
+        at = end if turned == 7 else header  # behind the pixels, where it may stand too
+        with open(os.path.join(HERE, f"png-turned-{turned}.png"), "wb") as file:
+            file.write(plain[:at] + chunk(b"eXIf", tiff(turned, ">" if turned % 2 else "<")) + plain[at:])
 
 
 def noise(width, height):
@@ -118,10 +151,11 @@ def main():
     warnings.simplefilter("ignore")
     write_pngs()
     write_jpegs()
+    write_turned()
     files, resizes = [], []
     for name in sorted(os.listdir(HERE)):
         if name.endswith((".png", ".jpg")):
-            image = Image.open(os.path.join(HERE, name)).convert("RGB")
+            image = ImageOps.exif_transpose(Image.open(os.path.join(HERE, name))).convert("RGB")
             files.append({"file": name, "width": image.width, "height": image.height, "rgb": image.tobytes().hex()})
     for width, height, to_width, to_height in RESIZES:
         data = noise(width, height).resize((to_width, to_height), Image.BICUBIC).tobytes()
