@@ -269,7 +269,7 @@ SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-
 check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
-	@$(RUN_SUITES) $(NEON_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) $(PRODUCT) \
+	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) $(PRODUCT) \
 	  'source_rules tests/source_rules' $(THEN_ALONE)
 
 .PHONY: check-all

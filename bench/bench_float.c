@@ -195,7 +195,7 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_stream stream = fr_bench_stream_of(session, CONTEXT);
     for (size_t rows = MAX_ROWS; rows > 0; rows--) t[rows] = fr_bench_verify_ratio(session, rows, CONTEXT, &one);
     printf("\n## Decode and verify, %.2f GB of BF16 weights, context %d, %s, %zu threads\n\n",
-           fr_bench_streamed_bytes(e.model) / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
+           fr_bench_cost_of(session, 1, CONTEXT).bytes / 1e9, CONTEXT, fr_model_isa(e.model), e.model->plan.threads);
     printf("Read bandwidth, measured in turn with decode: %.1f GB/s (%.1f to %.1f). Decode: %.1f ms a token, "
            "**%.0f%%** of it (target 85%%). Draft step: %.2f ms.\n\n| rows | T(K)/T(1) |\n| --- | --- |\n",
            stream.bandwidth / 1e9, stream.lowest / 1e9, stream.highest / 1e9, stream.step * 1e3, 100 * stream.share,

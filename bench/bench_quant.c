@@ -5,9 +5,10 @@
  * build/bench (up to 5 GB), measured and removed. Words in front pick parts: decode, avx2, context, prompt. Out:
  * markdown on standard output, limits and targets beside each figure.
  *
- * Of a row count K: stream time = bytes of the weights that a step reads / bandwidth; dot time = multiply-adds of a row
- * / (e * dot peak), where e is how much of the peak unpacking leaves to the dot product; L(K) = max(1, K * dot time /
- * stream time) is what T(K) / T(1) would be if nothing but reading and multiplying took time. */
+ * Of a row count K: stream time = bytes of the weights that a step of K rows reads / bandwidth, of a mixture those of
+ * the experts that the rows chose; dot time = its multiply-adds / (e * dot peak), where e is how much of the peak
+ * unpacking leaves to the dot product; L(K) = max(stream time of K, dot time of K) / stream time of 1 is what
+ * T(K) / T(1) would be if nothing but reading and multiplying took time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ typedef struct bench {
     fr_session *session;
     fr_dtype type; /* of most of the bytes that a step reads */
     double prompt_share;
-    double bytes, macs; /* of a step; of a row */
+    fr_bench_cost one; /* a step of one row */
     double decode; /* seconds of a step */
     size_t again;  /* pairs that were measured again */
 } bench;
@@ -71,8 +72,7 @@ static bench open_bench(const char *path, const char *isa) {
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
         if (expectations[i].type == b.type) b.prompt_share = expectations[i].prompt;
     }
-    b.bytes = fr_bench_streamed_bytes(b.model);
-    b.macs = fr_bench_streamed_macs(b.model);
+    fr_bench_prompt(b.model, b.session->ids, LONG + FR_STEP_MAX, 0);
     return b;
 }
 
@@ -85,12 +85,13 @@ static void close_bench(bench *b) {
 static double measure_limits(bench *b) {
     double peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
     fr_bench_stream stream = fr_bench_stream_of(b->session, SHORT);
+    b->one = fr_bench_cost_of(b->session, 1, SHORT);
     b->decode = stream.step;
     b->again = stream.again;
     printf("Measured in turn with decode, %s, %zu threads: read %.1f GB/s (%.1f to %.1f); int8 dot %.0f GMAC/s. A step "
            "reads %.3f GB of weights (%s) and multiplies %.3f G a row.\n\n",
            fr_model_isa(b->model), b->model->plan.threads, stream.bandwidth / 1e9, stream.lowest / 1e9,
-           stream.highest / 1e9, peak / 1e9, b->bytes / 1e9, fr_dtype_name(b->type), b->macs / 1e9);
+           stream.highest / 1e9, peak / 1e9, b->one.bytes / 1e9, fr_dtype_name(b->type), b->one.macs / 1e9);
     return stream.share;
 }
 
@@ -105,13 +106,17 @@ static void begin_at(bench *b, size_t positions) {
 
 static void print_rows(bench *b, const double *limits) {
     fr_bench_memory memory = fr_bench_memory_open(b->session->pool, (size_t)1 << 30);
-    printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |\n| --- | --- | --- | --- | --- | --- |\n");
+    bool mixture = !isnan(b->one.experts);
+    printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |%s\n| --- | --- | --- | --- | --- | --- |%s\n",
+           mixture ? " experts read, mean |" : "", mixture ? " --- |" : "");
     for (size_t rows = 1; rows <= MAX_ROWS; rows++) {
         fr_bench_verify v = fr_bench_verify_limited(b->session, &memory, rows, SHORT);
         b->again += v.again;
         printf("| %zu | %.3f | %.3f | %.3f |", rows, v.ratio, v.limit, v.over);
-        if (limits && limits[rows] > 0) printf(" %.2f | %s |\n", limits[rows], verdict(v.over <= limits[rows]));
-        else printf(" | |\n");
+        if (limits && limits[rows] > 0) printf(" %.2f | %s |", limits[rows], verdict(v.over <= limits[rows]));
+        else printf(" | |");
+        if (mixture) printf(" %.1f |", v.experts);
+        printf("\n");
     }
     fr_bench_memory_close(&memory);
     printf("\n");
@@ -122,7 +127,7 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     double share = measure_limits(b);
     print_rows(b, limits);
     printf("Decode at context %d: %.2f ms, %.1f GB/s, **%.1f%%** of the bandwidth", SHORT, b->decode * 1e3,
-           b->bytes / b->decode / 1e9, 100 * share);
+           b->one.bytes / b->decode / 1e9, 100 * share);
     if (judge) printf(" (at least %.0f%%: %s)", 100 * DECODE, verdict(share >= DECODE));
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }

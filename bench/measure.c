@@ -139,22 +139,38 @@ double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, 
     return fr_bench_median(ratios, FR_BENCH_PAIRS);
 }
 
-double fr_bench_streamed_bytes(const fr_model *model) {
-    double bytes = 0;
-    for (size_t i = 0; i < model->weights.count; i++)
-        if (model->weights.bound[i].access == FR_STREAMED) bytes += (double)model->weights.bound[i].tensor->bytes;
-    return bytes;
+/* The cost of a forward that used experts so; of none in a model without a mixture. */
+static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
+    double read = use->all ? (double)use->read / (double)use->all : 1;
+    double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
+    fr_bench_cost cost = {.experts = NAN};
+    double most = 0;
+    for (size_t i = 0; i < model->weights.count; i++) {
+        const fr_bound *bound = &model->weights.bound[i];
+        double values = 1;
+        if (bound->access != FR_STREAMED) continue;
+        for (uint32_t d = 0; d < bound->tensor->dims; d++) values *= (double)bound->tensor->shape[d];
+        cost.bytes += (double)bound->tensor->bytes * (bound->chosen ? read : 1);
+        if (bound->tensor->dims > 1) cost.macs += values * (bound->chosen ? chosen : (double)rows);
+        if (bound->chosen) most = (double)bound->tensor->shape[0];
+    }
+    if (use->all) cost.experts = read * most;
+    return cost;
 }
 
-double fr_bench_streamed_macs(const fr_model *model) {
-    double macs = 0;
-    for (size_t i = 0; i < model->weights.count; i++) {
-        const fr_tensor *tensor = model->weights.bound[i].tensor;
-        double values = 1;
-        for (uint32_t d = 0; d < tensor->dims; d++) values *= (double)tensor->shape[d];
-        if (model->weights.bound[i].access == FR_STREAMED && tensor->dims > 1) macs += values;
-    }
-    return macs;
+static fr_expert_use experts_so_far(const fr_session *session) {
+    const fr_family *family = session->model->family;
+    return family->experts ? family->experts(session->pass) : (fr_expert_use){0};
+}
+
+fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position) {
+    fr_expert_use before = experts_so_far(session);
+    fr_bench_forward(session, rows, position);
+    fr_expert_use use = experts_so_far(session);
+    use.all -= before.all;
+    use.read -= before.read;
+    use.pairs -= before.pairs;
+    return cost_with(session->model, rows, &use);
 }
 
 /* Reads memory behind a pair; *bandwidth: what it was before, then what it is. Whether the pair counts: its memory kept
@@ -170,10 +186,9 @@ static bool counts(fr_session *session, const fr_bench_memory *memory, double *b
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
     double rates[FR_BENCH_PAIRS], shares[FR_BENCH_PAIRS], steps[FR_BENCH_PAIRS];
-    double bytes = fr_bench_streamed_bytes(session->model);
+    double bytes = fr_bench_cost_of(session, 1, position).bytes;
     fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
     size_t again = 0;
-    fr_bench_forward(session, 1, position);
     double bandwidth = fr_bench_memory_read(session->pool, &memory);
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, &memory, &bandwidth, &again)) {
         rates[pair] = bandwidth;
@@ -202,25 +217,30 @@ fr_dtype fr_bench_main_type(const fr_model *model) {
     return main;
 }
 
-double fr_bench_dot_share(fr_dtype type) {
+/* The share of the dot peak that unpacking a type leaves to the dot product; 1 where nothing is known. */
+static double dot_share(fr_dtype type) {
     static const double shares[FR_DTYPE_COUNT] = {
         [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};
     return shares[type] > 0 ? shares[type] : 1;
 }
 
-double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak) {
-    double dot_time = fr_bench_streamed_macs(model) / (fr_bench_dot_share(fr_bench_main_type(model)) * peak);
-    return fmax(1, (double)rows * dot_time / (fr_bench_streamed_bytes(model) / bandwidth));
+double fr_bench_product_peak(const fr_model *model, double dot_peak) {
+    return dot_share(fr_bench_main_type(model)) * dot_peak;
+}
+
+double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, double bandwidth, double peak) {
+    return fmax(rows->bytes / bandwidth, rows->macs / peak) / (one->bytes / bandwidth);
 }
 
 fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
                                         size_t position) {
     double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS];
+    fr_bench_cost one_cost = fr_bench_cost_of(session, 1, position), cost = fr_bench_cost_of(session, rows, position);
     double bandwidth = fr_bench_memory_read(session->pool, memory);
     size_t again = 0;
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
         double peak = fr_bench_dot_peak(session->pool, fr_model_isa(session->model));
-        limits[pair] = fr_bench_row_limit(session->model, rows, bandwidth, peak);
+        limits[pair] = fr_bench_row_limit(&one_cost, &cost, bandwidth, fr_bench_product_peak(session->model, peak));
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
         double one = fr_bench_forward(session, 1, position);
         ratios[pair] = fr_bench_forward(session, rows, position) / one;
@@ -229,5 +249,6 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     return (fr_bench_verify){.ratio = fr_bench_median(ratios, FR_BENCH_PAIRS),
                              .limit = fr_bench_median(limits, FR_BENCH_PAIRS),
                              .over = fr_bench_median(overs, FR_BENCH_PAIRS),
+                             .experts = cost.experts,
                              .again = again};
 }

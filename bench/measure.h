@@ -35,10 +35,18 @@ fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fiftee
 /* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
-/* What a decode step of one row reads of the weights, as the file has them, and multiplies: every bound tensor but
- * looked-up rows. And the type of most of the bytes that it reads. */
-double fr_bench_streamed_bytes(const fr_model *model);
-double fr_bench_streamed_macs(const fr_model *model);
+/* What a forward reads of the weights, as the file has them, and multiplies: every bound tensor but looked-up rows, of
+ * a mixture's experts those that its rows chose. */
+typedef struct fr_bench_cost {
+    double bytes, macs;
+    double experts; /* read in a layer, the mean over the layers; NaN: the model is no mixture */
+} fr_bench_cost;
+
+/* Of `rows` ids at a position: a forward is run, and what it chose is counted. What it chooses follows from the ids of
+ * the session's timeline there. */
+fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
+
+/* The type of most of the bytes that a step reads. */
 fr_dtype fr_bench_main_type(const fr_model *model);
 
 /* Decode steps against the bandwidth. Shared memory drifts from one second to the next, so it is read between the
@@ -53,18 +61,19 @@ typedef struct fr_bench_stream {
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);
 
-/* The share of the dot peak that unpacking a type leaves to the dot product; 1 where nothing is known. */
-double fr_bench_dot_share(fr_dtype type);
+/* L(K): the least that T(K) / T(1) can be, if nothing but reading and multiplying took time, from what the forwards of
+ * one row and of K rows cost. peak: multiply-adds a second that products of this model can have. */
+double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, double bandwidth, double peak);
 
-/* L(K): the least that T(K) / T(1) can be, if nothing but reading and multiplying took time. peak: multiply-adds a
- * second that products of this model can have. */
-double fr_bench_row_limit(const fr_model *model, size_t rows, double bandwidth, double peak);
+/* Of the machine's dot peak, what a model's products can have of it. */
+double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
 /* T(rows) / T(1) beside L(rows): the middle of pairs, and of what each pair is over the limit that was measured right
  * before it, its bandwidth over `memory`. A machine whose memory or clock changes from second to second has no one
  * limit; pairs that it changed in are measured again, as above. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
+    double experts; /* that K rows read, as in fr_bench_cost */
     size_t again;
 } fr_bench_verify;
 

@@ -95,17 +95,21 @@ double fr_bench_break_even(size_t drafts, double cost) {
 }
 
 typedef struct limits {
-    double bandwidth, peak; /* NaN: not known */
+    double bandwidth, peak; /* NaN: not known; the peak is the products' */
+    fr_bench_cost one;      /* of a row at position 0 */
 } limits;
 
 static limits measure_limits(fr_bench_run *run) {
-    limits l = {NAN, NAN};
-    if (fr_bench_streamed_bytes(run->model) < MEMORY) return l;
+    limits l = {NAN, NAN, fr_bench_cost_of(run->session, 1, 0)};
+    if (l.one.bytes < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");
     double bandwidth = fr_bench_read_bandwidth(run->session->pool, BANDWIDTH, 5);
     bool integers = fr_weights_quantized(&run->model->weights);
     double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(run->session->pool, fr_model_isa(run->model));
-    if (bandwidth > 0 && peak > 0) l = (limits){bandwidth, peak};
+    if (bandwidth > 0 && peak > 0) {
+        l.bandwidth = bandwidth;
+        l.peak = fr_bench_product_peak(run->model, peak);
+    }
     return l;
 }
 
@@ -140,15 +144,15 @@ static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double li
     curve->limit[at] = limit;
 }
 
-/* What a row of the table has of its own. */
-static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
+/* What a row of the table has of its own. read: what its forward costs. */
+static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, const fr_bench_cost *read, double limit) {
     double spread = run->plan->max_spread, drafts = (double)rows - 1;
     fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count);
     double draft = rows > 1 ? run->draft_start + drafts * run->draft_step : NAN; /* seconds */
     double cost = ratio.middle + (run->drafter ? draft / one.middle : 0);
     double even = rows > 1 ? fr_bench_break_even(rows - 1, cost) : NAN;
-    double rate = fr_bench_streamed_bytes(run->model) / time.middle / 1e9;
+    double rate = read->bytes / time.middle / 1e9;
     fr_bench_number(run->report, fr_bench_told(&time, rate, spread));
     fr_bench_number(run->report, (double)rows);
     fr_bench_put(run, &ratio, ratio.middle);
@@ -158,13 +162,15 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, doub
     fr_bench_number(run->report, drafts);
     fr_bench_number(run->report, draft * 1e3);
     fr_bench_number(run->report, fr_bench_told(&ratio, even, spread));
+    if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
 /* first: of the depths. L(K) knows nothing of what attention reads, so it is told of an empty context alone. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;
-    double limit = isnan(l->peak) || depth ? NAN : fr_bench_row_limit(run->model, rows, l->bandwidth, l->peak);
+    fr_bench_cost cost = fr_bench_cost_of(run->session, rows, depth);
+    double limit = isnan(l->peak) || depth ? NAN : fr_bench_row_limit(&l->one, &cost, l->bandwidth, l->peak);
     snprintf(words, sizeof words, "T(%zu)", rows);
     fr_bench_name(name, sizeof name, words, depth);
     fr_bench_doing(run, name);
@@ -172,7 +178,7 @@ static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, co
     if (first) keep(run, rows, &t, limit);
     fr_bench_begin_row(
         run, &(fr_bench_test){.name = name, .depth = depth, .tokens = rows, .seconds = t.seconds, .count = t.count});
-    put_cells(run, rows, &t, limit);
+    put_cells(run, rows, &t, &cost, limit);
 }
 
 static void put_remarks(const fr_bench_run *run, const limits *l) {
@@ -180,8 +186,11 @@ static void put_remarks(const fr_bench_run *run, const limits *l) {
         fr_bench_remark(run->report,
                         "Memory is read at %.1f GB/s, measured before: a step reads %.3f GB of weights. Products are "
                         "at most %.0f GMAC/s: a row has %.3f GMAC.",
-                        l->bandwidth / 1e9, fr_bench_streamed_bytes(run->model) / 1e9, l->peak / 1e9,
-                        fr_bench_streamed_macs(run->model) / 1e9);
+                        l->bandwidth / 1e9, l->one.bytes / 1e9, l->peak / 1e9, l->one.macs / 1e9);
+    if (!isnan(l->one.experts))
+        fr_bench_remark(run->report,
+                        "Of a mixture's experts those count as read that the K rows chose: how many of a layer, the "
+                        "mean over its layers, is in the last column.");
     fr_bench_remark(run->report, "Break-even: the chance of each draft to stand, where those before it stood, from "
                                  "which on K - 1 drafts a round are faster than none. Empty: they never are.");
 }
@@ -195,11 +204,12 @@ void fr_bench_model_rows(fr_bench_run *run) {
                                           {"over_limit", "over L(K)", 3},
                                           {"drafts", "drafts, K-1", 0},
                                           {"draft_ms", "drafting, ms", 3},
-                                          {"break_even", "break-even acceptance", 3}};
+                                          {"break_even", "break-even acceptance", 3},
+                                          {"experts_mean", "experts read", 1}};
     const fr_bench_list *rows = &run->plan->rows;
     if (rows->count == 0) return;
     limits l = measure_limits(run);
-    fr_bench_begin(run, "rows", "Verifying K rows", own, sizeof own / sizeof *own);
+    fr_bench_begin(run, "rows", "Verifying K rows", own, sizeof own / sizeof *own - isnan(l.one.experts));
     for (size_t d = 0; d < run->depths.count; d++) {
         fr_bench_fill(run->session, (size_t)run->depths.at[d]);
         for (size_t k = 0; k < rows->count; k++)

@@ -9,6 +9,7 @@
 
 #include "src/attend.h"
 #include "src/kv.h"
+#include "src/model.h"
 #include "src/weights.h"
 
 #include <stdio.h>
@@ -151,6 +152,7 @@ typedef struct fr_moe {
     int32_t *chosen;   /* [rows, expert_top] */
     float *chosen_weight; /* [rows, expert_top] */
     int32_t *room;     /* [experts] for top-k */
+    fr_expert_use use; /* so far */
 } fr_moe;
 
 void fr_moe_layout(fr_gemma4_pass *pass, fr_arena *arena, size_t max_rows, size_t threads);

@@ -81,6 +81,9 @@ static void route(const fr_gemma4_pass *pass, const fr_gemma4_layer *layer) {
     }
     for (size_t e = c->experts; e > 0; e--) first[e] = first[e - 1]; /* the fill moved each start to its end */
     first[0] = 0;
+    moe->use.all += c->experts;
+    moe->use.pairs += pairs;
+    for (size_t e = 0; e < c->experts; e++) moe->use.read += first[e + 1] > first[e];
 }
 
 /* Each expert's rows side by side, so that one matmul serves them all. */

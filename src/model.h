@@ -83,6 +83,13 @@ typedef struct fr_head {
     float softcap; /* 0: none */
 } fr_head;
 
+/* What a mixture's forwards chose since its working rows were made, summed over their layers. */
+typedef struct fr_expert_use {
+    uint64_t all;   /* experts that there were */
+    uint64_t read;  /* that some row chose, whose weights were read */
+    uint64_t pairs; /* of a row and an expert that it chose */
+} fr_expert_use;
+
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
@@ -101,6 +108,9 @@ struct fr_family {
 
     /* The scaled input embedding of a token, [hidden]: what drafters read. */
     void (*embed)(const fr_model *model, int32_t id, float *row);
+
+    /* What the experts of these working rows were used for; NULL: the family has no mixtures. */
+    fr_expert_use (*experts)(const void *pass);
 
     /* Its layers and widths in words, a line each. */
     void (*describe)(const fr_model *model, FILE *out);

@@ -117,6 +117,11 @@ static fr_head gemma4_head(const fr_forward *f) {
     return (fr_head){.matrix = &net->head, .work = work, .softcap = net->config.softcap};
 }
 
+static fr_expert_use gemma4_experts(const void *pass) {
+    const fr_moe *moe = ((const fr_gemma4_pass *)pass)->moe;
+    return moe ? moe->use : (fr_expert_use){0};
+}
+
 static void gemma4_describe(const fr_model *model, FILE *out) {
     fr_gemma4_describe(&((const fr_gemma4 *)model->net)->config, out);
 }
@@ -131,5 +136,6 @@ const fr_family fr_family_gemma4 = {
     .forward = gemma4_forward,
     .head = gemma4_head,
     .embed = gemma4_embed,
+    .experts = gemma4_experts,
     .describe = gemma4_describe,
 };

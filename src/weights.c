@@ -145,6 +145,7 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
                         size_t outs, size_t cols, size_t step, fr_matrix *matrices) {
     fr_bound *bound;
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
+    bound->chosen = true;
     return cut(weights, bound, count * parts, parts, outs, cols, step, matrices);
 }
 

@@ -23,6 +23,7 @@ typedef struct fr_bound {
     size_t rows;     /* the outs that fr_matrix_part deals to threads */
     size_t matrices; /* that the tensor is cut into, each dealt by itself */
     fr_access access;
+    bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;

@@ -16,8 +16,9 @@
 #include "command.h"
 #include "src/accept.h"
 
-#define BENCH "bench model " DEMO
-#define QUICK "-p 0 -n 8 -d 0 --rows 0 -r 3 --max-spread 1000000 -o json "
+#define BENCH   "bench model " DEMO
+#define MIXTURE "tests/data/models/gemma4-moe"
+#define QUICK   "-p 0 -n 8 -d 0 --rows 0 -r 3 --max-spread 1000000 -o json "
 
 static bool broken;
 
@@ -232,6 +233,46 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
     ck_assert_double_eq_tol(number_of(row, "draft_ms"), cost, 1e-4);
     json_decref(plain);
     json_decref(drafting);
+}
+END_TEST
+
+/* Bytes of the experts' matrices in the file, and of one expert in all layers. */
+static double bytes_of_experts(const fr_model *model) {
+    const fr_tensors *tensors = &model->files.tensors;
+    double bytes = 0;
+    for (size_t i = 0; i < tensors->count; i++)
+        if (strstr(tensors->items[i].name, ".experts.")) bytes += (double)tensors->items[i].bytes;
+    return bytes;
+}
+
+START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
+    enum { EXPERTS = 8, TOP = 2, ROWS = 8 };
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    ck_assert_int_eq(fr_model_open(MIXTURE, options, &model), FR_OK);
+    ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_OK);
+    fr_bench_prompt(model, session->ids, ROWS, 0);
+    double expert = bytes_of_experts(model) / EXPERTS;
+    fr_bench_cost one = fr_bench_cost_of(session, 1, 0), rows = fr_bench_cost_of(session, ROWS, 0);
+    ck_assert_double_gt(expert, 0);
+    ck_assert_double_eq(one.experts, TOP);
+    ck_assert_double_gt(rows.experts, TOP);
+    ck_assert_double_le(rows.experts, EXPERTS);
+    ck_assert_double_eq_tol(rows.bytes - one.bytes, (rows.experts - TOP) * expert, 1);
+    ck_assert_double_lt(one.bytes, (double)fr_model_bytes(model) - (EXPERTS - TOP - 0.1) * expert);
+    ck_assert_double_eq_tol(rows.macs, ROWS * one.macs, 1);
+    ck_assert_double_eq_tol(fr_bench_row_limit(&one, &rows, 1, 1e30), rows.bytes / one.bytes, 1e-9);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+    fr_command command =
+        fr_command_ok("bench model -m " MIXTURE " -p 0 -n 0 -d 0 --rows 1,8 -r 3 --max-spread 1000000 -o json");
+    json_t *told = parse(command.out);
+    ck_assert_double_eq(number_of(row_of(told, "T(1)"), "experts_mean"), TOP);
+    ck_assert_double_gt(number_of(row_of(told, "T(8)"), "experts_mean"), TOP);
+    json_decref(told);
+    fr_command_free(&command);
 }
 END_TEST
 
@@ -486,6 +527,7 @@ int main(void) {
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
     tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
+    tcase_add_test(tests, a_mixture_reads_the_experts_that_rows_choose);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
     tcase_add_test(tests, what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
