@@ -173,7 +173,8 @@ $(MUTATORS): %: %.o $(LIBRARY)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 # What of the command reads bytes.
-$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base,$(FUZZERS)): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation,$(FUZZERS)): \
+  $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
 	$(call SAY,LINK,$@)

@@ -304,6 +304,14 @@ fr_status fr_session_save(const fr_session *session, const char *path);
  * context or damaged is FR_INPUT and changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
+/* Bytes of the caller's own, which are copied, go into the session's file and come back with it: what its ids do not
+ * tell, such as a conversation's messages. Size 0: none, as of a new session. Restoring replaces them, by none where
+ * the file has none; nothing else does. */
+fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size);
+
+/* What is attached, NULL and a size of 0 for nothing. It belongs to the session, until it is replaced. */
+const void *fr_session_attached(const fr_session *session, size_t *size);
+
 /* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
  * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
  * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the

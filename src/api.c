@@ -189,6 +189,19 @@ fr_status fr_session_restore(fr_session *session, const char *path) {
     return fr_session_read(session, path);
 }
 
+fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size) {
+    if (size && !bytes) return fr_fail(FR_USAGE, "fr_session_attach: %zu bytes are needed", size);
+    void *copy;
+    FR_TRY(fr_session_copy_attached(bytes, size, &copy));
+    fr_session_replace_attached(session, copy, size);
+    return FR_OK;
+}
+
+const void *fr_session_attached(const fr_session *session, size_t *size) {
+    *size = session->attached_size;
+    return session->attached;
+}
+
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {
     session->abort = abort;
     session->abort_context = context;

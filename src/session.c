@@ -179,6 +179,7 @@ void fr_session_destroy(fr_session *s) {
     fr_pool_close(s->pool);
     fr_cores_release(&s->plan);
     fr_arena_close(&s->arena);
+    free(s->attached);
     free(s);
 }
 

@@ -60,6 +60,9 @@ struct fr_session {
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;
     fr_trace trace;
+
+    void *attached; /* the caller's own bytes, NULL: none */
+    size_t attached_size;
 };
 
 /* What a session would take, in bytes: nothing is taken. */

@@ -14,7 +14,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
-#define VERSION       1
+#define VERSION       1 /* with nothing attached */
+#define VERSION_MORE  2
 #define MAX_SNAPSHOTS 1024
 
 typedef struct fr_session_head {
@@ -32,6 +33,19 @@ static const char magic[8] = "frsessn";
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) {
+    *copy = size ? malloc(size) : NULL;
+    if (size && !*copy) return fr_fail_memory("attached bytes", size);
+    if (size) memcpy(*copy, bytes, size);
+    return FR_OK;
+}
+
+void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
+    free(s->attached);
+    s->attached = copy;
+    s->attached_size = size;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -92,7 +106,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? smaller(s->kv.length, s->length - 1) : 0;
-    fr_session_head head = {.version = VERSION,
+    fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
                             .k_type = s->kv_types.k,
                             .v_type = s->kv_types.v,
                             .snapshots = (uint32_t)s->snapshots.count,
@@ -108,6 +122,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
         put(sink, &bounds, sizeof bounds);
     }
     put_caches(sink, s, frontier);
+    put(sink, s->attached, s->attached_size);
     flush(sink);
     fwrite(&sink->hash, sizeof sink->hash, 1, sink->file);
 }
@@ -160,6 +175,7 @@ typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
     const uint8_t *ids, *bounds, *caches; /* of any alignment */
+    size_t attached_size;                 /* of what stands before the hash */
 } fr_saved;
 
 static fr_saved_bounds bounds_of(const fr_saved *saved, size_t index) {
@@ -190,8 +206,9 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     const char *path = saved->map->path;
     uint64_t model;
     if (memcmp(head->magic, magic, sizeof magic) != 0) return fr_fail(FR_INPUT, "%s is no saved session", path);
-    if (head->version != VERSION)
-        return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d", path, head->version, VERSION);
+    if (head->version != VERSION && head->version != VERSION_MORE)
+        return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d or %d", path, head->version, VERSION,
+                       VERSION_MORE);
     FR_TRY(fr_fingerprint(s->model, &model));
     if (head->model != model)
         return fr_fail(FR_INPUT, "%s is a session of another model than %s", path, s->model->files.path);
@@ -229,7 +246,8 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
         if (bytes > left) return damaged(saved);
         left -= bytes;
     }
-    return left == 0 ? FR_OK : damaged(saved);
+    saved->attached_size = left;
+    return left == 0 || head->version == VERSION_MORE ? FR_OK : damaged(saved);
 }
 
 static fr_status check_content(const fr_session *s, const fr_saved *saved) {
@@ -284,12 +302,18 @@ static const uint8_t *take_snapshot(fr_session *s, fr_saved_bounds bounds, const
     return bytes;
 }
 
-/* Nothing fails any more. */
-static void take(fr_session *s, const fr_saved *saved) {
+static fr_status copy_attached(const fr_saved *saved, void **copy) {
+    const uint8_t *end = saved->map->bytes + saved->map->size - sizeof(uint64_t);
+    return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
+}
+
+/* Nothing fails any more. attached: a copy of what the file has of that, which is the session's from here on. */
+static void take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
     size_t from = (size_t)head->from, frontier = (size_t)head->frontier;
     const uint8_t *bytes = saved->caches;
     fr_kv *kv = &s->kv;
+    fr_session_replace_attached(s, attached, saved->attached_size);
     fr_timeline_truncate(s, 0);
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
@@ -318,7 +342,9 @@ fr_status fr_session_read(fr_session *s, const char *path) {
     if (status == FR_OK) status = check_head(s, &saved);
     if (status == FR_OK) status = check_sizes(s, &saved);
     if (status == FR_OK) status = check_content(s, &saved);
-    if (status == FR_OK) take(s, &saved);
+    void *attached = NULL;
+    if (status == FR_OK) status = copy_attached(&saved, &attached);
+    if (status == FR_OK) take(s, &saved, attached);
     fr_map_close(&map);
     return status;
 }

@@ -11,6 +11,7 @@
  *     caches       of each layer keys, then values: [heads][positions] rows; positions 0, or for layers that slide
  *                  `from`, to `frontier`
  *     snapshots    each the same of the layers that slide, of its own bounds
+ *     attached     the caller's own bytes: all that is left, in version 2; in version 1 there are none
  *     u64          hash of all that (fr_hash)
  *
  * Little-endian, no padding. The frontier is at most length - 1: the last id is run again, which gives the logits. */
@@ -22,5 +23,9 @@
 /* fr_session_save and fr_session_restore of forerun.h. */
 fr_status fr_session_write(const fr_session *session, const char *path);
 fr_status fr_session_read(fr_session *session, const char *path);
+
+/* The caller's own bytes: a copy, NULL of none; and that copy in the place of what was attached before. */
+fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
+void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
 
 #endif

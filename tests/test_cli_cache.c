@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forerun.h"
 #include "tests/command.h"
 
 #define START "-p 'The cat sat on the mat, and the dog' "
@@ -74,15 +75,160 @@ START_TEST(a_cache_is_filled_without_generating) {
 }
 END_TEST
 
-START_TEST(a_chat_begins_with_what_is_cached) {
-    fr_command first, again;
-    first = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 30 --prompt-cache %s", file);
-    ck_assert_int_eq(access(file, F_OK), 0);
-    again = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 30 --prompt-cache %s --stats", file);
-    ck_assert_str_eq(first.out, again.out);
-    ck_assert_ptr_nonnull(strstr(again.err, "reused "));
+#define FIRST_TURNS  "The function returns a list.\nWhat is a dictionary of bytes?\n"
+#define SECOND_TURNS "And more?\nA \"quoted\" word, \xff and caf\xc3\xa9.\n"
+
+/* The numbers that the statistics of a turn, counted from 0, have for its prompt: tokens that are new, those that were
+ * there, and those of them that were run again. */
+static void prompt_figures(const char *stats, size_t turn, int figures[3]) {
+    for (size_t i = 0; i <= turn; i++) {
+        stats = strstr(stats, "prompt  ");
+        ck_assert_msg(stats++ != NULL, "no turn %zu", turn);
+    }
+    memset(figures, 0, 3 * sizeof *figures);
+    ck_assert_int_ge(sscanf(stats, "rompt %d%*[^\n] reused %d tokens %d", &figures[0], &figures[1], &figures[2]), 2);
+}
+
+static char *read_file(const char *path, size_t *length) {
+    FILE *open = fopen(path, "rb");
+    ck_assert_ptr_nonnull(open);
+    fseek(open, 0, SEEK_END);
+    *length = (size_t)ftell(open);
+    rewind(open);
+    char *bytes = malloc(*length);
+    ck_assert_uint_eq(fread(bytes, 1, *length, open), *length);
+    fclose(open);
+    return bytes;
+}
+
+/* Two runs are one: the same answers, the same file at the end, and as little run for the last turn. */
+START_TEST(a_second_chat_goes_on_where_the_first_ended) {
+    static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
+                                          "-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER};
+    const char *options = manners[_i];
+    size_t lengths[2];
+    char *files[2];
+    fr_command one = fr_command_feed(FIRST_TURNS SECOND_TURNS, "chat " DEMO "%s --stats --prompt-cache %s", options,
+                                     file);
+    files[0] = read_file(file, &lengths[0]);
+    unlink(file);
+    fr_command first, second;
+    first = fr_command_feed(FIRST_TURNS, "chat " DEMO "%s --prompt-cache %s", options, file);
+    second = fr_command_feed(SECOND_TURNS, "chat " DEMO "%s --stats --prompt-cache %s", options, file);
+    files[1] = read_file(file, &lengths[1]);
+    ck_assert_uint_eq(one.out_length, first.out_length + second.out_length);
+    ck_assert_mem_eq(one.out, first.out, first.out_length);
+    ck_assert_str_eq(one.out + first.out_length, second.out);
+    ck_assert_uint_eq(lengths[0], lengths[1]);
+    ck_assert_mem_eq(files[0], files[1], lengths[0]);
+    for (size_t turn = 0; turn < 2; turn++) {
+        int there[3], here[3];
+        prompt_figures(one.err, 2 + turn, there);
+        prompt_figures(second.err, turn, here);
+        ck_assert_int_eq(here[0], there[0]);
+        ck_assert_int_eq(here[1], there[1]);
+        ck_assert_int_le(here[2], there[2] + 1);
+    }
+    ck_assert_ptr_nonnull(strstr(second.err, "goes on after 2 turns"));
+    for (size_t i = 0; i < 2; i++) free(files[i]);
+    fr_command_free(&one);
     fr_command_free(&first);
+    fr_command_free(&second);
+}
+END_TEST
+
+/* A run without a turn keeps the conversation, generate's too; another system turn takes the place of the first. */
+START_TEST(a_kept_conversation_stays) {
+    fr_command first, nothing, again, one;
+    one = fr_command_feed("Hello.\nAnd more?\n", "chat " DEMO "-n 30 --system Briefly.");
+    first = fr_command_feed("Hello.\n", "chat " DEMO "-n 30 --system Briefly. --prompt-cache %s", file);
+    nothing = fr_command_feed("", "chat " DEMO "-n 30 --quiet --prompt-cache %s", file);
+    ck_assert_str_eq(nothing.err, "");
+    fr_command_free(&nothing);
+    nothing = fr_command_ok("generate " DEMO "-n 3 -p Other --prompt-cache %s", file);
+    again = fr_command_feed("And more?\n", "chat " DEMO "-n 30 --prompt-cache %s", file);
+    ck_assert_str_eq(one.out + first.out_length, again.out);
     fr_command_free(&again);
+    again = fr_command_feed("/exit\n", "chat " DEMO "-n 30 --system Otherwise --prompt-cache %s", file);
+    size_t length;
+    char *bytes = read_file(file, &length);
+    static const char begin[] = "[{\"role\":\"system\",\"content\":\"Otherwise\"},{\"role\":\"user\"";
+    ck_assert_ptr_nonnull(memmem(bytes, length, begin, strlen(begin)));
+    ck_assert_ptr_null(memmem(bytes, length, "Briefly", 7));
+    free(bytes);
+    fr_command_free(&one);
+    fr_command_free(&first);
+    fr_command_free(&nothing);
+    fr_command_free(&again);
+}
+END_TEST
+
+/* Exit status 1, one line that says this and names the file, which stays as it is. */
+static void expect_refused(const char *line, const char *says) {
+    size_t before, after;
+    char *bytes = read_file(file, &before), whole[256];
+    snprintf(whole, sizeof whole, "%s --prompt-cache %s", line, file);
+    fr_command c = fr_command_run(whole, "Hello.\n");
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_str_eq(c.out, "");
+    ck_assert_msg(strstr(c.err, says) && strstr(c.err, file), "%s", c.err);
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+    fr_command_free(&c);
+    char *now = read_file(file, &after);
+    ck_assert_uint_eq(before, after);
+    ck_assert_mem_eq(bytes, now, before);
+    free(bytes);
+    free(now);
+}
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+/* A session of the demo with this beside it. */
+static void attach(const char *bytes, size_t size) {
+    fr_model *model;
+    fr_session *session;
+    fr_options *options = fr_options_new();
+    require(fr_model_open("tools/demo/target", options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_session_attach(session, bytes, size));
+    require(fr_session_save(session, file));
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+
+#define SAYS(role) "{\"role\":\"" role "\",\"content\":\"x\"}"
+
+START_TEST(what_is_no_conversation_is_refused) {
+    static const char *const others[] = {"\1\2", "[", "{}", "[1]", "[" SAYS("user") "]", "[" SAYS("assistant") "]",
+                                         "[" SAYS("user") "," SAYS("user") "]",
+                                         "[" SAYS("system") "," SAYS("system") "," SAYS("user") "]",
+                                         "[{\"role\":\"user\",\"content\":[]}," SAYS("assistant") "]",
+                                         "[{\"content\":\"x\"}," SAYS("assistant") "]"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        attach(others[i], strlen(others[i]));
+        expect_refused("chat " DEMO, "no conversation");
+    }
+    static const char deep[1 << 16] = {[0 ... sizeof deep - 1] = '['};
+    attach(deep, sizeof deep);
+    expect_refused("chat " DEMO, "no conversation");
+}
+END_TEST
+
+START_TEST(a_refused_file_stays_as_it_is) {
+    fr_command c = fr_command_feed("Hello.\n", "chat " DEMO "-n 5 --prompt-cache %s", file);
+    fr_command_free(&c);
+    expect_refused("chat -m tests/data/glm-ocr", "another model");
+    expect_refused("chat " DEMO "-ctk q8_0", "other types");
+    size_t length;
+    char *bytes = read_file(file, &length);
+    FILE *open = fopen(file, "wb");
+    bytes[length / 2] ^= 1;
+    ck_assert(open && fwrite(bytes, 1, length, open) == length && fclose(open) == 0);
+    free(bytes);
+    expect_refused("chat " DEMO, "damaged");
 }
 END_TEST
 
@@ -136,7 +282,10 @@ int main(void) {
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
     tcase_add_test(cases, a_cached_prompt_is_not_run_again);
     tcase_add_test(cases, a_cache_is_filled_without_generating);
-    tcase_add_test(cases, a_chat_begins_with_what_is_cached);
+    tcase_add_loop_test(cases, a_second_chat_goes_on_where_the_first_ended, 0, 3);
+    tcase_add_test(cases, a_kept_conversation_stays);
+    tcase_add_test(cases, what_is_no_conversation_is_refused);
+    tcase_add_test(cases, a_refused_file_stays_as_it_is);
     tcase_add_test(cases, a_file_that_is_no_cache_of_this_is_exit_1);
     tcase_add_test(cases, what_is_kept_changes_no_text);
     Suite *suite = suite_create("cli_cache");

@@ -77,15 +77,21 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* A file of a prompt of `count` ids and as many generated ones as `made`. */
-static void save(const char *name, const manner *m, const char *kv, size_t count, size_t made) {
+/* A file of a prompt of `count` ids and as many generated ones as `made`, with what is attached. */
+static void save_with(const char *name, const manner *m, const char *kv, size_t count, size_t made,
+                      const char *attached) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
     make_prompt(ids, count, e.reference.model->vocab);
     if (count) require(fr_session_prompt(e.session, ids, count));
     if (made) generate(e.session, ids, made);
+    if (attached) require(fr_session_attach(e.session, attached, strlen(attached)));
     require(fr_session_save(e.session, path));
     close_engine(&e);
+}
+
+static void save(const char *name, const manner *m, const char *kv, size_t count, size_t made) {
+    save_with(name, m, kv, count, made, NULL);
 }
 
 /* ---------------------------------------------------------------------------------------------------- it comes back */
@@ -179,6 +185,29 @@ START_TEST(little_is_run_again) {
         ck_assert_uint_ge(e.session->kv.length, 440);
         close_engine(&e);
     }
+}
+END_TEST
+
+/* The caller's own bytes. */
+START_TEST(what_is_attached_comes_back) {
+    size_t size;
+    engine e = open_engine("gemma4-e", &manners[0], NULL);
+    ck_assert(fr_session_attached(e.session, &size) == NULL && size == 0);
+    ck_assert_int_eq(fr_session_attach(e.session, NULL, 3), FR_USAGE);
+    require(fr_session_attach(e.session, "a\0b", 3));
+    fr_session_reset(e.session);
+    require(fr_session_save(e.session, path));
+    require(fr_session_attach(e.session, NULL, 0));
+    ck_assert(fr_session_attached(e.session, &size) == NULL && size == 0);
+    require(fr_session_restore(e.session, path));
+    const void *attached = fr_session_attached(e.session, &size);
+    ck_assert_uint_eq(size, 3);
+    ck_assert_mem_eq(attached, "a\0b", 3);
+    require(fr_session_attach(e.session, attached, 2));
+    save("gemma4-e", &manners[0], NULL, 5, 0);
+    require(fr_session_restore(e.session, path));
+    ck_assert(fr_session_attached(e.session, &size) == NULL && size == 0);
+    close_engine(&e);
 }
 END_TEST
 
@@ -283,7 +312,7 @@ static size_t draw(size_t limit) {
 }
 
 START_TEST(a_damaged_file_is_refused) {
-    save("gemma4-e", &manners[0], NULL, 200, 0);
+    save_with("gemma4-e", &manners[0], NULL, 200, 0, _i ? "beside it" : NULL);
     blob b = read_file();
     engine e = open_engine("gemma4-e", &manners[0], NULL);
     for (size_t i = 0; i < 300; i++) {
@@ -303,8 +332,9 @@ END_TEST
 
 /* Lies with a hash that is right: refused, or taken as what it says; never a crash, nor a read or write elsewhere. */
 START_TEST(lying_sizes_do_no_harm) {
+    const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
-    save("gemma4-e", &manners[0], NULL, 200, 0);
+    save_with("gemma4-e", &manners[0], NULL, 200, 0, attached);
     blob original = read_file(), b = {malloc(original.size + 64), 0};
     size_t taken = 0;
     engine e = open_engine("gemma4-e", &manners[0], NULL);
@@ -358,14 +388,15 @@ int main(void) {
     tcase_add_loop_test(file, a_restored_session_equals_a_fresh_run, 0, fixtures);
     tcase_add_test(file, short_and_empty_timelines_come_back);
     tcase_add_test(file, little_is_run_again);
+    tcase_add_test(file, what_is_attached_comes_back);
     tcase_add_test(file, the_file_is_complete_or_not_there);
     tcase_add_test(file, another_model_type_or_context_is_refused);
     tcase_add_test(file, one_other_weight_is_another_model);
     TCase *damaged = tcase_create("damaged");
     tcase_set_timeout(damaged, 300);
     tcase_add_checked_fixture(damaged, make_folder, remove_folder);
-    tcase_add_test(damaged, a_damaged_file_is_refused);
-    tcase_add_test(damaged, lying_sizes_do_no_harm);
+    tcase_add_loop_test(damaged, a_damaged_file_is_refused, 0, 2);
+    tcase_add_loop_test(damaged, lying_sizes_do_no_harm, 0, 2);
     Suite *suite = suite_create("session_file");
     suite_add_tcase(suite, file);
     suite_add_tcase(suite, damaged);

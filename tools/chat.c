@@ -1,5 +1,6 @@
 /* forerun chat: lines of standard input are user turns, replies are streamed to standard output.
  *
+ * The messages are attached to the session that --prompt-cache keeps, so that the next run goes on with both.
  * Every turn renders and tokenizes the whole history, and the session runs what is new of it: most often the last reply
  * too, as templates write a past turn in another way than they open it. */
 #include <errno.h>
@@ -84,7 +85,7 @@ static int answer(fr_chat *chat) {
 }
 
 static int take_turn(fr_chat *chat, const char *line, size_t length) {
-    bool first = json_array_size(chat->messages) == (size_t)chat->args->given[FR_ARG_SYSTEM];
+    bool first = fr_conversation_turns(chat->messages) == 0;
     interrupted = 0;
     fr_conversation_add(chat->messages, "user", line, length, first ? chat->engine.picture_count : 0);
     int code = prompt_session(chat);
@@ -115,11 +116,45 @@ static int converse(fr_chat *chat) {
     return code;
 }
 
+/* The conversation that came with the session of --prompt-cache, if one did. */
+static int resume(fr_chat *chat) {
+    const fr_arguments *args = chat->args;
+    size_t size;
+    const void *bytes = fr_session_attached(chat->engine.session, &size);
+    if (!size) return 0;
+    json_t *messages = fr_conversation_read(bytes, size);
+    if (!messages)
+        return fr_bad_input("%s: what came with this session is no conversation", args->text[FR_ARG_PROMPT_CACHE]);
+    json_decref(chat->messages);
+    chat->messages = messages;
+    if (args->given[FR_ARG_SYSTEM]) fr_conversation_set_system(messages, args->text[FR_ARG_SYSTEM]);
+    size_t turns = fr_conversation_turns(messages);
+    if (!args->given[FR_ARG_QUIET])
+        fr_note("%s: the conversation goes on after %zu turn%s", args->text[FR_ARG_PROMPT_CACHE], turns,
+                turns == 1 ? "" : "s");
+    return 0;
+}
+
+/* The session with its conversation, to --prompt-cache's file, if one was named. */
+static int save(fr_chat *chat) {
+    char *bytes;
+    size_t length;
+    int code = fr_conversation_write(chat->messages, &bytes, &length);
+    if (code) return code;
+    fr_status status = fr_session_attach(chat->engine.session, bytes, length);
+    free(bytes);
+    code = fr_exit_status(status);
+    return code ? code : fr_engine_save(&chat->engine, chat->args);
+}
+
 int fr_verb_chat(const fr_arguments *args) {
+    if (args->image_count && args->given[FR_ARG_PROMPT_CACHE])
+        return fr_wrong_usage("--prompt-cache with --image: a conversation with pictures can't be saved yet");
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM])};
     int code = fr_engine_open(&chat.engine, args);
     if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);
     if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
+    if (!code) code = resume(&chat);
     if (!code) {
         chat.unseen = chat.engine.picture_count > 0;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
@@ -128,7 +163,7 @@ int fr_verb_chat(const fr_arguments *args) {
         fr_session_set_abort(chat.engine.session, wants_abort, NULL);
         code = converse(&chat);
         if (!code) code = fr_tracer_close(&chat.engine.trace);
-        if (!code) code = fr_engine_save(&chat.engine, args);
+        if (!code) code = save(&chat);
     }
     json_decref(chat.messages);
     fr_engine_close(&chat.engine);

@@ -1,4 +1,4 @@
-/* Messages as JSON, and from there through the model's template (conversation.h). */
+/* Messages as JSON, and from there through the model's template, or into a session's file and back (conversation.h). */
 #include "conversation.h"
 
 #include <stdlib.h>
@@ -31,10 +31,56 @@ void fr_conversation_add(json_t *messages, const char *role, const char *bytes, 
     json_array_append_new(messages, message);
 }
 
+static bool is_of(const json_t *message, const char *role) {
+    const char *word = json_string_value(json_object_get(message, "role"));
+    return word && strcmp(word, role) == 0;
+}
+
+static bool begins_with_system(const json_t *messages) {
+    return is_of(json_array_get(messages, 0), "system");
+}
+
+void fr_conversation_set_system(json_t *messages, const char *system) {
+    if (begins_with_system(messages)) json_array_remove(messages, 0);
+    json_t *first = fr_conversation_new(system);
+    json_array_insert(messages, 0, json_array_get(first, 0));
+    json_decref(first);
+}
+
+size_t fr_conversation_turns(const json_t *messages) {
+    return (json_array_size(messages) - begins_with_system(messages)) / 2;
+}
+
+int fr_conversation_write(const json_t *messages, char **bytes, size_t *length) {
+    *bytes = json_dumps(messages, JSON_COMPACT);
+    if (!*bytes) return fr_bad_input("out of memory: a conversation");
+    *length = strlen(*bytes);
+    return 0;
+}
+
+static bool is_conversation(const json_t *messages) {
+    size_t count = json_array_size(messages), first = begins_with_system(messages);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *message = json_array_get(messages, i);
+        const char *role = i < first ? "system" : (i - first) % 2 ? "assistant" : "user";
+        if (!is_of(message, role) || !json_is_string(json_object_get(message, "content"))) return false;
+    }
+    return json_is_array(messages) && (count - first) % 2 == 0;
+}
+
+json_t *fr_conversation_read(const void *bytes, size_t length) {
+    json_t *messages = json_loadb(bytes, length, JSON_ALLOW_NUL, NULL);
+    if (is_conversation(messages)) return messages;
+    json_decref(messages);
+    return NULL;
+}
+
 int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, bool pictures, char **text,
                            size_t *length) {
-    char *json = json_dumps(messages, JSON_COMPACT);
-    if (!json) return fr_bad_input("out of memory: a conversation");
+    char *json;
+    size_t size;
+    int code = fr_conversation_write(messages, &json, &size);
+    if (code) return code;
     fr_status status = fr_chat_render(tokenizer, json, pictures ? "{\"pictures\": true}" : NULL, text, length);
     free(json);
     return fr_exit_status(status);

@@ -1,4 +1,4 @@
-/* Turns of a conversation, in the form that fr_chat_render takes. */
+/* Turns of a conversation, in the form that fr_chat_render takes; and from and to the bytes that keep them. */
 #ifndef FR_TOOLS_CONVERSATION_H
 #define FR_TOOLS_CONVERSATION_H
 
@@ -12,6 +12,18 @@ json_t *fr_conversation_new(const char *system);
 
 /* role: "user" or "assistant". Bytes that are not UTF-8 become U+FFFD. pictures: how many stand before the text. */
 void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures);
+
+/* Makes this the system turn that it begins with. */
+void fr_conversation_set_system(json_t *messages, const char *system);
+
+/* How many turns of a user's there are. */
+size_t fr_conversation_turns(const json_t *messages);
+
+/* As bytes, which a conversation without pictures can be read from again. *bytes: free. Gives the exit status. */
+int fr_conversation_write(const json_t *messages, char **bytes, size_t *length);
+
+/* NULL for bytes of any other kind than those: a system turn at most, then a user's and an answer, again and again. */
+json_t *fr_conversation_read(const void *bytes, size_t length);
 
 /* The text to be tokenized, with the opening of the model's next turn. *text: fr_free. Gives the exit status. */
 int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, bool pictures, char **text,

@@ -99,7 +99,8 @@ static const fr_row table[FR_ARG_COUNT] = {
                       .help = "what every round drafted, accepted and took, in lines of JSON (forerun report)"},
     [FR_ARG_PROMPT_CACHE] = {.names = "--prompt-cache", .value = "FILE", .verbs = G | C,
                              .help = "begin with the session that FILE holds, if it is there; save the session to it",
-                             .more = "What the prompt shares with it is not run again; another's file is refused"},
+                             .more = "What the prompt shares with it is not run again; chat goes on with the "
+                                     "conversation that a chat left there; another's file is refused"},
 
     [FR_ARG_OUT_FILE] = {.names = "-o --output-file", .value = "FILE", .verbs = L | Q | S | K | R,
                          .help = "where to; - for standard output"},

@@ -1,8 +1,8 @@
 /* libFuzzer's target for saved sessions: any bytes as the file, restored into a session that then goes on.
  *
  * In: bytes; a file that is refused also with its model, its length and its hash put right, which would hide most
- * damage otherwise: as many caches as it speaks of, zeros where they are missing. Out: nothing, unless the sanitizers
- * find something. */
+ * damage otherwise: as many caches as it speaks of, zeros where they are missing, and behind them what is attached
+ * where the version says so. Out: nothing, unless the sanitizers find something. */
 #include "src/fingerprint.h"
 #include "src/session.h"
 #include "tests/fuzz/harness.h"
@@ -40,7 +40,9 @@ static fr_session *open_session(uint64_t *fingerprint) {
 
 static void go_on(fr_session *session) {
     int32_t ids[FR_STEP_MAX];
-    size_t count, accepted;
+    size_t count, accepted, size;
+    const void *attached = fr_session_attached(session, &size);
+    if ((size > 0) != (attached != NULL) || fr_session_attach(session, attached, size) != FR_OK) abort();
     for (int step = 0; step < 2; step++)
         if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
     if (refused(fr_session_truncate(session, fr_session_length(session) * 3 / 4))) return;
@@ -74,7 +76,7 @@ static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t 
         if (b.from > b.position || b.position > h.length) return 0;
         total += cache_bytes(&session->kv, b.from, b.position, false);
     }
-    return total;
+    return h.version == 2 && size > total ? size : total;
 }
 
 /* Writes the file as one that was saved of this model. */

@@ -205,6 +205,11 @@ def lines():
         context = {key: value for key, value in case["context"].items() if not key.endswith("_token")}
         if "tool" in case["title"] and len(compact(case["messages"])) < 1500:
             write("messages", re.sub(r"\W+", "-", case["title"]), compact(context) + "\n" + compact(case["messages"]))
+    turns = [("system", "Be brief."), ("user", "Hi\0"), ("assistant", "Hello"), ("user", " caf\u00e9? "),
+             ("assistant", "")]
+    for name, first in (("system", 0), ("turns", 1)):
+        messages = [compact({"role": role, "content": text}) for role, text in turns[first:]]
+        write("conversation", name, "[" + ",\n".join(messages) + "]")
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")
     write("options", "limits", "0i1\n7i4096\n13tnone\n14i1024\n6t/none\n3tscalar\n99i1\n4t\n")
@@ -238,6 +243,8 @@ def files(folder):
         snapshots, length = struct.unpack_from("<I", saved, 20)[0], struct.unpack_from("<Q", saved, 32)[0]
         # Without caches, which the target puts behind it.
         write("session", name, saved if count < 9 else saved[:56 + 4 * length + 16 * snapshots])
+        if count < 9:
+            write("session", "attached", saved[:8] + struct.pack("<I", 2) + saved[12:-8] + b"beside it" + saved[-8:])
     for name, source in (("model", e), ("drafter", f"{e}/assistant")):
         run("quantize", "-m", source, "--type", "q8_0", "--pure", "-o", "plain.gguf")
         run("pack", "-m", "plain.gguf", "-o", "packed.gguf")

@@ -1,0 +1,21 @@
+/* libFuzzer's target for what comes with a chat's session: any bytes, read as a conversation, changed and written.
+ *
+ * In: bytes. Out: nothing, unless the sanitizers find something. */
+#include "tests/fuzz/harness.h"
+#include "tools/conversation.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    json_t *messages = fr_conversation_read(bytes, size), *again;
+    if (!messages) return 0;
+    fuzz_inputs_read++;
+    size_t turns = fr_conversation_turns(messages), length;
+    fr_conversation_set_system(messages, "Briefly.");
+    char *written;
+    if (fr_conversation_write(messages, &written, &length) != 0) abort();
+    again = fr_conversation_read(written, length);
+    if (!again || fr_conversation_turns(again) != turns || !json_equal(messages, again)) abort();
+    free(written);
+    json_decref(messages);
+    json_decref(again);
+    return 0;
+}
