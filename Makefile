@@ -73,10 +73,10 @@ KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
 ifeq ($(ARCH),x86_64)
   KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
 endif
-ENGINE_SOURCES := $(wildcard formats/*.c quant/*.c kernels/*_$(MACHINE).c src/topology_$(TOPOLOGY).c) \
+ENGINE_SOURCES := $(wildcard formats/*.c quant/*.c kernels/*_$(MACHINE).c src/base/topology_$(TOPOLOGY).c) \
   $(filter-out $(ALL_LEVELS:%=kernels/%_%.c) $(foreach l,$(ALL_LEVELS) x86 aarch64,$(wildcard kernels/*_$(l).c)), \
     $(wildcard kernels/*.c)) \
-  $(filter-out src/topology_%.c,$(wildcard src/*.c))
+  $(filter-out src/base/topology_%.c,$(wildcard src/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 
@@ -391,7 +391,7 @@ uninstall: ## removes what install put there
 
 .PHONY: format
 format: ## clang-format over the C sources
-	clang-format -i $(wildcard $(addsuffix /*.[ch],include formats quant kernels src tools tests tests/fuzz bench))
+	clang-format -i $(wildcard $(addsuffix /*.[ch],include formats quant kernels src/* tools tests tests/fuzz bench))
 
 .PHONY: clean
 clean: ## removes the build folder

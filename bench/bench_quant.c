@@ -19,7 +19,7 @@
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"
-#include "src/gemma4.h"
+#include "src/families/gemma4.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "formats/error.h"
-#include "src/topology.h"
+#include "src/base/topology.h"
 
 #ifdef __clang__
 #define COMPILER __VERSION__ /* names itself */

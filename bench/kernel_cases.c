@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "quant/packed.h"
-#include "src/attend.h"
+#include "src/decoder/attend.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

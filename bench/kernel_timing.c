@@ -8,7 +8,7 @@
 
 #include "bench/caches.h"
 #include "formats/error.h"
-#include "src/stats.h"
+#include "src/session/stats.h"
 
 static const size_t least_memory = (size_t)1 << 28;
 static const double batch_seconds = 0.004; /* of a timing, at least */

@@ -9,7 +9,7 @@
 #include "bench/kernel_timing.h"
 #include "bench/roofline.h"
 #include "formats/error.h"
-#include "src/stats.h"
+#include "src/session/stats.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

@@ -9,7 +9,7 @@
 #include "bench/caches.h"
 #include "bench/limits.h"
 #include "formats/error.h"
-#include "src/stats.h"
+#include "src/session/stats.h"
 
 #define PAGE         ((size_t)4096)
 #define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */

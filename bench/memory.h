@@ -6,7 +6,7 @@
 #define FR_BENCH_MEMORY_H
 
 #include "bench/read.h"
-#include "src/pool.h"
+#include "src/base/pool.h"
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 

@@ -11,9 +11,9 @@
 #include "bench/measure.h"
 #include "bench/model_prompts.h"
 #include "bench/model_run.h"
-#include "formats/error.h"
 #include "forerun_lab.h"
-#include "src/fingerprint.h"
+#include "formats/error.h"
+#include "src/session/fingerprint.h"
 
 enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
 

@@ -25,7 +25,7 @@ typedef enum fr_rule_kind {
     FR_RULE_REPLACE, /* each match of the pattern becomes content */
     FR_RULE_SPLIT,
     FR_RULE_BYTE_FALLBACK, /* <0xNN> becomes the byte NN */
-    FR_RULE_BYTE_LEVEL,    /* characters become the bytes that they stand for (src/byte_level.h) */
+    FR_RULE_BYTE_LEVEL,    /* characters become the bytes that they stand for (src/text/byte_level.h) */
     FR_RULE_FUSE,
     FR_RULE_STRIP /* up to `start` times content, one character, from the beginning */
 } fr_rule_kind;

@@ -1,5 +1,5 @@
-/* src/arena: what is measured fits, pieces are aligned and apart, no size overflows. */
-#include "src/arena.h"
+/* src/base/arena: what is measured fits, pieces are aligned and apart, no size overflows. */
+#include "src/base/arena.h"
 
 #include <check.h>
 #include <stdlib.h>

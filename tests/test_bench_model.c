@@ -14,7 +14,7 @@
 #include "bench/measure.h"
 #include "bench/model_run.h"
 #include "command.h"
-#include "src/accept.h"
+#include "src/session/accept.h"
 
 #define BENCH   "bench model " DEMO
 #define MIXTURE "tests/data/models/gemma4-moe"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/limits.h"
-#include "src/stats.h"
+#include "src/session/stats.h"
 
 enum { TRIES = 40 };
 

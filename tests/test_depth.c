@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/depth.h"
+#include "src/session/depth.h"
 
 #define TOKENS  8000 /* a stream's length */
 #define MOST    (FR_STEP_MAX - 1)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
-#include "src/errand.h"
+#include "src/base/errand.h"
 
 static fr_status go_wrong(void *context) {
     return fr_fail(FR_NUMERIC, "%s went wrong", (const char *)context);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/safetensors.h"
 #include "forerun_lab.h"
-#include "src/assistant_gemma4.h"
+#include "formats/safetensors.h"
+#include "src/draft/assistant_gemma4.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/safetensors.h"
 #include "forerun_lab.h"
-#include "src/session.h"
+#include "formats/safetensors.h"
+#include "src/session/session.h"
 #include "tests/answer.h"
 #include "tests/reference.h"
 

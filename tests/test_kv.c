@@ -1,6 +1,6 @@
 /* The key/value cache: what each type keeps of a number, on every instruction set; how much room it takes; which models
  * it refuses; and how near its logits stay to those of a float32 cache. */
-#include "src/kv.h"
+#include "src/decoder/kv.h"
 
 #include <check.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/model.h"
-#include "src/session.h"
+#include "src/families/model.h"
+#include "src/session/session.h"
 
 #define DEMO    "tools/demo/target"
 #define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/mmproj.h"
-#include "src/model.h"
+#include "src/families/model.h"
+#include "src/vision/mmproj.h"
 #include "tests/reference.h"
 
 #define FOLDER  "tests/data/glm-ocr"

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/draft_list.h"
-#include "src/session.h"
-#include "src/suffix_index.h"
+#include "src/draft/draft_list.h"
+#include "src/draft/suffix_index.h"
+#include "src/session/session.h"
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());

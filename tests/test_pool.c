@@ -1,5 +1,6 @@
-/* src/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings survive. */
-#include "src/pool.h"
+/* src/base/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings
+ * survive. */
+#include "src/base/pool.h"
 
 #include <check.h>
 #include <dirent.h>

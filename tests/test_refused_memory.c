@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/arena.h"
+#include "src/base/arena.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);
 void *__wrap_fr_arena_take(fr_arena *arena, size_t count, size_t item);

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/noise.h"
-#include "src/sampler.h"
-#include "src/session.h"
+#include "src/session/noise.h"
+#include "src/session/sampler.h"
+#include "src/session/session.h"
 #include "tests/alloc_guard.h"
 #include "tests/reference.h"
 

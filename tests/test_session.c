@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/accept.h"
-#include "src/session.h"
+#include "src/session/accept.h"
+#include "src/session/session.h"
 #include "tests/alloc_guard.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/fingerprint.h"
-#include "src/session.h"
+#include "src/session/fingerprint.h"
+#include "src/session/session.h"
 #include "tests/reference.h"
 
 #define MORE 12

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cores.h"
-#include "src/session.h"
+#include "src/base/cores.h"
+#include "src/session/session.h"
 #include "tests/reference.h"
 
 #define SESSIONS 3

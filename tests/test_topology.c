@@ -1,6 +1,6 @@
-/* src/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this machine; and
- * src/cores, the account of what plans were claimed. */
-#include "src/cores.h"
+/* src/base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
+ * machine; and src/base/cores, the account of what plans were claimed. */
+#include "src/base/cores.h"
 
 #include <check.h>
 #include <ftw.h>

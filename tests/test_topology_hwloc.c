@@ -1,6 +1,6 @@
-/* src/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask. Not
- * part of builds without hwloc. */
-#include "src/topology_hwloc.h"
+/* src/base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask.
+ * Not part of builds without hwloc. */
+#include "src/base/topology_hwloc.h"
 
 #include <check.h>
 #include <string.h>

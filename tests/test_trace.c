@@ -1,4 +1,5 @@
-/* src/trace.c, src/stats.c: what a session tells of its rounds, and what it counts, against transformers' own loop. */
+/* src/session/trace.c, src/session/stats.c: what a session tells of its rounds, and what it counts, against
+ * transformers' own loop. */
 #include <check.h>
 #include <limits.h>
 #include <math.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/session.h"
+#include "src/session/session.h"
 #include "tests/alloc_guard.h"
 #include "tests/command.h"
 #include "tests/reference.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "formats/safetensors.h"
-#include "src/image_resize.h"
-#include "src/vision_parts.h"
+#include "src/vision/image_resize.h"
+#include "src/vision/vision_parts.h"
 
 #define MOST_LAYERS 8
 

@@ -3,8 +3,8 @@
  * In: bytes; a file that is refused also with its model, its length and its hash put right, which would hide most
  * damage otherwise: as many caches as it speaks of, zeros where they are missing, and behind them what is attached
  * where the version says so. Out: nothing, unless the sanitizers find something. */
-#include "src/fingerprint.h"
-#include "src/session.h"
+#include "src/session/fingerprint.h"
+#include "src/session/session.h"
 #include "tests/fuzz/harness.h"
 
 #define MODEL "tests/data/models/gemma4-dense-odd"

@@ -6,8 +6,8 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "src/image_resize.h"
-#include "src/vision.h"
+#include "src/vision/image_resize.h"
+#include "src/vision/vision.h"
 #include "tests/fuzz/png.h"
 
 #define IMAGES "tests/data/images"

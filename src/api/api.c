@@ -1,0 +1,332 @@
+/* The public functions: arguments checked, the floating-point environment set, then inward.
+ *
+ * In: whatever a caller passes. Out: what forerun.h promises. */
+#include "forerun.h"
+
+#include <math.h>
+
+#include "forerun_lab.h"
+#include "formats/error.h"
+#include "kernels/cpu.h"
+#include "kernels/fpenv.h"
+#include "src/draft/draft_scripted.h"
+#include "src/session/session_file.h"
+#include "src/session/timeline.h"
+
+#define TEXT(number)                 #number
+#define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *fr_version(void) {
+    return VERSION(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH);
+}
+
+static void log_notes(const fr_log *log, const fr_notes *notes) {
+    for (size_t i = 0; fr_notes_line(notes, i); i++) fr_log_line(log, FR_LOG_WARN, "%s", fr_notes_line(notes, i));
+}
+
+static void log_model(const fr_log *log, const fr_model *model) {
+    fr_log_line(log, FR_LOG_INFO, "%s: %s, %zu layers, %.2f GB of weights, instruction set %s, %zu threads",
+                model->files.path, fr_checkpoint_architecture(&model->files), model->layers,
+                (double)fr_model_bytes(model) / 1e9, model->kernels->isa, model->plan.threads);
+    log_notes(log, &model->weights.notes);
+}
+
+static void log_drafter(const fr_log *log, const fr_drafter *drafter) {
+    fr_log_line(log, FR_LOG_INFO, "%s: drafter %s, %.2f GB of weights", drafter->files.path, drafter->method->name,
+                (double)drafter->weights.bytes / 1e9);
+    log_notes(log, &drafter->weights.notes);
+}
+
+static void log_session(const fr_session *s) {
+    const double *value = s->stats.value;
+    fr_log_line(&s->log, FR_LOG_INFO,
+                "session: context %zu, keys %s, values %s, MB of KV %.1f, snapshots %.1f (%zu), scratch %.1f",
+                s->context, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v),
+                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_SNAPSHOT_BYTES] / 1e6, s->snapshots.room,
+                value[FR_STAT_SCRATCH_BYTES] / 1e6);
+}
+
+fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model) {
+    if (!path || !model) return fr_fail(FR_USAGE, "fr_model_open: a path and a place for the model are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_model_load(path, &resolved, model);
+    fr_fpenv_leave(environment);
+    if (status == FR_OK) log_model(&resolved.log, *model);
+    return status;
+}
+
+void fr_model_close(fr_model *model) {
+    fr_model_unload(model);
+}
+
+int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
+    switch (fact) {
+    case FR_FACT_VOCAB: return (int64_t)model->vocab;
+    case FR_FACT_HIDDEN: return (int64_t)model->hidden;
+    case FR_FACT_LAYERS: return (int64_t)model->layers;
+    case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
+    case FR_FACT_IMAGE_TOKEN: return model->image_token;
+    case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
+    case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
+    case FR_FACT_COUNT: break;
+    }
+    return -1;
+}
+
+size_t fr_model_eos(const fr_model *model, const int32_t **ids) {
+    *ids = model->eos;
+    return model->eos_count;
+}
+
+const char *fr_model_isa(const fr_model *model) {
+    return model->kernels->isa;
+}
+
+const char *fr_model_note(const fr_model *model, size_t index) {
+    return fr_notes_line(&model->weights.notes, index);
+}
+
+const char *fr_drafter_note(const fr_drafter *drafter, size_t index) {
+    return fr_notes_line(&drafter->weights.notes, index);
+}
+
+const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
+    return model->tokenizer;
+}
+
+fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    if (!target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a target and a place for it are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_drafter_load(path, target, &resolved, drafter);
+    fr_fpenv_leave(environment);
+    if (status == FR_OK) log_drafter(&resolved.log, *drafter);
+    return status;
+}
+
+void fr_drafter_close(fr_drafter *drafter) {
+    fr_drafter_unload(drafter);
+}
+
+fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                          fr_session **session) {
+    if (!model || !session) return fr_fail(FR_USAGE, "fr_session_open: a model and a place for the session are needed");
+    if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_create(model, drafter, &resolved, session);
+    fr_fpenv_leave(environment);
+    if (status == FR_OK) log_session(*session);
+    return status;
+}
+
+void fr_session_close(fr_session *session) {
+    fr_session_destroy(session);
+}
+
+fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
+    if (!path || !model || !picture) return fr_fail(FR_USAGE, "fr_picture_open: a path and a model are needed");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_picture_load(path, model, picture);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+void fr_picture_close(fr_picture *picture) {
+    fr_picture_unload(picture);
+}
+
+size_t fr_picture_tokens(const fr_picture *picture) {
+    return picture->grid.rows * picture->grid.columns;
+}
+
+fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!pictures[i] || pictures[i]->model != session->model)
+            return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
+    fr_ahead_cancel(session);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_look(session, pictures, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    fr_ahead_cancel(session);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_timeline_append(session, ids, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    fr_ahead_cancel(session);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_timeline_set(session, ids, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_truncate(fr_session *session, size_t length) {
+    if (length > session->length)
+        return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
+    fr_ahead_cancel(session);
+    fr_timeline_truncate(session, length);
+    return FR_OK;
+}
+
+fr_status fr_session_save(const fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_save: a path is needed");
+    return fr_session_write(session, path);
+}
+
+fr_status fr_session_restore(fr_session *session, const char *path) {
+    if (!path) return fr_fail(FR_USAGE, "fr_session_restore: a path is needed");
+    fr_ahead_cancel(session);
+    return fr_session_read(session, path);
+}
+
+fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size) {
+    if (size && !bytes) return fr_fail(FR_USAGE, "fr_session_attach: %zu bytes are needed", size);
+    void *copy;
+    FR_TRY(fr_session_copy_attached(bytes, size, &copy));
+    fr_session_replace_attached(session, copy, size);
+    return FR_OK;
+}
+
+const void *fr_session_attached(const fr_session *session, size_t *size) {
+    *size = session->attached_size;
+    return session->attached;
+}
+
+void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context) {
+    session->abort = abort;
+    session->abort_context = context;
+}
+
+fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
+    if (!ids || limit == 0) return fr_fail(FR_USAGE, "fr_session_step: room for at least one id is needed");
+    if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_round(session, ids, limit, count, accepted);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_draft_submit(fr_session *session) {
+    return fr_ahead_submit(session);
+}
+
+fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count) {
+    if (!ids || !count) return fr_fail(FR_USAGE, "fr_draft_wait: room for %d ids is needed", FR_STEP_MAX - 1);
+    return fr_ahead_wait(session, ids, count);
+}
+
+void fr_draft_cancel(fr_session *session) {
+    fr_ahead_cancel(session);
+}
+
+fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits) {
+    if (!ids || !count || steps == 0 || steps >= FR_STEP_MAX)
+        return fr_fail(FR_USAGE, "fr_draft_now: steps must be 1 to %d, with room for as many ids", FR_STEP_MAX - 1);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_ahead_now(session, steps, ids, count, logits);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+bool fr_session_adapts(const fr_session *session) {
+    return fr_session_adaptive(session);
+}
+
+size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
+                           const float **values) {
+    const fr_logprobs *l = &session->logprobs;
+    bool known = l->on && index < l->count;
+    *own = known ? l->own[index] : NAN;
+    *ids = known ? l->ids + index * l->best : NULL;
+    *values = known ? l->values + index * l->best : NULL;
+    return known ? l->best : 0;
+}
+
+size_t fr_session_length(const fr_session *session) {
+    return session->length;
+}
+
+size_t fr_session_context(const fr_session *session) {
+    return session->context;
+}
+
+void fr_session_reset(fr_session *session) {
+    fr_ahead_cancel(session);
+    fr_session_clear(session);
+}
+
+fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
+                            void *context) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
+    fr_ahead_cancel(session);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_score(session, ids, count, first_row, sink, context);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
+                                  fr_logits_fn *sink, void *context) {
+    if (!ids || count < 2)
+        return fr_fail(FR_USAGE, "draft logits need at least two ids: the target runs all but the last");
+    if (steps == 0 || steps >= FR_STEP_MAX || !sink)
+        return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
+    if (!session->drafter || session->draft->method == &fr_draft_none)
+        return fr_fail(FR_USAGE, "draft logits need a drafter");
+    fr_ahead_cancel(session);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+double fr_session_stat(const fr_session *session, fr_stat stat) {
+    if (stat == FR_STAT_PEAK_BYTES) return fr_peak_bytes();
+    return (unsigned)stat < FR_STAT_COUNT ? session->stats.value[stat] : NAN;
+}
+
+double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat) {
+    if (depth >= FR_STEP_MAX - 1 || (unsigned)stat >= FR_DEPTH_COUNT) return NAN;
+    return session->stats.depth[depth][stat];
+}
+
+void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
+    fr_trace_begin(session, line, context);
+}
+
+size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths) {
+    *lengths = session->stats.accepted_lengths;
+    return session->stats.rounds;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- lab */
+
+const char *fr_lab_isa_word(size_t index) {
+    return fr_isa_word(index);
+}
+
+bool fr_lab_isa_here(const char *word) {
+    const fr_kernels *kernels;
+    return fr_kernels_select(word, &kernels) == FR_OK;
+}
+
+fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
+                                void *context) {
+    fr_draft *draft;
+    if (!ids || !accept) return fr_fail(FR_USAGE, "fr_lab_session_script: ids and a function are needed");
+    fr_ahead_cancel(session);
+    FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
+    session->draft = draft;
+    return FR_OK;
+}

@@ -1,0 +1,267 @@
+/* What a model, drafter or vision tower is, after checking that it can be used: opened, and described in words.
+ *
+ * In: a folder or a GGUF file, for a drafter perhaps its target's. Out: a description on a stream; the reason in
+ * fr_last_error() if it can't be used. Nothing is computed: the same opening that generation does is the check. */
+#include "src/api/inspect.h"
+
+#include <string.h>
+
+#include "formats/error.h"
+#include "kernels/fpenv.h"
+#include "src/families/unbuilt.h"
+#include "src/text/tokenizer.h"
+
+/* ----------------------------------------------------------------------------------------------------------- counts */
+
+uint64_t fr_inspected_parameters(const fr_tensor *tensor) {
+    uint64_t values = 1;
+    for (uint32_t d = 0; d < tensor->dims; d++) values *= tensor->shape[d];
+    return values;
+}
+
+static bool of_a_tower(const fr_tensor *tensor) {
+    return strstr(tensor->name, "vision") || strstr(tensor->name, "audio");
+}
+
+fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
+    const fr_checkpoint *files = what->files;
+    fr_inspected_counts counts = {0};
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        counts.parameters += fr_inspected_parameters(&files->tensors.items[i]);
+        counts.towers += of_a_tower(&files->tensors.items[i]);
+    }
+    for (size_t i = 0; i < files->unread.count; i++) counts.towers += of_a_tower(&files->unread.items[i]);
+    size_t used = what->weights->count + (what->own ? what->own->weights.count : 0);
+    counts.unused = files->tensors.count - used + files->unread.count;
+    const fr_weights *weights[] = {what->weights, what->own ? &what->own->weights : NULL};
+    for (size_t w = 0; w < 2 && weights[w]; w++)
+        for (size_t i = 0; i < weights[w]->count; i++)
+            counts.used_parameters += fr_inspected_parameters(weights[w]->bound[i].tensor);
+    return counts;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ words */
+
+/* Tensors that nothing reads, those of unread types among them: vision and audio towers, and everything else. */
+static void print_unused(const fr_inspected *what, FILE *out) {
+    fr_inspected_counts counts = fr_inspected_count(what);
+    if (counts.towers) fprintf(out, "skipped        %zu vision and audio tensors: text only\n", counts.towers);
+    if (counts.unused > counts.towers)
+        fprintf(out, "unused         %zu tensors that nothing reads\n", counts.unused - counts.towers);
+}
+
+static void print_tensors(const fr_checkpoint *files, FILE *out) {
+    for (size_t i = 0; i < files->tensors.count; i++) {
+        const fr_tensor *tensor = &files->tensors.items[i];
+        fprintf(out, "%-5s [", fr_dtype_name(tensor->type));
+        for (uint32_t d = 0; d < tensor->dims; d++)
+            fprintf(out, "%s%llu", d ? ", " : "", (unsigned long long)tensor->shape[d]);
+        fprintf(out, "] %s%s\n", tensor->name, tensor->packed ? " (packed)" : "");
+    }
+}
+
+/* "24 Q4_K, 35 F32": how many tensors of which type are in use. */
+static void print_types(const fr_weights *weights, FILE *out) {
+    size_t counts[FR_DTYPE_COUNT][2] = {{0}};
+    const char *comma = "";
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        counts[tensor->type][tensor->packed]++;
+    }
+    fprintf(out, "types          ");
+    for (fr_dtype type = FR_F32; type < FR_DTYPE_COUNT; type++)
+        for (size_t packed = 0; packed < 2; packed++) {
+            if (!counts[type][packed]) continue;
+            fprintf(out, "%s%zu %s%s", comma, counts[type][packed], fr_dtype_name(type), packed ? " packed" : "");
+            comma = ", ";
+        }
+    fprintf(out, "\n");
+}
+
+static double megabytes(uint64_t bytes) {
+    return (double)bytes / 1e6;
+}
+
+/* "6.71 M (6709798)" */
+static void print_count(const char *name, uint64_t count, FILE *out) {
+    bool large = count >= 1000000000;
+    fprintf(out, "%s%.2f %c (%llu)", name, (double)count / (large ? 1e9 : 1e6), large ? 'B' : 'M',
+            (unsigned long long)count);
+}
+
+static void print_files(const fr_inspected *what, FILE *out) {
+    const fr_checkpoint *files = what->files;
+    const fr_weights *weights = what->weights;
+    fr_inspected_counts counts = fr_inspected_count(what);
+    fprintf(out, "architecture   %s\n", fr_checkpoint_architecture(files));
+    fprintf(out, "files          %zu, %zu tensors, %.1f MB of weights in use\n", files->file_count,
+            files->tensors.count, megabytes(weights->bytes));
+    print_count("parameters     ", counts.parameters, out);
+    if (counts.used_parameters != counts.parameters) print_count(", in use ", counts.used_parameters, out);
+    fprintf(out, "\n");
+    print_types(weights, out);
+    for (size_t i = 0; i < weights->notes.count; i++) fprintf(out, "note           %s\n", weights->notes.lines[i]);
+}
+
+static void print_memory(const fr_inspected *what, FILE *out) {
+    const fr_session_bytes *m = &what->memory;
+    bool drafts = what->own || what->assistant;
+    fprintf(out, "memory         %.1f MB of KV for %zu positions, %.1f MB a session in all%s\n",
+            megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
+}
+
+static void print_model(const fr_inspected *what, FILE *out) {
+    const fr_model *model = what->model;
+    model->family->describe(model, out);
+    if (what->own)
+        fprintf(out, "drafter        an MTP layer in the checkpoint, applied again and again: %.1f MB\n",
+                megabytes(what->own->weights.bytes));
+    if (model->vision) {
+        fprintf(out, "vision         pictures, where id %d stands in the prompt%s%s\n", model->image_token,
+                model->mmproj ? "; from " : "", model->mmproj ? model->mmproj->files.path : "");
+        fr_vision_describe(model->vision, out);
+    }
+    size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, what->kv_types);
+    fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
+            model->context_limit, (double)bytes / 1e3);
+    print_memory(what, out);
+    fprintf(out, "end of text    ids");
+    for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
+    if (model->tokenizer)
+        fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
+    else
+        fprintf(out, "\ntokenizer      none: ids only\n");
+    fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
+            model->plan.nodes, model->plan.nodes == 1 ? "" : "s");
+    print_unused(what, out);
+}
+
+static void print_tower(const fr_inspected *what, FILE *out) {
+    fr_vision_describe(what->vision, out);
+    fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
+}
+
+static void print_drafter(const fr_inspected *what, FILE *out) {
+    const fr_assistant *a = what->assistant;
+    fr_gemma4_describe(&a->net.config, out);
+    if (a->clusters)
+        fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
+                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);
+    else
+        fprintf(out, "head           plain: all %zu rows a draft\n", a->net.config.vocab);
+    if (what->how->target)
+        fprintf(out, "fits           %s\n", what->how->target);
+    else
+        fprintf(out, "fits           not checked: give its target with -m and the drafter with -md\n");
+    if (what->model) print_memory(what, out);
+    print_unused(what, out);
+}
+
+static fr_status print(const fr_inspected *what, FILE *out) {
+    if (what->how->json) return fr_inspected_print_json(what, out);
+    print_files(what, out);
+    if (what->assistant)
+        print_drafter(what, out);
+    else if (what->model)
+        print_model(what, out);
+    else
+        print_tower(what, out);
+    if (what->how->tensors) print_tensors(what->files, out);
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoint *files) {
+    if (how->context == 0) return FR_OK;
+    return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
+}
+
+/* A drafter on its own: all that can be checked without its target. */
+static fr_status inspect_drafter_alone(fr_checkpoint *files, const fr_lab_inspection *how, FILE *out) {
+    fr_weights weights;
+    fr_assistant assistant = {0};
+    FR_TRY(refuse_context(how, files));
+    fr_inspected what = {
+        .kind = "drafter", .files = files, .weights = &weights, .assistant = &assistant, .how = how};
+    fr_status status = fr_weights_open(&weights, files);
+    if (status == FR_OK) status = fr_assistant_open(&assistant, NULL, files, &weights);
+    if (status == FR_OK) status = print(&what, out);
+    fr_assistant_close(&assistant);
+    fr_weights_close(&weights);
+    return status;
+}
+
+static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out) {
+    const fr_kernels *kernels;
+    fr_mmproj *mmproj;
+    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &kernels));
+    FR_TRY(fr_mmproj_open(path, options->value[FR_OPT_MMAP] != 0, kernels, 0, &mmproj));
+    fr_inspected what = {.kind = "tower",
+                         .files = &mmproj->files,
+                         .weights = &mmproj->weights,
+                         .vision = mmproj->vision,
+                         .how = how};
+    fr_status status = refuse_context(how, &mmproj->files);
+    if (status == FR_OK) status = print(&what, out);
+    fr_mmproj_close(mmproj);
+    return status;
+}
+
+/* What a session at how->context takes. */
+static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr_options *options) {
+    fr_options at = *options;
+    size_t wanted = what->how->context, limit = what->model->context_limit;
+    if (wanted) at.value[FR_OPT_CONTEXT] = (int64_t)(wanted < limit ? wanted : limit);
+    return fr_session_measure(what->model, drafter, &at, &what->memory);
+}
+
+/* A model, or the drafter at `path` for the model that `how` names. */
+static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
+                               const fr_options *options, FILE *out) {
+    fr_drafter *drafter = NULL;
+    bool drafts = how->target || model->mtp_layers > 0;
+    FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
+    fr_inspected what = {.kind = how->target ? "drafter" : "model",
+                         .files = how->target ? &drafter->files : &model->files,
+                         .weights = how->target ? &drafter->weights : &model->weights,
+                         .model = model,
+                         .own = how->target ? NULL : drafter,
+                         .assistant = how->target ? drafter->net : NULL,
+                         .vision = how->target ? NULL : model->vision,
+                         .how = how,
+                         .kv_types = fr_model_kv_types(model, options)};
+    fr_status status = measure(&what, drafter, options);
+    if (status == FR_OK) status = print(&what, out);
+    fr_drafter_unload(drafter);
+    return status;
+}
+
+static fr_status inspect_model(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out) {
+    fr_model *model;
+    FR_TRY(fr_model_bind(how->target ? how->target : path, options, &model));
+    fr_status status = inspect_bound(path, model, how, options, out);
+    fr_model_unload(model);
+    return status;
+}
+
+static fr_status inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out) {
+    fr_checkpoint files;
+    if (how->target) return inspect_model(path, how, options, out);
+    FR_TRY(fr_open_files(&files, path, options->value[FR_OPT_MMAP] != 0));
+    bool alone = *options->mmproj == '\0', assistant = alone && fr_is_drafter(&files),
+         tower = alone && fr_is_mmproj(&files);
+    fr_status status = assistant ? inspect_drafter_alone(&files, how, out) : FR_OK;
+    fr_checkpoint_close(&files);
+    if (tower) return inspect_tower(path, how, options, out);
+    return assistant ? status : inspect_model(path, how, options, out);
+}
+
+fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out) {
+    if (!path || !out) return fr_fail(FR_USAGE, "fr_lab_inspect: a path and a stream are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = inspect(path, how ? how : &(fr_lab_inspection){0}, &resolved, out);
+    fr_fpenv_leave(environment);
+    return status;
+}

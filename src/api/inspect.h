@@ -1,0 +1,39 @@
+/* What was opened to be described: what the words (inspect.c) and the JSON object (inspect_json.c) are made of.
+ *
+ * In: a model, a drafter or a vision tower, bound. Out: counts of its tensors. */
+#ifndef FR_SRC_INSPECT_H
+#define FR_SRC_INSPECT_H
+
+#include "forerun_lab.h"
+#include "src/draft/assistant_gemma4.h"
+#include "src/session/session.h"
+#include "src/vision/mmproj.h"
+
+typedef struct fr_inspected {
+    const char *kind; /* "model", "drafter" or "tower" */
+    const fr_checkpoint *files;
+    const fr_weights *weights;
+    const fr_model *model;         /* if it is one, or has been opened for its drafter; else NULL */
+    const fr_drafter *own;         /* the MTP layer in a model's checkpoint, or NULL */
+    const fr_assistant *assistant; /* of a drafter */
+    const fr_vision *vision;       /* a tower, or a model's; NULL: none */
+    const fr_lab_inspection *how;
+    fr_kv_types kv_types;
+    fr_session_bytes memory; /* of a model, with the drafter if it is about one */
+} fr_inspected;
+
+typedef struct fr_inspected_counts {
+    uint64_t parameters, used_parameters; /* values of all tensors that can be read; of those that are */
+    size_t towers;                        /* tensors of vision and audio */
+    size_t unused;                        /* tensors that nothing reads, of the towers or not */
+} fr_inspected_counts;
+
+fr_inspected_counts fr_inspected_count(const fr_inspected *what);
+
+/* The values of a tensor. */
+uint64_t fr_inspected_parameters(const fr_tensor *tensor);
+
+/* One JSON object and a newline. */
+fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out);
+
+#endif

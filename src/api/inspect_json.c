@@ -1,0 +1,176 @@
+/* What a model, drafter or vision tower is, as one JSON object: the figures that inspect.c says in words.
+ *
+ * In: what was opened. Out: the object and a newline on a stream. Bytes and counts are whole numbers; what there is
+ * none of is null or not there. */
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/api/inspect.h"
+#include "src/text/tokenizer.h"
+#include "src/vision/vision_parts.h"
+
+/* An object that is being filled; once something found no memory nothing more is put in. */
+typedef struct object {
+    json_t *json;
+    bool failed;
+} object;
+
+static void put(object *o, const char *key, json_t *value) {
+    o->failed |= json_object_set_new(o->json, key, value) != 0;
+}
+
+static void put_count(object *o, const char *key, uint64_t count) {
+    put(o, key, json_integer((json_int_t)count));
+}
+
+/* Names of files and tensors may be no UTF-8: their other bytes become question marks. */
+static json_t *text_of(const char *text) {
+    json_t *value = json_string(text);
+    if (value) return value;
+    char *copy = strdup(text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    value = copy ? json_string(copy) : NULL;
+    free(copy);
+    return value;
+}
+
+/* A type as options have it: "q8_0". */
+static json_t *option_word(fr_dtype type) {
+    char word[16];
+    snprintf(word, sizeof word, "%s", fr_dtype_name(type));
+    for (char *c = word; *c; c++) *c = (char)tolower((unsigned char)*c);
+    return json_string(word);
+}
+
+/* {"BF16": 98, "Q4_0 packed": 3}: tensors in use. */
+static json_t *types_of(const fr_weights *weights) {
+    object types = {.json = json_object()};
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        char name[48];
+        snprintf(name, sizeof name, "%s%s", fr_dtype_name(tensor->type), tensor->packed ? " packed" : "");
+        json_int_t before = json_integer_value(json_object_get(types.json, name));
+        put(&types, name, json_integer(before + 1));
+    }
+    if (!types.failed) return types.json;
+    json_decref(types.json);
+    return NULL;
+}
+
+static json_t *tensor_of(const fr_tensor *tensor) {
+    object o = {.json = json_object()};
+    json_t *shape = json_array();
+    for (uint32_t d = 0; d < tensor->dims; d++)
+        o.failed |= json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d])) != 0;
+    put(&o, "name", text_of(tensor->name));
+    put(&o, "type", json_string(fr_dtype_name(tensor->type)));
+    put(&o, "packed", json_boolean(tensor->packed));
+    put(&o, "shape", shape);
+    put_count(&o, "bytes", tensor->bytes);
+    if (!o.failed) return o.json;
+    json_decref(o.json);
+    return NULL;
+}
+
+static void put_tensors(object *o, const fr_tensors *tensors) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < tensors->count; i++)
+        o->failed |= json_array_append_new(list, tensor_of(&tensors->items[i])) != 0;
+    put(o, "tensor_list", list);
+}
+
+static void put_files(object *o, const fr_inspected *what) {
+    fr_inspected_counts counts = fr_inspected_count(what);
+    put(o, "kind", json_string(what->kind));
+    put(o, "path", text_of(what->files->path));
+    put(o, "architecture", text_of(fr_checkpoint_architecture(what->files)));
+    put_count(o, "files", what->files->file_count);
+    put_count(o, "tensors", what->files->tensors.count);
+    put_count(o, "unused_tensors", counts.unused);
+    put_count(o, "parameters", counts.parameters);
+    put_count(o, "parameters_in_use", counts.used_parameters);
+    put_count(o, "weight_bytes", what->weights->bytes);
+    put(o, "types", types_of(what->weights));
+    json_t *notes = json_array();
+    for (size_t i = 0; i < what->weights->notes.count; i++)
+        o->failed |= json_array_append_new(notes, text_of(what->weights->notes.lines[i])) != 0;
+    put(o, "notes", notes);
+}
+
+static void put_memory(object *o, const fr_session_bytes *memory) {
+    object m = {.json = json_object()};
+    put_count(&m, "context", memory->context);
+    put_count(&m, "target_kv", memory->target_kv);
+    put_count(&m, "session", memory->all);
+    o->failed |= m.failed;
+    put(o, "memory", m.json);
+}
+
+static void put_vision(object *o, const fr_vision *vision) {
+    const fr_vision_config *c = &vision->config;
+    object v = {.json = json_object()};
+    put_count(&v, "layers", c->layers);
+    put_count(&v, "hidden", c->hidden);
+    put_count(&v, "heads", c->heads);
+    put_count(&v, "patch", c->patch);
+    put_count(&v, "merge", c->merge);
+    put_count(&v, "out", c->out);
+    put_count(&v, "min_pixels", (uint64_t)c->min_pixels / c->frames);
+    put_count(&v, "max_pixels", (uint64_t)c->max_pixels / c->frames);
+    o->failed |= v.failed;
+    put(o, "vision", v.json);
+}
+
+static void put_model(object *o, const fr_inspected *what) {
+    const fr_model *model = what->model;
+    put_count(o, "layers", model->layers);
+    put_count(o, "hidden", model->hidden);
+    put_count(o, "vocabulary", model->vocab);
+    put_count(o, "context_limit", model->context_limit);
+    put_count(o, "kv_position_bytes", fr_kv_position_bytes(model->kv_shapes, model->kv_count, what->kv_types));
+    put(o, "type_k", option_word(what->kv_types.k));
+    put(o, "type_v", option_word(what->kv_types.v));
+    put_memory(o, &what->memory);
+    put_count(o, "mtp_layers", model->mtp_layers);
+    if (what->own) put_count(o, "mtp_bytes", what->own->weights.bytes);
+    if (model->vision) put(o, "image_token", json_integer(model->image_token));
+    json_t *eos = json_array();
+    for (size_t i = 0; i < model->eos_count; i++)
+        o->failed |= json_array_append_new(eos, json_integer(model->eos[i])) != 0;
+    put(o, "eos", eos);
+    put(o, "tokenizer_ids",
+        model->tokenizer ? json_integer((json_int_t)fr_tokenizer_size(model->tokenizer)) : json_null());
+    put(o, "isa", json_string(model->kernels->isa));
+    put_count(o, "threads", model->plan.threads);
+    put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
+}
+
+static void put_drafter(object *o, const fr_inspected *what) {
+    const fr_assistant *a = what->assistant;
+    put_count(o, "layers", a->net.config.layers);
+    put_count(o, "hidden", a->net.config.hidden);
+    put_count(o, "vocabulary", a->net.config.vocab);
+    put_count(o, "rows_a_draft", a->clusters ? a->top * a->cluster_size : a->net.config.vocab);
+    put(o, "target", what->how->target ? text_of(what->how->target) : json_null());
+    if (what->model) put_memory(o, &what->memory);
+}
+
+fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
+    object o = {.json = json_object()};
+    put_files(&o, what);
+    if (what->assistant)
+        put_drafter(&o, what);
+    else if (what->model)
+        put_model(&o, what);
+    if (what->vision) put_vision(&o, what->vision);
+    if (what->how->tensors) put_tensors(&o, &what->files->tensors);
+    char *text = o.failed ? NULL : json_dumps(o.json, 0);
+    if (text) fprintf(out, "%s\n", text);
+    free(text);
+    json_decref(o.json);
+    return text ? FR_OK : fr_fail_memory("a description", 0);
+}

@@ -1,0 +1,214 @@
+/* A published folder's tokenizer as GGUF metadata (formats/tokenizer_gguf.h has the keys).
+ *
+ * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template. Out: the keys that
+ * llama.cpp's converter writes for Gemma 4, and the ids that end a text: eos, eot and eom, so that all of them
+ * survive. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "formats/tokenizer_json.h"
+#include "src/convert/quantize.h"
+
+#define TEMPLATE_LIMIT ((size_t)4 << 20)
+#define MAX_ENDS       3
+
+/* As llama.cpp numbers them. */
+typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
+
+typedef struct token {
+    fr_text text; /* bytes NULL: no token has this id */
+    token_type type;
+} token;
+
+/* ----------------------------------------------------------------------------------------------------------- tokens */
+
+static bool is_byte(fr_text text) {
+    return text.length == 6 && memcmp(text.bytes, "<0x", 3) == 0 && text.bytes[5] == '>' &&
+           strspn(text.bytes + 3, "0123456789ABCDEFabcdef") == 2;
+}
+
+/* Control tokens that a reply's parser reads, so that they are to be printed. */
+static bool is_shown(fr_text text) {
+    static const char *const shown[] = {"<|channel>",       "<channel|>",       "<|tool_call>", "<tool_call|>",
+                                        "<|tool_response>", "<tool_response|>", "<|\"|>"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (text.length == strlen(shown[i]) && memcmp(text.bytes, shown[i], text.length) == 0) return true;
+    return false;
+}
+
+static fr_status place(const fr_tokenizer_source *source, token *tokens, size_t vocab, fr_text text, int32_t id,
+                       token_type type) {
+    if (id < 0 || (size_t)id >= vocab)
+        return fr_fail(FR_INPUT, "%s: token id %d, and the embedding has %zu rows", source->path, id, vocab);
+    tokens[id] = (token){text, type};
+    return FR_OK;
+}
+
+static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_t vocab) {
+    for (size_t i = 0; i < source->vocabulary_count; i++) {
+        fr_text text = source->vocabulary[i].text;
+        FR_TRY(place(source, tokens, vocab, text, source->vocabulary[i].id, is_byte(text) ? BYTE : NORMAL));
+    }
+    for (size_t i = 0; i < source->added_count; i++) {
+        const fr_added_entry *added = &source->added[i];
+        token_type type = added->special && !is_shown(added->text) ? CONTROL : USER_DEFINED;
+        FR_TRY(place(source, tokens, vocab, added->text, added->id, type));
+    }
+    return FR_OK;
+}
+
+static void put_tokens(const token *tokens, size_t vocab, fr_gguf_writer *writer) {
+    fr_gguf_put_array(writer, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
+    for (size_t id = 0; id < vocab; id++) {
+        char unused[32];
+        int length = snprintf(unused, sizeof unused, "<unused-%zu>", id);
+        fr_gguf_add_text(writer, tokens[id].text.bytes ? tokens[id].text : (fr_text){unused, (size_t)length});
+    }
+    fr_gguf_put_array(writer, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);
+    for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, -1000); /* merges have ranks instead */
+    fr_gguf_put_array(writer, "tokenizer.ggml.token_type", FR_GGUF_I32, vocab);
+    for (size_t id = 0; id < vocab; id++) fr_gguf_add_u32(writer, tokens[id].text.bytes ? tokens[id].type : UNUSED);
+}
+
+static fr_status put_merges(const fr_tokenizer_source *source, fr_gguf_writer *writer) {
+    fr_gguf_put_array(writer, "tokenizer.ggml.merges", FR_GGUF_STRING, source->merge_count);
+    char *joined = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < source->merge_count; i++) {
+        fr_text left = source->merges[i].left, right = source->merges[i].right;
+        size_t length = left.length + 1 + right.length;
+        if (length > capacity) {
+            capacity = 2 * length;
+            free(joined);
+            joined = malloc(capacity);
+        }
+        if (!joined) return fr_fail_memory("a merge", capacity);
+        memcpy(joined, left.bytes, left.length);
+        joined[left.length] = ' ';
+        memcpy(joined + left.length + 1, right.bytes, right.length);
+        fr_gguf_add_text(writer, (fr_text){joined, length});
+    }
+    free(joined);
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- single tokens */
+
+/* The id of a token's text, -1 when there is none. */
+static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
+    size_t length = strlen(text);
+    for (size_t id = 0; id < vocab; id++)
+        if (tokens[id].text.bytes && tokens[id].text.length == length &&
+            memcmp(tokens[id].text.bytes, text, length) == 0)
+            return (int64_t)id;
+    return -1;
+}
+
+/* KIND_token of tokenizer_config.json: a text, or an object with it. */
+static int64_t named_token(const fr_tokenizer_source *source, const token *tokens, size_t vocab, const char *kind) {
+    char key[32];
+    snprintf(key, sizeof key, "%s_token", kind);
+    const json_t *entry = json_object_get(source->config, key);
+    const char *text = json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+    return text ? find_token(tokens, vocab, text) : -1;
+}
+
+static void put_id(fr_gguf_writer *writer, const char *key, int64_t id) {
+    if (id >= 0) fr_gguf_put_u32(writer, key, (uint32_t)id);
+}
+
+/* The end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. One id stands for eos and
+ * eot: readers that find no eot would add those that they know by their texts. */
+static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
+    static const char *const keys[MAX_ENDS] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                               "tokenizer.ggml.eom_token_id"};
+    const json_t *text = json_object_get(files->config, "text_config");
+    const json_t *sources[] = {files->generation, files->config, json_is_object(text) ? text : NULL};
+    int32_t ids[MAX_ENDS];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        if (sources[i])
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, files->path, ids, MAX_ENDS, &count));
+    if (count == 0 && own < 0) return FR_OK;
+    if (count == 0) ids[count++] = (int32_t)own;
+    for (size_t i = 1; i < count; i++) {
+        if (ids[i] != own) continue;
+        ids[i] = ids[0];
+        ids[0] = (int32_t)own;
+    }
+    put_id(writer, keys[0], ids[0]);
+    put_id(writer, keys[1], ids[count > 1]);
+    if (count > 2) put_id(writer, keys[2], ids[2]);
+    return FR_OK;
+}
+
+static bool adds(const int32_t *ids, size_t count, int64_t id) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == id) return true;
+    return false;
+}
+
+static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source, const token *tokens,
+                              size_t vocab, fr_gguf_writer *writer) {
+    int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
+    put_id(writer, "tokenizer.ggml.bos_token_id", begin);
+    FR_TRY(put_ends(files, vocab, end, writer));
+    put_id(writer, "tokenizer.ggml.unknown_token_id", named_token(source, tokens, vocab, "unk"));
+    put_id(writer, "tokenizer.ggml.padding_token_id", named_token(source, tokens, vocab, "pad"));
+    put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_sep_token", false);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false);
+    return FR_OK;
+}
+
+/* chat_template.jinja, or the text in tokenizer_config.json. */
+static fr_status put_template(const char *folder, const json_t *config, fr_gguf_writer *writer) {
+    char *path = fr_path_join(folder, "chat_template.jinja"), *text = NULL;
+    size_t length = 0;
+    if (!path) return fr_fail_memory("a path", strlen(folder));
+    fr_status status = fr_file_exists(path) ? fr_read_text(path, TEMPLATE_LIMIT, &text, &length) : FR_OK;
+    free(path);
+    FR_TRY(status);
+    const json_t *inside = json_object_get(config, "chat_template");
+    fr_text template =
+        text ? (fr_text){text, length} : (fr_text){json_string_value(inside), json_string_length(inside)};
+    if (template.bytes) fr_gguf_put_text(writer, "tokenizer.chat_template", template);
+    free(text);
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, token *tokens, size_t vocab,
+                         fr_gguf_writer *writer) {
+    if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
+    FR_TRY(collect(source, tokens, vocab));
+    fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"gemma4", 6});
+    put_tokens(tokens, vocab, writer);
+    FR_TRY(put_merges(source, writer));
+    FR_TRY(put_specials(files, source, tokens, vocab, writer));
+    return put_template(files->path, source->config, writer);
+}
+
+fr_status fr_export_tokenizer(const fr_checkpoint *files, size_t vocab, fr_gguf_writer *writer) {
+    char *path = fr_path_join(files->path, "tokenizer.json");
+    if (!path) return fr_fail_memory("a path", strlen(files->path));
+    bool there = fr_file_exists(path);
+    free(path);
+    if (!there) {
+        fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
+        fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"none", 4});
+        return FR_OK;
+    }
+    fr_tokenizer_source source;
+    FR_TRY(fr_tokenizer_json_open(&source, files->path));
+    token *tokens = calloc(vocab, sizeof *tokens);
+    fr_status status = put_all(files, &source, tokens, vocab, writer);
+    free(tokens);
+    fr_tokenizer_source_close(&source);
+    return status;
+}

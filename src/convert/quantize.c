@@ -1,0 +1,340 @@
+/* forerun quantize: tensors read, encoded and written, some rows at a time.
+ *
+ * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are dealt to a team of
+ * threads and written in order, so the file does not depend on how many there are. Source pages are given back as they
+ * are read: memory stays at a batch of rows and the metadata. */
+#include "src/convert/quantize.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "kernels/fpenv.h"
+#include "quant/encode.h"
+#include "src/families/model.h"
+#include "src/families/unbuilt.h"
+
+/* Values of a batch: enough rows for every thread, few enough to stay small. */
+#define BATCH_VALUES ((size_t)4 << 20)
+
+/* --------------------------------------------------------------------------------------------------------- the list */
+
+fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source) {
+    if (outputs->count == outputs->capacity) {
+        size_t capacity = 2 * outputs->capacity + 64;
+        fr_output *items = realloc(outputs->items, capacity * sizeof *items);
+        if (!items) return fr_fail_memory("a list of tensors", capacity * sizeof *items);
+        outputs->items = items;
+        outputs->capacity = capacity;
+    }
+    fr_output output = {.name = strdup(name), .source = source, .dims = 1, .shape = {1}};
+    if (!output.name) return fr_fail_memory("a tensor's name", strlen(name));
+    if (source && source->dims > 0) {
+        output.dims = source->dims;
+        memcpy(output.shape, source->shape, sizeof output.shape);
+    }
+    outputs->items[outputs->count++] = output;
+    if (output.dims > FR_GGUF_MAX_DIMS)
+        return fr_fail(FR_INPUT, "tensor %s has %u dimensions, and GGUF's have 4", source->name, source->dims);
+    for (uint32_t i = 0; i < output.dims; i++)
+        if (output.shape[i] == 0) return fr_fail(FR_INPUT, "tensor %s is empty", name);
+    return FR_OK;
+}
+
+void fr_outputs_free(fr_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) free(outputs->items[i].name);
+    free(outputs->items);
+    *outputs = (fr_outputs){0};
+}
+
+/* Layers follow the tables in ascending order, whatever order the source has. */
+static int by_layer(const void *left, const void *right) {
+    const fr_output *a = left, *b = right;
+    bool a_block = strncmp(a->name, "blk.", 4) == 0, b_block = strncmp(b->name, "blk.", 4) == 0;
+    unsigned long a_layer = a_block ? strtoul(a->name + 4, NULL, 10) : 0;
+    unsigned long b_layer = b_block ? strtoul(b->name + 4, NULL, 10) : 0;
+    if (a_block != b_block) return a_block ? 1 : -1;
+    if (a_layer != b_layer) return a_layer < b_layer ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Of all layers' numbers the first; 1 where there is none. */
+static size_t first_number(const fr_gguf *gguf, const char *key) {
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    bool known = value && value->count > 0 && (value->element == FR_GGUF_U32 || value->element == FR_GGUF_I32);
+    int32_t number = known ? fr_gguf_i32(value, 0) : 1;
+    return number > 0 ? (size_t)number : 1;
+}
+
+static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
+    int64_t layers;
+    const fr_tensors *tensors = &files->tensors;
+    if (files->unread.count > 0)
+        return fr_fail(FR_INPUT, "%s: tensor %s is of type %s, which is not read", files->path,
+                       files->unread.items[0].name, files->unread.items[0].type_name);
+    FR_TRY(fr_gguf_int(files->gguf, ".block_count", 0, 1 << 20, 0, &layers));
+    outputs->layers = (size_t)layers;
+    outputs->gqa =
+        first_number(files->gguf, ".attention.head_count") / first_number(files->gguf, ".attention.head_count_kv");
+    for (size_t i = 0; i < tensors->count; i++) {
+        if (tensors->items[i].packed)
+            return fr_fail(FR_INPUT, "%s: tensor %s is packed: quantize the file that was packed", files->path,
+                           tensors->items[i].name);
+        FR_TRY(fr_outputs_add(outputs, tensors->items[i].name, &tensors->items[i]));
+    }
+    return FR_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------------- metadata */
+
+static bool equals(fr_text text, const char *word) {
+    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
+}
+
+/* What the output says itself, or is no longer true of it. */
+static bool is_superseded(fr_text key) {
+    return equals(key, "general.architecture") || equals(key, "general.file_type") ||
+           equals(key, "general.quantization_version") || equals(key, "general.alignment") ||
+           (key.length > 6 && memcmp(key.bytes, "split.", 6) == 0);
+}
+
+static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
+    for (size_t i = 0; i < gguf->count; i++)
+        if (!is_superseded(gguf->values[i].key)) fr_gguf_put_value(writer, &gguf->values[i]);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- data */
+
+/* What the team works on. */
+typedef struct batch {
+    const fr_output *output;
+    const uint8_t *source; /* of its first row */
+    fr_dtype source_type;
+    size_t rows, cols;
+    uint8_t *target;  /* [rows], encoded */
+    float *values;    /* [threads, cols] */
+    size_t *bad;      /* [threads] the first row with a value that can't be written; rows: none */
+    float *bad_value; /* [threads] that value */
+} batch;
+
+/* The index of the first value that is not finite, or beyond the limit; n: none. */
+static size_t find_bad(const float *values, size_t n, float limit) {
+    for (size_t i = 0; i < n; i++)
+        if (!(values[i] >= -limit && values[i] <= limit)) return i;
+    return n;
+}
+
+static void encode_rows(void *context, const fr_team *team) {
+    const batch *b = context;
+    size_t begin, end, source_row = fr_dtype_row_bytes(b->source_type, b->cols);
+    size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
+    float *values = b->values + team->index * b->cols, limit = fr_encode_limit(b->output->type);
+    fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
+    b->bad[team->index] = b->rows;
+    for (size_t row = begin; row < end; row++) {
+        const uint8_t *source = b->source + row * source_row;
+        uint8_t *target = b->target + row * target_row;
+        fr_dtype_decode(b->source_type, source, values, b->cols);
+        size_t bad = find_bad(values, b->cols, limit);
+        if (bad < b->cols) {
+            b->bad[team->index] = row;
+            b->bad_value[team->index] = values[bad];
+            return;
+        }
+        if (b->source_type == b->output->type)
+            memcpy(target, source, target_row);
+        else
+            fr_dtype_encode(b->output->type, values, target, b->cols);
+    }
+}
+
+typedef struct stream {
+    const fr_checkpoint *files;
+    fr_gguf_writer *writer;
+    fr_pool *pool;
+    size_t threads;
+    fr_progress_fn *progress;
+    void *progress_context;
+    uint64_t done, total; /* bytes of the source */
+} stream;
+
+static void advance(stream *s, const fr_output *output, size_t begin, size_t end) {
+    if (output->source) {
+        const fr_map *map = &s->files->files[output->source->file];
+        size_t at = (size_t)((const uint8_t *)output->source->data - map->bytes);
+        fr_map_release(map, at + begin, at + end);
+    }
+    s->done += end - begin;
+    if (s->progress) s->progress(s->progress_context, s->done, s->total);
+}
+
+/* The first bad row is the same however many threads there are. */
+static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
+    for (size_t i = 0; i < threads; i++)
+        if (b->bad[i] < b->rows)
+            return fr_fail(FR_INPUT, "tensor %s has %g in row %zu: %s can't hold it",
+                           b->output->source ? b->output->source->name : b->output->name, (double)b->bad_value[i],
+                           first_row + b->bad[i], fr_dtype_name(b->output->type));
+    return FR_OK;
+}
+
+static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows) {
+    size_t source_row = fr_dtype_row_bytes(b->source_type, b->cols);
+    size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
+    const uint8_t *data = b->source;
+    for (size_t row = 0; row < rows; row += b->rows) {
+        b->rows = rows - row < batch_rows ? rows - row : batch_rows;
+        b->source = data + row * source_row;
+        fr_pool_run(s->pool, encode_rows, b);
+        FR_TRY(check_batch(b, s->threads, row));
+        FR_TRY(fr_gguf_write_data(s->writer, b->target, b->rows * target_row));
+        advance(s, b->output, row * source_row, (row + b->rows) * source_row);
+    }
+    return FR_OK;
+}
+
+static size_t row_count(const fr_output *output) {
+    size_t rows = 1;
+    for (uint32_t i = 0; i + 1 < output->dims; i++) rows *= (size_t)output->shape[i];
+    return rows;
+}
+
+static fr_status write_numbers(stream *s, const fr_output *output) {
+    size_t cols = (size_t)output->shape[output->dims - 1], rows = row_count(output), batch_rows = BATCH_VALUES / cols;
+    if (batch_rows < s->threads) batch_rows = s->threads;
+    if (batch_rows > rows) batch_rows = rows;
+    batch b = {
+        .output = output,
+        .source = output->source ? output->source->data : output->values,
+        .source_type = output->source ? output->source->type : FR_F32,
+        .cols = cols,
+        .target = malloc(batch_rows * fr_dtype_row_bytes(output->type, cols)),
+        .values = malloc(s->threads * cols * sizeof(float)),
+        .bad = calloc(s->threads, sizeof(size_t)),
+        .bad_value = calloc(s->threads, sizeof(float)),
+    };
+    bool there = b.target && b.values && b.bad && b.bad_value;
+    fr_status status =
+        there ? write_rows(s, &b, rows, batch_rows) : fr_fail_memory("rows", (batch_rows + 1) * cols * 4);
+    free(b.target);
+    free(b.values);
+    free(b.bad);
+    free(b.bad_value);
+    return status;
+}
+
+/* Token ids: few, and of 32 bits in GGUF. */
+static fr_status write_integers(stream *s, const fr_output *output) {
+    const fr_tensor *source = output->source;
+    size_t size = fr_dtype_row_bytes(source->type, 1), count = (size_t)(source->bytes / size);
+    const uint8_t *data = source->data;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = fr_little_endian(data + i * size, size);
+        int64_t value = size == 4 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+        int32_t narrow = (int32_t)value;
+        if (narrow != value)
+            return fr_fail(FR_INPUT, "tensor %s has %lld at index %zu: I32 can't hold it", source->name,
+                           (long long)value, i);
+        FR_TRY(fr_gguf_write_data(s->writer, &narrow, sizeof narrow));
+    }
+    advance(s, output, 0, (size_t)source->bytes);
+    return FR_OK;
+}
+
+static fr_status write_data(stream *s, const fr_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *output = &outputs->items[i];
+        FR_TRY(output->type == FR_I32 ? write_integers(s, output) : write_numbers(s, output));
+    }
+    return fr_gguf_write_end(s->writer);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+/* What a user may not expect. */
+static void take_notes(const fr_lab_quantization *how, const fr_outputs *outputs) {
+    size_t again = 0;
+    char line[160];
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *output = &outputs->items[i];
+        fr_dtype own = output->source ? output->source->type : FR_F32;
+        again += own >= FR_FLOAT_TYPES && own < FR_WEIGHT_TYPES && own != output->type;
+    }
+    if (!how->note || again == 0) return;
+    snprintf(line, sizeof line,
+             "%zu tensors were quantized before: a file made from the float weights is more accurate", again);
+    how->note(line);
+}
+
+static fr_status write_all(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
+                           const fr_type_choice *choice, fr_gguf_writer *writer, stream *s) {
+    if (files->gguf)
+        copy_metadata(files->gguf, writer);
+    else
+        FR_TRY(fr_export_metadata(export, outputs, writer));
+    fr_gguf_put_u32(writer, "general.quantization_version", 2);
+    fr_gguf_put_u32(writer, "general.file_type", fr_file_type(choice));
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *output = &outputs->items[i];
+        fr_gguf_put_tensor(writer, output->name, output->type, false, output->dims, output->shape);
+        s->total += output->source ? output->source->bytes : output->shape[0] * sizeof(float);
+    }
+    FR_TRY(fr_gguf_write_header(writer));
+    return write_data(s, outputs);
+}
+
+static fr_status write_file(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
+                            const fr_type_choice *choice, const fr_options *options, FILE *out) {
+    fr_machine machine;
+    fr_plan plan;
+    fr_pool *pool;
+    fr_gguf_writer writer;
+    FR_TRY(fr_plan_from_options(options, &machine, &plan));
+    FR_TRY(fr_pool_open(&plan, &pool));
+    fr_gguf_writer_open(&writer, out, files->gguf ? files->gguf->architecture : export->architecture);
+    stream s = {.files = files,
+                .writer = &writer,
+                .pool = pool,
+                .threads = plan.threads,
+                .progress = options->progress,
+                .progress_context = options->progress_context};
+    fr_status status = write_all(files, export, outputs, choice, &writer, &s);
+    fr_gguf_writer_close(&writer);
+    fr_pool_close(pool);
+    return status;
+}
+
+static fr_status quantize(const fr_checkpoint *files, const fr_lab_quantization *how, const fr_type_choice *choice,
+                          const fr_options *options, FILE *out) {
+    fr_outputs outputs = {0};
+    fr_export export = {0};
+    fr_status status = files->gguf ? list_gguf(files, &outputs) : fr_export_open(&export, files, &outputs);
+    if (status == FR_OK) {
+        qsort(outputs.items, outputs.count, sizeof *outputs.items, by_layer);
+        status = fr_choose_types(choice, &outputs);
+    }
+    if (status == FR_OK) {
+        take_notes(how, &outputs);
+        status = write_file(files, &export, &outputs, choice, options, out);
+    }
+    fr_export_close(&export);
+    fr_outputs_free(&outputs);
+    return status;
+}
+
+fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out) {
+    if (!path || !how || !how->type || !out)
+        return fr_fail(FR_USAGE, "fr_lab_quantize: a path, a type and a stream are needed");
+    fr_options resolved = fr_options_resolve(options);
+    fr_type_choice choice;
+    fr_checkpoint files;
+    FR_TRY(fr_type_choice_read(&choice, how));
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_open_files(&files, path, true);
+    if (status == FR_OK) {
+        status = quantize(&files, how, &choice, &resolved, out);
+        fr_checkpoint_close(&files);
+    }
+    fr_fpenv_leave(environment);
+    return status;
+}

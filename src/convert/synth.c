@@ -1,0 +1,234 @@
+/* Random weights of a published shape, as GGUF: to time engines on sizes that need no download (fr_lab_synth).
+ *
+ * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
+ * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
+ * file; what there is of a shape: synth_gemma4.c, synth_glm.c.
+ *
+ * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
+ * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
+ * one, a large table would have each row hundreds of times, and logits as many ties. */
+#include "src/convert/synth.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "formats/error.h"
+#include "kernels/fpenv.h"
+#include "quant/encode.h"
+#include "src/base/options.h"
+#include "src/convert/quantize.h"
+
+#define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
+#define MOST_POOLS 16                /* types and numbers of columns that a shape has, at most */
+#define BUFFER     ((size_t)1 << 20)
+
+typedef struct pool {
+    fr_dtype type;
+    size_t cols;
+    uint8_t *blocks; /* POOL values */
+} pool;
+
+/* The file on its way: every tensor is announced by a first walk over the shape, and written by a second. */
+struct fr_synth {
+    fr_dtype type;
+    const fr_options *options;
+    fr_gguf_writer writer;
+    bool writing;
+    uint64_t random, done;
+    pool pools[MOST_POOLS];
+    uint8_t *buffer; /* BUFFER bytes */
+    fr_status status;
+};
+
+/* ------------------------------------------------------------------------------------------------------ the numbers */
+
+/* Marsaglia 2003, Xorshift RNGs. */
+static uint64_t next_random(fr_synth *s) {
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    return s->random ^= s->random << 17;
+}
+
+/* About normal, of deviation 1: the sum of four uniform numbers. */
+static float next_noise(fr_synth *s) {
+    uint64_t bits = next_random(s);
+    int sum = 0;
+    for (int i = 0; i < 4; i++, bits >>= 16) sum += (int)(bits & 0xffff) - 32768;
+    return (float)sum * (1.0f / 37837.2f);
+}
+
+static fr_status fill_pool(fr_synth *s, pool *p, fr_dtype type, size_t cols) {
+    float *values = malloc(POOL * sizeof *values), deviation = 1.0f / sqrtf((float)cols);
+    *p = (pool){.type = type, .cols = cols, .blocks = malloc(fr_dtype_row_bytes(type, POOL))};
+    if (values && p->blocks) {
+        for (size_t i = 0; i < POOL; i++) values[i] = deviation * next_noise(s);
+        fr_dtype_encode(type, values, p->blocks, POOL);
+    }
+    free(values);
+    return values && p->blocks ? FR_OK : fr_fail_memory("random blocks", POOL * sizeof *values);
+}
+
+static fr_status find_pool(fr_synth *s, fr_dtype type, size_t cols, const pool **found) {
+    pool *p = s->pools;
+    while (p->cols && (p->type != type || p->cols != cols)) p++;
+    *found = p;
+    return p->cols ? FR_OK : fill_pool(s, p, type, cols);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the tensors */
+
+static void put_bytes(fr_synth *s, const void *bytes, size_t count) {
+    s->status = fr_gguf_write_data(&s->writer, bytes, count);
+    s->done += count;
+    const fr_options *o = s->options;
+    if (o && o->progress) o->progress(o->progress_context, s->done, s->writer.data_size);
+}
+
+/* The pool from a random block on, and from its beginning where it ends. */
+static void copy_stretch(fr_synth *s, const pool *p, uint8_t *to, size_t count) {
+    size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
+    size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;
+    memcpy(to, p->blocks + at, first);
+    memcpy(to + first, p->blocks, count - first);
+}
+
+static void copy_row(fr_synth *s, const pool *p, uint8_t *row, size_t cols) {
+    size_t block = fr_dtype_block(p->type), half = fr_dtype_row_bytes(p->type, cols / block / 2 * block);
+    copy_stretch(s, p, row, half);
+    copy_stretch(s, p, row + half, fr_dtype_row_bytes(p->type, cols) - half);
+}
+
+static void write_rows(fr_synth *s, fr_dtype type, size_t outs, size_t cols) {
+    const pool *p;
+    size_t row_bytes = fr_dtype_row_bytes(type, cols), batch = BUFFER / row_bytes;
+    s->status = find_pool(s, type, cols, &p);
+    for (size_t rows; outs > 0 && s->status == FR_OK; outs -= rows) {
+        rows = outs < batch ? outs : batch;
+        for (size_t r = 0; r < rows; r++) copy_row(s, p, s->buffer + r * row_bytes, cols);
+        put_bytes(s, s->buffer, rows * row_bytes);
+    }
+}
+
+static void announce(fr_synth *s, int layer, const char *name, fr_dtype type, uint32_t dims, const uint64_t *shape) {
+    char whole[64];
+    if (layer < 0)
+        snprintf(whole, sizeof whole, "%s", name);
+    else
+        snprintf(whole, sizeof whole, "blk.%d.%s", layer, name);
+    fr_gguf_put_tensor(&s->writer, whole, type, false, dims, shape);
+}
+
+void fr_synth_float_matrix(fr_synth *s, int layer, const char *name, fr_dtype type, size_t outs, size_t cols) {
+    if (s->status != FR_OK) return;
+    if (s->writing)
+        write_rows(s, type, outs, cols);
+    else
+        announce(s, layer, name, type, 2, (uint64_t[]){outs, cols});
+}
+
+void fr_synth_matrix(fr_synth *s, int layer, const char *name, size_t outs, size_t cols) {
+    fr_synth_float_matrix(s, layer, name, fr_type_fitting(s->type, cols), outs, cols);
+}
+
+void fr_synth_stack(fr_synth *s, int layer, const char *name, size_t count, size_t outs, size_t cols) {
+    fr_dtype type = fr_type_fitting(s->type, cols);
+    if (s->status != FR_OK) return;
+    if (s->writing)
+        write_rows(s, type, count * outs, cols);
+    else
+        announce(s, layer, name, type, 3, (uint64_t[]){count, outs, cols});
+}
+
+void fr_synth_vector(fr_synth *s, int layer, const char *name, size_t n, float mean) {
+    if (s->status != FR_OK) return;
+    if (!s->writing) {
+        announce(s, layer, name, FR_F32, 1, (uint64_t[]){n});
+        return;
+    }
+    float *values = (float *)(void *)s->buffer;
+    for (size_t i = 0; i < n; i++) values[i] = mean * (1.0f + 0.1f * next_noise(s));
+    put_bytes(s, values, n * sizeof *values);
+}
+
+void fr_synth_given(fr_synth *s, const char *name, fr_dtype type, size_t n, const void *values) {
+    if (s->status != FR_OK) return;
+    if (!values)
+        s->status = fr_fail_memory(name, n * 4);
+    else if (s->writing)
+        put_bytes(s, values, n * 4);
+    else
+        announce(s, -1, name, type, 1, (uint64_t[]){n});
+}
+
+fr_status fr_synth_tensors(fr_synth *s, fr_synth_walk *walk, const void *model) {
+    walk(s, model);
+    FR_TRY(s->status);
+    FR_TRY(fr_gguf_write_header(&s->writer));
+    s->writing = true;
+    walk(s, model);
+    FR_TRY(s->status);
+    return fr_gguf_write_end(&s->writer);
+}
+
+/* --------------------------------------------------------------------------------------------------------- the file */
+
+static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_glm};
+
+static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
+    char known[512] = "";
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const fr_synth_shape *shape = families[f]->shapes; shape->name; shape++) {
+            *family = families[f];
+            *found = shape;
+            if (strcmp(shape->name, name) == 0) return FR_OK;
+            snprintf(known + strlen(known), sizeof known - strlen(known), " %s", shape->name);
+        }
+    return fr_fail(FR_USAGE, "there is no shape %.40s; known:%s", name, known);
+}
+
+static fr_status check(const fr_synth_order *order) {
+    const fr_synth_shape *shape = order->shape;
+    if (order->layers < 2 || order->layers > shape->layers)
+        return fr_fail(FR_USAGE, "%zu layers: %s takes 2 to %zu", order->layers, shape->name, shape->layers);
+    if (order->vocab < FR_SYNTH_LEAST_VOCAB || order->vocab > (size_t)1 << 24)
+        return fr_fail(FR_USAGE, "a vocabulary of %zu: it takes %d to 2^24 ids", order->vocab, FR_SYNTH_LEAST_VOCAB);
+    if (order->vocab % shape->vocab_unit)
+        return fr_fail(FR_USAGE, "a vocabulary of %zu: %s takes multiples of %zu, the ids of a centroid", order->vocab,
+                       shape->name, shape->vocab_unit);
+    return FR_OK;
+}
+
+static fr_status write_file(const char *name, const char *type, size_t vocab, size_t layers, const fr_options *options,
+                            FILE *out) {
+    fr_synth s = {.options = options, .random = 0x9e3779b97f4a7c15u};
+    const fr_synth_family *family = NULL;
+    fr_synth_order order = {0};
+    FR_TRY(find_shape(name, &family, &order.shape));
+    FR_TRY(fr_type_read(type, &s.type));
+    order.vocab = vocab ? vocab : order.shape->vocab;
+    order.layers = layers ? layers : order.shape->layers;
+    FR_TRY(check(&order));
+    s.buffer = malloc(BUFFER);
+    if (!s.buffer) return fr_fail_memory("random weights", BUFFER);
+    fr_gguf_writer_open(&s.writer, out, order.shape->architecture);
+    fr_gguf_put_string(&s.writer, "general.type", "model");
+    fr_gguf_put_string(&s.writer, "general.name", order.shape->name);
+    fr_gguf_put_u32(&s.writer, "general.file_type", fr_file_type(&(fr_type_choice){.type = s.type, .pure = true}));
+    fr_gguf_put_u32(&s.writer, "general.quantization_version", 2);
+    fr_status status = family->write(&order, &s.writer, &s);
+    fr_gguf_writer_close(&s.writer);
+    for (size_t i = 0; i < MOST_POOLS; i++) free(s.pools[i].blocks);
+    free(s.buffer);
+    return status;
+}
+
+fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, size_t layers, const fr_options *options,
+                       FILE *out) {
+    if (!shape || !type || !out) return fr_fail(FR_USAGE, "fr_lab_synth: a shape, a type and a stream are needed");
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = write_file(shape, type, vocab, layers, options, out);
+    fr_fpenv_leave(environment);
+    return status;
+}

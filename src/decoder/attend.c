@@ -1,0 +1,193 @@
+/* Attention of a batch by a team: see attend.h. */
+#include "src/decoder/attend.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK 64             /* positions */
+#define STRETCH (64 * BLOCK) /* positions that are dealt at a time, at least */
+
+/* Floats of a query's block that is apart: o, m and l. */
+static size_t record_size(size_t head_dim) {
+    return (head_dim + 2 + 15) / 16 * 16;
+}
+
+/* Queries whose positions are dealt are fewer than this. */
+static size_t few(size_t threads) {
+    return threads > 1 ? 2 * threads : 0;
+}
+
+void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, size_t threads) {
+    room->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
+    room->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *room->queries);
+    room->scratch = fr_arena_take(arena, threads * room->scratch_size, sizeof(float));
+    room->apart_size = few(threads) * record_size(head_dim) * (STRETCH / BLOCK);
+    room->apart = fr_arena_take(arena, room->apart_size, sizeof(float));
+    room->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
+}
+
+/* ------------------------------------------------------------------------------------------------------ one KV head */
+
+/* What the kernel is told of a KV head, but for the queries. */
+static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, size_t kv_head) {
+    const fr_kv_layer *cache = a->cache;
+    return (fr_attn){.k = fr_kv_slot(cache, &cache->k, kv_head, 0),
+                     .v = fr_kv_slot(cache, &cache->v, kv_head, 0),
+                     .k_type = cache->k.type,
+                     .v_type = cache->v.type,
+                     .k_stride = cache->k.bytes,
+                     .v_stride = cache->v.bytes,
+                     .slots = cache->slots,
+                     .head_dim = cache->head_dim,
+                     .scale = a->scale,
+                     .queries = a->room->queries + team->index * FR_ATTEND_BATCH,
+                     .scratch = a->room->scratch + team->index * a->room->scratch_size};
+}
+
+void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head) {
+    size_t group = heads / kv_heads, per_kv_head = rows * group;
+    *row = number % per_kv_head / group;
+    *head = number / per_kv_head * group + number % group;
+}
+
+static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
+    size_t row, head;
+    fr_attend_place(number, a->rows, a->heads, a->cache->heads, &row, &head);
+    size_t at = row * a->stride + head * a->cache->head_dim;
+    int64_t span = (int64_t)a->span, last = a->last + (int64_t)row;
+    return (fr_attn_query){a->q + at, a->out + at, span && last >= span ? last - span + 1 : 0, last};
+}
+
+/* ------------------------------------------------------------------------------------------------------ by queries */
+
+static void deal_queries(const fr_team *team, const fr_attend_rows *a) {
+    fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH;
+    size_t per_kv_head = a->rows * (a->heads / a->cache->heads), begin, end;
+    fr_partition(a->rows * a->heads, 1, team->index, team->count, &begin, &end);
+    while (begin < end) {
+        size_t kv_head = begin / per_kv_head;
+        fr_attn attn = of_head(team, a, kv_head);
+        for (; attn.count < FR_ATTEND_BATCH && begin < end && begin / per_kv_head == kv_head; begin++)
+            queries[attn.count++] = query_of(a, begin);
+        a->kernels->attn(&attn);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- by positions */
+
+/* Positions low..high of all KV heads, dealt at a time; block low / BLOCK is the first one's in `apart`. */
+typedef struct stretch {
+    const fr_attend_rows *rows;
+    int64_t low, high;
+    size_t queries, record; /* record: floats of a query's block */
+} stretch;
+
+static float *record_of(const stretch *s, int64_t position, size_t query) {
+    size_t block = (size_t)(position / BLOCK - s->low / BLOCK);
+    return s->rows->room->apart + (block * s->queries + query) * s->record;
+}
+
+/* A query's positions among low..high; false where there are none. */
+static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
+    *query = query_of(a, number);
+    if (query->first < low) query->first = low;
+    if (query->last > high) query->last = high;
+    return query->first <= query->last;
+}
+
+/* Positions low..high of one KV head for all its queries. */
+static void attend_apart(const fr_team *team, const stretch *s, size_t kv_head, int64_t low, int64_t high) {
+    const fr_attend_rows *a = s->rows;
+    fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH, query;
+    size_t per_kv_head = s->queries / a->cache->heads;
+    fr_attn attn = of_head(team, a, kv_head);
+    attn.apart = s->queries * s->record;
+    for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
+        if (!within(a, number, low, high, &query)) continue;
+        query.out = record_of(s, query.first, number);
+        queries[attn.count++] = query;
+    }
+    if (attn.count > 0) a->kernels->attn(&attn);
+}
+
+/* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
+static void share_end(const stretch *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
+    size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->cache->heads * part / parts;
+    int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
+    *kv_head = at / length;
+    *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
+}
+
+static void attend_share(const fr_team *team, const stretch *s) {
+    size_t head, last_head;
+    int64_t from, to;
+    share_end(s, team->index, team->count, &head, &from);
+    share_end(s, team->index + 1, team->count, &last_head, &to);
+    for (; head < last_head; head++, from = s->low)
+        if (from <= s->high) attend_apart(team, s, head, from, s->high);
+    if (from < to) attend_apart(team, s, head, from, to - 1);
+}
+
+/* Joins a query's blocks of this stretch to those of the stretches before, as the kernel's definition says. A block's
+ * record becomes the sum up to it. */
+static void join_query(const stretch *s, size_t number) {
+    const fr_kernels *k = s->rows->kernels;
+    size_t n = s->rows->cache->head_dim;
+    fr_attn_query whole = query_of(s->rows, number), here;
+    float *sums = s->rows->room->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
+    if (!within(s->rows, number, s->low, s->high, &here)) return;
+    int64_t position = here.first / BLOCK * BLOCK;
+    if (here.first == whole.first) {
+        o = record_of(s, position, number);
+        m = o[n], l = o[n + 1];
+        position += BLOCK;
+    }
+    for (; position <= here.last; position += BLOCK) {
+        float *block = record_of(s, position, number), m_b = block[n], l_b = block[n + 1];
+        float higher = m_b > m ? m_b : m, factors[2] = {m - higher, m_b - higher};
+        k->exp(factors, factors, 2);
+        l = fmaf(l, factors[0], l_b * factors[1]);
+        k->scale(block, n, factors[1]);
+        k->axpy(block, o, n, factors[0]);
+        o = block;
+        m = higher;
+    }
+    if (o != whole.out) memcpy(whole.out, o, n * sizeof *o);
+    if (here.last == whole.last) k->div(whole.out, n, l);
+    sums[0] = m, sums[1] = l;
+}
+
+static void join_share(const fr_team *team, const stretch *s) {
+    size_t begin, end;
+    fr_partition(s->queries, 1, team->index, team->count, &begin, &end);
+    for (; begin < end; begin++) join_query(s, begin);
+}
+
+static void deal_positions(const fr_team *team, const fr_attend_rows *a) {
+    stretch s = {.rows = a, .queries = a->rows * a->heads, .record = record_size(a->cache->head_dim)};
+    int64_t last = a->last + (int64_t)a->rows - 1, blocks = (int64_t)(a->room->apart_size / (s.queries * s.record));
+    for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
+        s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
+        if (s.high >= last) s.high = last;
+        attend_share(team, &s);
+        fr_team_sync(team);
+        join_share(team, &s);
+        if (s.high < last) fr_team_sync(team);
+    }
+}
+
+/* Where queries can't be dealt evenly, being fewer than two a thread, and every thread finds a block's worth of
+ * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
+ * measured, and joining does. */
+static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
+    size_t queries = a->rows * a->heads, heads = a->cache->heads;
+    size_t length = (size_t)(a->last + (int64_t)a->rows - query_of(a, 0).first);
+    return queries < few(team->count) && queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
+           heads * length >= team->count * BLOCK;
+}
+
+void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
+    if (rows->rows == 0) return;
+    if (positions_are_better(team, rows)) deal_positions(team, rows);
+    else deal_queries(team, rows);
+}

@@ -1,0 +1,52 @@
+/* Attention of a batch of rows over one layer of a cache, by a team of threads.
+ *
+ * In: rows of queries, a KV layer. Out: rows of attention's output. The work is dealt in one of two ways, to the same
+ * bits:
+ *
+ *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of the cache is
+ *                 read once for up to FR_ATTEND_BATCH of them.
+ *     positions   in blocks, each for all queries that see it; a block's result stays apart, and after a barrier the
+ *                 queries' blocks are joined in their order (Dao et al. 2023, "Flash-Decoding"). For decoding with
+ *                 about as many threads as heads or more, which queries would leave idle. */
+#ifndef FR_SRC_ATTEND_H
+#define FR_SRC_ATTEND_H
+
+#include "src/base/pool.h"
+#include "src/decoder/kv.h"
+
+/* Queries handed to the attention kernel at once. */
+#define FR_ATTEND_BATCH 64
+
+/* What the threads work in; one for each pass, shared by the team. */
+typedef struct fr_attend_room {
+    fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
+    float *scratch;         /* [threads][scratch_size] */
+    size_t scratch_size;
+    float *apart;           /* results of single blocks; NULL: a thread alone */
+    size_t apart_size;      /* floats */
+    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined stretch by stretch */
+} fr_attend_room;
+
+/* Takes the room for heads of up to head_dim from the arena, or measures it. */
+void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, size_t threads);
+
+typedef struct fr_attend_rows {
+    const fr_kernels *kernels;
+    const fr_attend_room *room;
+    const fr_kv_layer *cache;
+    const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
+    float *out;     /* [rows, stride] */
+    size_t rows, stride, heads;
+    int64_t last; /* last position that row 0 sees; row r sees last + r */
+    size_t span;  /* positions that a row sees at most, 0: all */
+    float scale;
+} fr_attend_rows;
+
+/* Row and head of a query by its number in the order above, the last running fastest: for those who prepare queries, so
+ * that a thread finds its own. */
+void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
+
+/* By the whole team; needs a barrier before and after. */
+void fr_attend_run(const fr_team *team, const fr_attend_rows *rows);
+
+#endif

@@ -1,0 +1,92 @@
+/* Weight matrices applied by a team: see matrix.h. */
+#include "src/decoder/matrix.h"
+
+#include "quant/packed.h"
+
+enum { BLOCK = 32 };
+
+static size_t blocks_of(size_t cols) {
+    return (cols + BLOCK - 1) / BLOCK;
+}
+
+void fr_work_layout(fr_work *work, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows, size_t widest,
+                    size_t threads) {
+    *work = (fr_work){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
+    if (packed) work->blocks = fr_arena_take(arena, rows * work->block_stride, sizeof *work->blocks);
+    work->decoded = fr_arena_take(arena, threads * widest, sizeof *work->decoded);
+}
+
+void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols) {
+    if (work->blocks) work->kernels->quantize(work->blocks + r * work->block_stride, x, cols);
+}
+
+/* Dealt by columns: those of a product or of attention were written by this thread or a neighbour of it, and one wide
+ * row is shared too. */
+void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows) {
+    if (!work->blocks) return;
+    size_t begin, end;
+    fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
+    size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
+    for (size_t r = 0; r < rows && begin < end; r++)
+        work->kernels->quantize(work->blocks + r * work->block_stride + begin, x + r * x_stride + from, to - from);
+    fr_team_sync(team);
+}
+
+fr_matrix fr_matrix_outs(const fr_matrix *matrix, size_t begin, size_t end) {
+    fr_matrix view = *matrix;
+    view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
+    view.outs = end - begin;
+    return view;
+}
+
+void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
+    fr_partition(matrix->outs, FR_OUT_UNIT, team->index, team->count, begin, end);
+}
+
+static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
+                          const float *x, size_t x_stride, size_t rows) {
+    for (size_t o = 0; o < matrix->outs; o++) {
+        fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
+        kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
+    }
+}
+
+void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
+                          float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows) {
+    if (begin == end) return;
+    fr_matrix part = fr_matrix_outs(matrix, begin, end);
+    if (matrix->packed)
+        work->kernels->matmul_block[matrix->type](
+            y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows, part.data,
+            part.cols, part.outs);
+    else if (matrix->type < FR_FLOAT_TYPES)
+        work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
+                                            part.cols, part.outs);
+    else
+        apply_decoded(work->decoded + team->index * work->widest, work->kernels, &part, y + begin, y_stride, x,
+                      x_stride, rows);
+}
+
+void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *matrix, float *y, size_t y_stride,
+                     const float *x, size_t x_stride, size_t rows) {
+    size_t begin, end;
+    fr_matrix_part(team, matrix, &begin, &end);
+    fr_matrix_apply_part(team, work, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
+}
+
+/* A packed row is put together again block by block. */
+static void decode_packed(const fr_matrix *matrix, size_t out, float *row) {
+    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_OUTS, block);
+    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, out / FR_TILE_OUTS * FR_TILE_OUTS, matrix->cols);
+    for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
+        uint8_t bytes[FR_MAX_BLOCK_BYTES];
+        fr_unpack_row(matrix->type, bytes, tile, out % FR_TILE_OUTS, block);
+        fr_dtype_decode(matrix->type, bytes, row + c, block);
+    }
+}
+
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t out, float factor, float *row) {
+    if (matrix->packed) decode_packed(matrix, out, row);
+    else fr_dtype_decode(matrix->type, matrix->data + out * matrix->row_bytes, row, matrix->cols);
+    kernels->scale(row, matrix->cols, factor);
+}

@@ -1,0 +1,106 @@
+/* Tensors bound by name, once, with their shapes checked; from then on they are fields.
+ *
+ * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files or at packed copies, and small
+ * vectors (norms, scales) as float32 of the model's own. Also places what was bound: each thread fills the rows it will
+ * read. Packed copies are made then, and the file's pages behind them given back as it goes, so that loading takes
+ * little more memory than the model. */
+#ifndef FR_SRC_WEIGHTS_H
+#define FR_SRC_WEIGHTS_H
+
+#include "formats/checkpoint.h"
+#include "src/base/arena.h"
+#include "src/base/notes.h"
+#include "src/decoder/matrix.h"
+
+/* How a bound tensor is read, which decides whether it is brought into memory at load. */
+typedef enum fr_access {
+    FR_STREAMED, /* every step reads all of it */
+    FR_LOOKED_UP /* a step reads a few rows: stays in the file until then, if it is mapped */
+} fr_access;
+
+typedef struct fr_bound {
+    const fr_tensor *tensor;
+    size_t rows;     /* the outs that fr_matrix_part deals to threads */
+    size_t matrices; /* that the tensor is cut into, each dealt by itself */
+    fr_access access;
+    bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
+    uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
+    const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
+} fr_bound;
+
+typedef struct fr_weights {
+    const fr_checkpoint *files;
+    fr_arena vectors; /* float32 copies */
+    fr_arena packed;  /* packed copies */
+    bool has_packed;  /* some matrix is packed, here or in its file */
+    fr_bound *bound;
+    size_t count;
+    uint64_t bytes; /* of all bound tensors */
+    fr_notes notes;
+} fr_weights;
+
+/* Room for every tensor of the checkpoint. The checkpoint must outlive it. */
+fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
+void fr_weights_close(fr_weights *weights);
+
+/* Whether the checkpoint has the tensor named PREFIX + NAME. */
+bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
+
+/* The tensor PREFIX + NAME of shape [outs, cols]. A tensor that is both looked up and streamed is bound as streamed
+ * first, so that both read its packed form. */
+fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+                         fr_access access, fr_matrix *matrix);
+
+/* The key of a packed GGUF that names the one tensor whose rows stand in an order other than its own: a drafter's head
+ * in the order of its clusters. */
+#define FR_KEY_SORTED "forerun.sorted_tensor"
+
+/* The tensor PREFIX + NAME of shape [outs, cols], whose row order[r] becomes out r, if its type packs, here or in its
+ * file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place. Packed in a file
+ * that does not say in which order is an error. */
+fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
+                         size_t cols, fr_matrix *matrix, bool *sorted);
+
+/* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's
+ * own: part p of entry i is matrices[(i * parts + p) * step]. */
+fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
+                        size_t outs, size_t cols, size_t step, fr_matrix *matrices);
+
+/* The tensor PREFIX + NAME of shape [parts * outs, cols] as matrices [outs, cols]; parts is 1 or 2. */
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+                        size_t cols, fr_matrix *matrices);
+
+/* The weights of a convolution whose steps are as long as its kernel, a float tensor PREFIX + NAME of `dims`
+ * dimensions, as the matrix [shape[0], all the others] that it is. */
+fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                              uint32_t dims, fr_matrix *matrix);
+
+/* The same of a convolution over frames that was written as one for each: float tensors PREFIX + names[t] of shape
+ * [outs, channels, side, side], joined as the matrix [outs, channels * frames * side * side], a float32 copy. */
+fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
+                         const uint64_t *shape, fr_matrix *matrix);
+
+/* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
+fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
+
+/* The integer tensor PREFIX + NAME of shape [n], each value in [0, limit). */
+fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices);
+
+/* Packs rows [begin, end) of a bound tensor, as a matrix of its own from `tiles` on: brings them in, and gives the
+ * file's pages back. begin is where a tile begins. */
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
+
+/* Whether any streamed matrix is of a block type. */
+bool fr_weights_quantized(const fr_weights *weights);
+
+/* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */
+void fr_weights_note_slow(fr_weights *weights);
+
+/* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
+fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
+
+/* Locks what was bound in memory; FR_MACHINE when the system refuses. */
+fr_status fr_weights_lock(const fr_weights *weights);
+
+#endif

@@ -1,0 +1,224 @@
+/* Opening a Gemma 4 assistant and checking that it fits its target: see assistant_gemma4.h. */
+#include "src/draft/assistant_gemma4.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/text/tokenizer.h"
+
+static const char *const kind_names[FR_LAYER_KINDS] = {"sliding", "full"};
+
+/* Every layer reads the target's last owning layer of its kind; its heads must fit that cache. */
+static fr_status borrow_kv(fr_gemma4 *net, const fr_model *target, const char *path) {
+    const fr_gemma4 *source = target->net;
+    for (size_t i = 0; i < net->config.layers; i++) {
+        const fr_gemma4_layer_config *layer = &net->config.layer[i];
+        size_t kv = source->kv_last[layer->kind];
+        if (kv == SIZE_MAX)
+            return fr_fail(FR_INPUT, "%s: layer %zu reads %s-attention KV, of which the target has none", path, i,
+                           kind_names[layer->kind]);
+        const fr_kv_shape *shape = &target->kv_shapes[kv];
+        if (shape->head_dim != layer->head_dim)
+            return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the target's %s-attention KV has %zu", path, i,
+                           layer->head_dim, kind_names[layer->kind], shape->head_dim);
+        if (net->config.heads % shape->heads)
+            return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of the target's %zu %s KV heads", path,
+                           net->config.heads, shape->heads, kind_names[layer->kind]);
+        net->layers[i].kv = kv;
+    }
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- two spellings */
+
+#define SPELLINGS 4
+
+/* A tensor as published, and as GGUF has it: llama.cpp's name, AtomicChat's, ik_llama.cpp's. */
+typedef struct names {
+    const char *published, *gguf[SPELLINGS];
+} names;
+
+static const names pre_projection = {
+    "pre_projection.weight", {"nextn.pre_projection.weight", "mtp.pre_projection.weight", "mtp_pre_proj.weight"}};
+static const names post_projection = {
+    "post_projection.weight", {"nextn.post_projection.weight", "mtp.post_projection.weight", "mtp_post_proj.weight"}};
+static const names centroids = {"masked_embedding.centroids.weight",
+                                {"masked_embd_centroids.weight", "mtp.centroids.weight", "mtp_centroids.weight"}};
+static const names ordering = {"masked_embedding.token_ordering",
+                               {"masked_embd_ordering", "mtp.token_ordering.weight", "mtp_token_ordering.weight"}};
+
+/* The name that the file has; the first of its kind where it has none. */
+static const char *spelled(const fr_weights *weights, const names *tensor) {
+    if (!weights->files->gguf) return tensor->published;
+    for (size_t i = 0; i < SPELLINGS && tensor->gguf[i]; i++)
+        if (fr_weights_has(weights, "", tensor->gguf[i])) return tensor->gguf[i];
+    return tensor->gguf[0];
+}
+
+/* The width of the target's hidden rows. */
+static fr_status read_backbone(const fr_checkpoint *files, int64_t *backbone) {
+    static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
+    if (!files->gguf)
+        return fr_json_int(files->config, "backbone_hidden_size", 1, 1 << 17, 1536, "config.json", backbone);
+    size_t i = 0;
+    while (i < 2 && !fr_gguf_find(files->gguf, keys[i])) i++;
+    return fr_gguf_int(files->gguf, keys[fr_gguf_find(files->gguf, keys[i]) ? i : 0], 1, 1 << 17, FR_GGUF_REQUIRED,
+                       backbone);
+}
+
+/* ---------------------------------------------------------------------------------------------------- centroid head */
+
+/* What the head is: whether it has centroids, how many, and how many of their clusters a step scores. */
+static fr_status read_head(fr_weights *weights, int64_t vocab, bool *ordered, int64_t *clusters, int64_t *top) {
+    const fr_checkpoint *files = weights->files;
+    if (!files->gguf) {
+        FR_TRY(fr_json_bool(files->config, "use_ordered_embeddings", false, "config.json", ordered));
+        FR_TRY(fr_json_int(files->config, "num_centroids", 1, *ordered ? vocab : INT64_MAX, 2048, "config.json",
+                           clusters));
+        return fr_json_int(files->config, "centroid_intermediate_top_k", 1, *ordered ? *clusters : INT64_MAX, 32,
+                           "config.json", top);
+    }
+    const fr_tensor *table = fr_tensors_find(&files->tensors, spelled(weights, &centroids));
+    FR_TRY(fr_gguf_bool(files->gguf, ".use_ordered_embeddings", true, ordered));
+    if (*ordered && !table)
+        fr_notes_add(
+            &weights->notes,
+            "%s has no centroid tensors (llama.cpp's converter drops them): each draft scores all %lld ids; `forerun "
+            "quantize` from the published folder keeps them",
+            files->path, (long long)vocab);
+    *ordered = *ordered && table;
+    *clusters = table && table->dims == 2 && table->shape[0] <= (uint64_t)vocab ? (int64_t)table->shape[0] : 0;
+    if (!*ordered) return FR_OK;
+    if (*clusters == 0) return fr_fail(FR_INPUT, "%s: tensor %s is no table of centroids", files->path, table->name);
+    return fr_gguf_int(files->gguf, ".centroid_top_k", 1, *clusters, *clusters < 32 ? *clusters : 32, top);
+}
+
+static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
+    for (size_t i = 0; i < n; i++)
+        if (seen[values[i]]++) return false;
+    return true;
+}
+
+/* The ids of each cluster, ascending, from the cluster of each id. False: not every cluster has as many ids. */
+static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
+    for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
+    for (size_t id = 0; id < vocab; id++) {
+        size_t c = (size_t)cluster_of[id];
+        if (c >= a->clusters || next[c] == (c + 1) * a->cluster_size) return false;
+        ids[next[c]++] = (int32_t)id;
+    }
+    return true;
+}
+
+/* A permutation is an ordering. ik_llama.cpp stores the cluster of each id instead, under the same name: anything that
+ * is neither is refused, not guessed at. */
+static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weights) {
+    const char *name = spelled(weights, &ordering), *path = weights->files->path;
+    const int32_t *values;
+    FR_TRY(fr_bind_indices(weights, "", name, vocab, (int64_t)vocab, &values));
+    uint8_t *seen = calloc(vocab, 1);
+    size_t *next = calloc(a->clusters, sizeof *next);
+    a->inverted = calloc(vocab, sizeof *a->inverted);
+    fr_status status = FR_OK;
+    if (!seen || !next || !a->inverted)
+        status = fr_fail_memory("token ordering", vocab * sizeof *a->inverted);
+    else if (is_permutation(values, vocab, seen))
+        a->ordering = values;
+    else if (weights->files->gguf && invert(a, values, vocab, next, a->inverted))
+        a->ordering = a->inverted;
+    else
+        status = fr_fail(FR_INPUT, "%s: tensor %s is no permutation of the %zu ids%s", path, name, vocab,
+                         weights->files->gguf ? ", and no map of them to their centroids" : "");
+    if (a->ordering == a->inverted && a->ordering)
+        fr_notes_add(&weights->notes, "%s: tensor %s is ik_llama.cpp's map of ids to centroids: inverted", path, name);
+    free(seen);
+    free(next);
+    return status;
+}
+
+/* A packed head lies in the clusters' order. */
+static fr_status open_centroids(fr_assistant *a, fr_gemma4_config *config, fr_weights *weights) {
+    bool ordered;
+    int64_t clusters, top;
+    FR_TRY(read_head(weights, (int64_t)config->vocab, &ordered, &clusters, &top));
+    if (!ordered) return FR_OK;
+    if (config->vocab % (size_t)clusters)
+        return fr_fail(FR_INPUT, "%s: a vocabulary of %zu ids is no multiple of %lld centroids", weights->files->path,
+                       config->vocab, (long long)clusters);
+    a->clusters = (size_t)clusters;
+    a->cluster_size = config->vocab / a->clusters;
+    a->top = (size_t)top;
+    FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &centroids), a->clusters, config->hidden, FR_STREAMED,
+                          &a->centroids));
+    FR_TRY(read_ordering(a, config->vocab, weights));
+    config->head_order = a->ordering;
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+/* The two vocabularies have one size; where a GGUF drafter names its special tokens, they must be the target's. Its
+ * file need not have the texts. */
+static fr_status check_vocabulary(const fr_checkpoint *files, size_t vocab, const fr_model *target) {
+    if (vocab != target->vocab)
+        return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it drafts for another model",
+                       files->path, vocab, target->vocab);
+    if (!files->gguf) return FR_OK;
+    int64_t begin, end;
+    FR_TRY(fr_gguf_int(files->gguf, "tokenizer.ggml.bos_token_id", 0, (int64_t)vocab - 1, -1, &begin));
+    FR_TRY(fr_gguf_int(files->gguf, "tokenizer.ggml.eos_token_id", 0, (int64_t)vocab - 1, -1, &end));
+    const char *text = target->tokenizer ? fr_tokenizer_begin(target->tokenizer) : NULL;
+    int32_t target_begin = text ? fr_tokenizer_id(target->tokenizer, text) : -1;
+    bool other_begin = begin >= 0 && target_begin >= 0 && begin != target_begin;
+    bool other_end = end >= 0 && target->eos_count > 0 && !fr_model_is_eos(target, (int32_t)end);
+    if (!other_begin && !other_end) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tokenizer.ggml.%s_token_id is %lld, not the target's: it drafts for another model",
+                   files->path, other_begin ? "bos" : "eos", (long long)(other_begin ? begin : end));
+}
+
+static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_checkpoint *files, fr_weights *weights) {
+    int64_t backbone;
+    fr_gemma4_config config;
+    FR_TRY(read_backbone(files, &backbone));
+    if (target && (size_t)backbone != target->hidden)
+        return fr_fail(FR_INPUT,
+                       "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
+                       files->path, (long long)backbone, target->hidden);
+    FR_TRY(fr_gemma4_config_read(&config, weights, true));
+    size_t hidden = config.hidden;
+    fr_status status = target ? check_vocabulary(files, config.vocab, target) : FR_OK;
+    if (status == FR_OK && (config.ple || config.experts))
+        status = fr_fail(FR_INPUT, "%s: an assistant has no per-layer embeddings and no experts", files->path);
+    if (status == FR_OK) status = open_centroids(a, &config, weights);
+    if (status != FR_OK) {
+        fr_gemma4_config_free(&config);
+        return status;
+    }
+    FR_TRY(fr_gemma4_open(&a->net, &config, weights));
+    if (target) FR_TRY(borrow_kv(&a->net, target, files->path));
+    FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &pre_projection), hidden, 2 * (size_t)backbone, FR_STREAMED,
+                          &a->pre));
+    FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
+                          &a->post));
+    a->net.packed = weights->has_packed;
+    fr_weights_note_slow(weights);
+    return FR_OK;
+}
+
+fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
+                            fr_weights *weights) {
+    *assistant = (fr_assistant){0};
+    if (target && target->family != &fr_family_gemma4)
+        return fr_fail(FR_INPUT, "%s: a Gemma 4 assistant needs a Gemma 4 target", files->path);
+    fr_status status = open_all(assistant, target, files, weights);
+    if (status != FR_INPUT) return status;
+    return fr_fail(FR_INPUT, "%s. Take the assistant published for this target; `forerun quantize` makes GGUF of it",
+                   fr_last_error());
+}
+
+void fr_assistant_close(fr_assistant *assistant) {
+    free(assistant->inverted);
+    assistant->inverted = NULL;
+    fr_gemma4_close(&assistant->net);
+}

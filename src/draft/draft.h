@@ -1,0 +1,103 @@
+/* Draft methods: who proposes the tokens that the target then verifies.
+ *
+ * In: a view of the timeline. Out: up to K proposed ids. A method is one vtable in one file (draft_*.c). The text never
+ * depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under rejection
+ * sampling, which a user has to ask for, the distribution of the text doesn't.)
+ *
+ * Life of a method in a session: open (twice: measuring, then real), then after each prompt begin, then rounds of
+ * propose and commit, at last close. */
+#ifndef FR_SRC_DRAFT_H
+#define FR_SRC_DRAFT_H
+
+#include "src/families/model.h"
+#include "src/session/sampler.h"
+
+typedef struct fr_draft_method fr_draft_method;
+
+/* A drafter's weights, opened and checked against a target; immutable. files is empty where they lie in the target's
+ * own checkpoint. */
+struct fr_drafter {
+    const fr_draft_method *method;
+    const fr_model *target;
+    fr_checkpoint files;
+    fr_weights weights;
+    void *net;    /* the method's own */
+    size_t reach; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
+};
+
+/* What a session shows its method. */
+typedef struct fr_draft_view {
+    const int32_t *ids;     /* the timeline */
+    const fr_place *places; /* of its positions, and of FR_STEP_MAX behind them */
+    const fr_given *given;  /* embeddings of its positions that are not those of the ids */
+    size_t length;          /* >= 2; to propose, the last id has not been run by the target */
+    size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
+    fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
+    const float *hidden;    /* the target's row of position kv->length - 1, after its final norm; the accepted rows of
+                               the same batch lie in front of it */
+    fr_pool *pool;
+    fr_sampler *sampler; /* picks from a method's logits as the target will be picked from; NULL: the largest */
+} fr_draft_view;
+
+/* A method's state in one session; each method's own struct begins with it. */
+typedef struct fr_draft {
+    const fr_draft_method *method;
+    bool follows; /* wants all of the target's hidden rows */
+} fr_draft;
+
+/* What a session has room for. */
+typedef struct fr_draft_room {
+    size_t threads, context;
+    size_t rows; /* of the largest batch */
+    fr_kv_types kv_types;
+} fr_draft_room;
+
+struct fr_draft_method {
+    const char *name;
+
+    /* For methods with weights: the architectures in their config.json or GGUF, NULL-terminated; what reads it into
+     * drafter->net and checks it against drafter->target, and what frees it again (also after a failing load). */
+    const char *const *architectures;
+    fr_status (*load)(fr_drafter *drafter);
+    void (*unload)(fr_drafter *drafter);
+
+    /* Takes the state from the arena; NULL while measuring. drafter is not looked at by methods without weights. */
+    fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room);
+
+    /* Proposes up to `count` (1 to 15) ids that may follow the timeline; *proposed may be less, 0 too. logits: NULL, or
+     * room for [count, vocab], where each step's scores go (-infinity for ids not scored). */
+    fr_status (*propose)(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
+                         float *logits);
+
+    /* The rest may be NULL where a method has nothing to do. After a prompt; the timeline may have been cut, or become
+     * another, since the last call: view->told is how much of it still stands. */
+    void (*begin)(fr_draft *draft, const fr_draft_view *view);
+
+    /* Where `follows` is set: the target has run more positions, and its rows are about to be overwritten. Called after
+     * each batch of a prompt and before every forward that no propose comes before. The cache may be shorter than at
+     * the last call; ids up to and including index kv->length are then still the same. */
+    void (*follow)(fr_draft *draft, const fr_draft_view *view);
+
+    /* What became of the last proposal; the view is the one after acceptance. */
+    void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
+
+    /* The KV cache that the state holds of its own. */
+    const fr_kv *(*kv)(const fr_draft *draft);
+
+    /* Frees what open did not take from the arena. */
+    void (*close)(fr_draft *draft);
+};
+
+extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_draft_ngram, fr_draft_scripted;
+
+/* ngram before other methods, which draft where it has no long match. */
+extern const fr_draft_method fr_draft_ngram_first;
+
+/* path NULL: the MTP layer in the target's own checkpoint. */
+fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+
+/* The same without bringing weights into memory. */
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+void fr_drafter_unload(fr_drafter *drafter);
+
+#endif

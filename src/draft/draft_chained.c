@@ -1,0 +1,199 @@
+/* mtp: drafting with the MTP layer of the target's own checkpoint, chained: see draft_chained.h.
+ *
+ * In: the timeline, the target's hidden rows, as it runs them. Out: a chain of drafts.
+ *
+ * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
+ *
+ *     fr_chained_family.run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
+ *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
+ *
+ * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
+ * gives the first draft, then chains. */
+#include "src/draft/draft_chained.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+typedef struct chained {
+    fr_draft base;
+    const fr_drafter *drafter;
+    const fr_chained *net;
+    void *pass;    /* the family's */
+    fr_work work;  /* of eh_proj and the head */
+    fr_kv kv;      /* one layer; its length is the frontier */
+    size_t rows;   /* the largest batch */
+    float *input;  /* [rows, 2 * hidden]: embedding, hidden row, each normed */
+    float *x;      /* [rows, hidden] */
+    float *normed; /* [hidden] the last pair's output: the next pair's hidden row in a chain */
+    float *scores; /* [vocab] */
+} chained;
+
+/* One batch of pairs for the team: pair `first` on. */
+typedef struct batch {
+    chained *state;
+    const fr_draft_view *view;
+    const int32_t *ids;  /* token p + 1 of each pair p; NULL: as the timeline has them */
+    const float *hidden; /* [count, hidden] */
+    size_t first, count;
+    bool head; /* scores of the last pair are wanted */
+} batch;
+
+static void embed(const chained *c, const batch *b, size_t row, float *out) {
+    const fr_model *target = c->drafter->target;
+    size_t position = b->first + row + 1;
+    const float *given = b->ids ? NULL : fr_given_row(b->view->given, position, target->hidden);
+    int32_t id = b->ids ? b->ids[row] : b->view->ids[position];
+    if (c->net->blank_first && position == 1)
+        memset(out, 0, target->hidden * sizeof *out);
+    else if (given)
+        memcpy(out, given, target->hidden * sizeof *out);
+    else if (c->net->embedding.data)
+        fr_matrix_row(target->kernels, &c->net->embedding, (size_t)id, 1.0f, out);
+    else
+        target->family->embed(target, id, out);
+}
+
+/* By the whole team: pairs through norms, eh_proj, layer; then norm and head of the last one. */
+static void run_batch(void *context, const fr_team *team) {
+    const batch *b = context;
+    const chained *c = b->state;
+    const fr_chained *net = c->net;
+    const fr_model *target = c->drafter->target;
+    const fr_kernels *k = target->kernels;
+    size_t hidden = target->hidden, last = b->count - 1, begin, end;
+    fr_rows_part(team, b->count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *embedding = c->input + 2 * r * hidden, *row = embedding + hidden;
+        embed(c, b, r, embedding);
+        k->rmsnorm(embedding, embedding, net->enorm, hidden, net->eps);
+        k->rmsnorm(row, b->hidden + r * hidden, net->hnorm, hidden, net->eps);
+        fr_work_row(&c->work, r, embedding, 2 * hidden);
+    }
+    fr_team_sync(team);
+    fr_matrix_apply(team, &c->work, &net->eh_proj, c->x, hidden, c->input, 2 * hidden, b->count);
+    fr_team_sync(team);
+    const fr_chained_rows rows = {.x = c->x,
+                                  .count = b->count,
+                                  .kv = (fr_kv *)&c->kv,
+                                  .slot = b->first,
+                                  .places = b->view->places + b->first + 1};
+    target->family->chained->run(team, net, c->pass, &rows);
+    if (!b->head) return;
+    if (begin <= last && last < end) {
+        k->rmsnorm(c->normed, c->x + last * hidden, net->norm, hidden, net->eps);
+        fr_work_row(&c->work, 0, c->normed, hidden);
+    }
+    fr_team_sync(team);
+    fr_matrix_apply(team, &c->work, &net->head, c->scores, 0, c->normed, hidden, 1);
+}
+
+/* Pairs from the frontier to `end`, of the target's rows; the frontier moves there. */
+static void make_pairs(chained *c, const fr_draft_view *view, size_t end, bool head) {
+    size_t hidden = c->drafter->target->hidden, first = c->kv.length;
+    const float *last = view->hidden - (view->kv->length - end) * hidden; /* row of pair end - 1 */
+    batch b = {.state = c,
+               .view = view,
+               .hidden = last - (end - 1 - first) * hidden,
+               .first = first,
+               .count = end - first,
+               .head = head};
+    fr_pool_run(view->pool, run_batch, &b);
+    fr_kv_commit(&c->kv, end);
+}
+
+/* The pair of position p needs token p + 1, so the target's newest row may have to wait for its own. */
+static void chained_follow(fr_draft *draft, const fr_draft_view *view) {
+    chained *c = (chained *)draft;
+    size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
+    if (c->kv.length > run) fr_kv_commit(&c->kv, run);
+    if (end > c->kv.length) make_pairs(c, view, end, false);
+}
+
+/* The draft at depth d where the target's tokens are drawn; -1: every id is banned. */
+static int64_t draw(const chained *c, const fr_draft_view *view, const int32_t *drafts, size_t d) {
+    fr_scores scores = {.logits = c->scores, .count = c->drafter->target->vocab};
+    fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
+    return fr_sampler_draft(view->sampler, &scores, &past);
+}
+
+static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
+                                 size_t *proposed, float *logits) {
+    chained *c = (chained *)draft;
+    const fr_model *target = c->drafter->target;
+    batch b = {.state = c, .view = view, .hidden = c->normed, .count = 1, .head = true};
+    *proposed = 0;
+    if (c->kv.length > view->length - 2) fr_kv_commit(&c->kv, view->length - 2); /* proposed before: once more */
+    make_pairs(c, view, view->length - 1, true);
+    for (size_t d = 0; d < count; d++) {
+        if (d > 0) {
+            b.ids = ids + d - 1;
+            b.first = view->length - 2 + d;
+            fr_pool_run(view->pool, run_batch, &b);
+        }
+        int64_t best = target->kernels->argmax(c->scores, target->vocab);
+        if (best < 0)
+            return fr_fail(FR_NUMERIC, "%s: the MTP layer's logits are not finite at position %zu", target->files.path,
+                           view->length - 1 + d);
+        if (logits) memcpy(logits + d * target->vocab, c->scores, target->vocab * sizeof *logits);
+        if (view->sampler) best = draw(c, view, ids, d);
+        if (best < 0) break;
+        ids[d] = (int32_t)best;
+        *proposed = d + 1;
+    }
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+    const fr_model *target = drafter->target;
+    const fr_chained *net = drafter->net;
+    size_t hidden = target->hidden;
+    chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
+    chained *place = fr_arena_take(arena, 1, sizeof *place);
+    state.rows = room->rows;
+    fr_kv_layout(&state.kv, arena, &net->kv, 1, room->kv_types, room->context + FR_STEP_MAX, room->rows);
+    state.pass = target->family->chained->layout(net, target, arena, room->rows, room->threads);
+    fr_work_layout(&state.work, target->kernels, arena, net->packed, room->rows, 2 * hidden, room->threads);
+    state.input = fr_arena_take(arena, room->rows * 2 * hidden, sizeof(float));
+    state.x = fr_arena_take(arena, room->rows * hidden, sizeof(float));
+    state.normed = fr_arena_take(arena, hidden, sizeof(float));
+    state.scores = fr_arena_take(arena, target->vocab, sizeof(float));
+    if (!place) return NULL;
+    *place = state;
+    return &place->base;
+}
+
+static const fr_kv *chained_kv(const fr_draft *draft) {
+    return &((const chained *)draft)->kv;
+}
+
+static fr_status chained_load(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    fr_chained *net = calloc(1, sizeof *net);
+    if (!net) return fr_fail_memory("MTP layer", sizeof *net);
+    drafter->net = net;
+    FR_TRY(target->family->chained->open(net, target, &drafter->weights));
+    net->packed = drafter->weights.has_packed || target->weights.has_packed;
+    return FR_OK;
+}
+
+static void chained_unload(fr_drafter *drafter) {
+    if (drafter->net) drafter->target->family->chained->close(drafter->net);
+    free(drafter->net);
+}
+
+static const char *const architectures[] = {NULL}; /* it lies in its target's files, not in files of its own */
+
+const fr_draft_method fr_draft_chained = {
+    .name = "mtp",
+    .architectures = architectures,
+    .load = chained_load,
+    .unload = chained_unload,
+    .open = chained_open,
+    .propose = chained_propose,
+    .follow = chained_follow,
+    .kv = chained_kv,
+};

@@ -1,0 +1,155 @@
+/* Draft methods by name, and in combination: see draft_list.h. */
+#include "src/draft/draft_list.h"
+
+#include <string.h>
+
+#include "formats/error.h"
+
+/* Those after ngram are llama.cpp's names of ways to look drafts up in the text. */
+static const struct {
+    const char *word;
+    const fr_draft_method *method; /* NULL: not built yet */
+} words_known[] = {
+    {"none", &fr_draft_none},
+    {"mtp", &fr_draft_mtp},
+    {"draft-mtp", &fr_draft_mtp},
+    {"ngram", &fr_draft_ngram},
+    {"ngram-simple", &fr_draft_ngram},
+    {"ngram-cache", &fr_draft_ngram},
+    {"ngram-map-k", &fr_draft_ngram},
+    {"ngram-map-k4v", &fr_draft_ngram},
+    {"ngram-mod", &fr_draft_ngram},
+    {"eagle", NULL},
+    {"eagle3", NULL},
+    {"draft-eagle3", NULL},
+};
+#define WORDS (sizeof words_known / sizeof *words_known)
+
+/* The method of the word in front of `words`, which is moved past it and its comma, to NULL after the last. */
+static fr_status next_method(const char **words, const fr_draft_method **method) {
+    const char *word = *words, *comma = strchr(word, ',');
+    size_t length = comma ? (size_t)(comma - word) : strlen(word);
+    *words = comma ? comma + 1 : NULL;
+    for (size_t i = 0; i < WORDS; i++) {
+        if (strlen(words_known[i].word) != length || memcmp(words_known[i].word, word, length) != 0) continue;
+        *method = words_known[i].method;
+        return *method ? FR_OK : fr_fail(FR_UNBUILT, "spec-type %s is not built yet", words_known[i].word);
+    }
+    return fr_fail(FR_USAGE, "spec-type %.*s is not known (none mtp ngram eagle eagle3)",
+                   length < 40 ? (int)length : 40, word);
+}
+
+fr_status fr_draft_words_check(const char *words) {
+    const fr_draft_method *method;
+    while (words) FR_TRY(next_method(&words, &method));
+    return FR_OK;
+}
+
+static bool has(const fr_draft_list *list, const fr_draft_method *method) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->methods[i] == method) return true;
+    return false;
+}
+
+fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list) {
+    *list = (fr_draft_list){0};
+    if (!*words) words = drafter ? "mtp" : "none";
+    while (words) {
+        const fr_draft_method *method;
+        FR_TRY(next_method(&words, &method));
+        if (method == &fr_draft_mtp && !drafter) return fr_fail(FR_USAGE, "spec-type mtp needs a drafter");
+        if (method == &fr_draft_mtp) method = drafter->method;
+        if (method != &fr_draft_none && !has(list, method)) list->methods[list->count++] = method;
+    }
+    if (list->count == 0) list->methods[list->count++] = &fr_draft_none;
+    for (size_t i = 0; list->count > 1 && i < list->count; i++)
+        if (list->methods[i] == &fr_draft_ngram) list->methods[i] = &fr_draft_ngram_first;
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- several in turn */
+
+typedef struct chain {
+    fr_draft base;
+    fr_draft *links[FR_DRAFT_LIST_MAX];
+    size_t count;
+    size_t spoke; /* whose proposal the last one was */
+} chain;
+
+static void follow(fr_draft *link, const fr_draft_view *view) {
+    if (link->follows) link->method->follow(link, view);
+}
+
+static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
+                               float *logits) {
+    chain *c = (chain *)draft;
+    *proposed = 0;
+    for (c->spoke = 0; c->spoke < c->count; c->spoke++) {
+        fr_draft *link = c->links[c->spoke];
+        FR_TRY(link->method->propose(link, view, count, ids, proposed, logits));
+        if (*proposed) break;
+    }
+    for (size_t i = c->spoke + 1; i < c->count; i++) follow(c->links[i], view);
+    return FR_OK;
+}
+
+static void chain_follow(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++) follow(c->links[i], view);
+}
+
+static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
+}
+
+/* To those that did not speak it is a round without a proposal. */
+static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++) {
+        bool spoke = i == c->spoke;
+        if (c->links[i]->method->commit)
+            c->links[i]->method->commit(c->links[i], view, spoke ? proposed : 0, spoke ? accepted : 0);
+    }
+}
+
+/* Of the one that has any: at most one method of a session reads the drafter's weights. */
+static const fr_kv *chain_kv(const fr_draft *draft) {
+    const chain *c = (const chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->kv) return c->links[i]->method->kv(c->links[i]);
+    return NULL;
+}
+
+static void chain_close(fr_draft *draft) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->close) c->links[i]->method->close(c->links[i]);
+}
+
+static const fr_draft_method draft_chain = {
+    .name = "chain",
+    .propose = chain_propose,
+    .begin = chain_begin,
+    .commit = chain_commit,
+    .follow = chain_follow,
+    .kv = chain_kv,
+    .close = chain_close,
+};
+
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_room *room) {
+    if (list->count == 1) return list->methods[0]->open(drafter, arena, room);
+    chain state = {.base.method = &draft_chain, .count = list->count};
+    chain *place = fr_arena_take(arena, 1, sizeof *place);
+    bool whole = place != NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        state.links[i] = list->methods[i]->open(drafter, arena, room);
+        state.base.follows |= state.links[i] && state.links[i]->follows;
+        whole &= state.links[i] != NULL;
+    }
+    if (!whole) return NULL;
+    *place = state;
+    return &place->base;
+}

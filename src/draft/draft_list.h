@@ -1,0 +1,27 @@
+/* Which methods draft in a session, and several of them in turn.
+ *
+ * In: the words of --spec-type. Out: methods; where there are several, a method that asks each of them, in order, until
+ * one has a proposal. */
+#ifndef FR_SRC_DRAFT_LIST_H
+#define FR_SRC_DRAFT_LIST_H
+
+#include "src/draft/draft.h"
+
+#define FR_DRAFT_LIST_MAX 4
+
+typedef struct fr_draft_list {
+    const fr_draft_method *methods[FR_DRAFT_LIST_MAX];
+    size_t count;
+} fr_draft_list;
+
+/* words: none, mtp (the drafter's own method), ngram, their other names, a comma between them; "" for mtp where there
+ * is a drafter. mtp without a drafter is FR_USAGE, as is a word that means nothing; one that is not built is
+ * FR_UNBUILT. fr_draft_words_check looks at the words alone. */
+fr_status fr_draft_words_check(const char *words);
+fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
+
+/* Opens what was chosen, as fr_draft_method.open does. */
+fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
+                             const fr_draft_room *room);
+
+#endif

@@ -1,0 +1,23 @@
+/* none: no drafts. Every round is then one row and one id: plain decoding. */
+#include "src/draft/draft.h"
+
+static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+    (void)drafter;
+    (void)room;
+    fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
+    if (draft) *draft = (fr_draft){.method = &fr_draft_none};
+    return draft;
+}
+
+static fr_status none_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
+                              float *logits) {
+    (void)draft;
+    (void)view;
+    (void)count;
+    (void)ids;
+    (void)logits;
+    *proposed = 0;
+    return FR_OK;
+}
+
+const fr_draft_method fr_draft_none = {.name = "none", .open = none_open, .propose = none_propose};

@@ -1,0 +1,80 @@
+/* Opening a drafter of any method: its architecture names the method, the method reads and checks the rest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/draft/draft.h"
+#include "src/families/unbuilt.h"
+
+static const fr_draft_method *const methods[] = {&fr_draft_mtp};
+
+static const fr_draft_method *find_method(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (fr_architecture_in(methods[i]->architectures, architecture)) return methods[i];
+    return NULL;
+}
+
+bool fr_is_drafter(const fr_checkpoint *files) {
+    return find_method(files) != NULL;
+}
+
+/* The MTP layer that the target's own files have. */
+static fr_status bind_own(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    if (target->mtp_layers == 0)
+        return fr_fail(FR_INPUT, "%s has no MTP layer: give a drafter with -md", target->files.path);
+    FR_TRY(fr_weights_open(&drafter->weights, &target->files));
+    drafter->method = &fr_draft_chained;
+    return drafter->method->load(drafter);
+}
+
+static fr_status refuse(const fr_checkpoint *files) {
+    FR_TRY(fr_check_built(files));
+    return fr_fail(FR_INPUT,
+                   "%s: architecture \"%s\" is no drafter's that is known (Gemma4AssistantForCausalLM; in GGUF "
+                   "gemma4-assistant, gemma4_assistant, gemma4_mtp): a model goes with -m, its assistant with -md",
+                   files->path, fr_checkpoint_architecture(files));
+}
+
+static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
+    if (!path) return bind_own(drafter);
+    FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
+    drafter->method = find_method(&drafter->files);
+    if (!drafter->method) return refuse(&drafter->files);
+    FR_TRY(fr_weights_open(&drafter->weights, &drafter->files));
+    return drafter->method->load(drafter);
+}
+
+fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    *drafter = NULL;
+    fr_drafter *d = calloc(1, sizeof *d);
+    if (!d) return fr_fail_memory("drafter", sizeof *d);
+    d->target = target;
+    fr_status status = bind(d, path, options);
+    if (status == FR_OK)
+        *drafter = d;
+    else
+        fr_drafter_unload(d);
+    return status;
+}
+
+fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    fr_machine machine;
+    fr_plan plan;
+    FR_TRY(fr_plan_from_options(options, &machine, &plan));
+    FR_TRY(fr_drafter_bind(path, target, options, drafter));
+    fr_status status = fr_weights_settle(&(*drafter)->weights, &plan, options);
+    if (status == FR_OK) return FR_OK;
+    fr_drafter_unload(*drafter);
+    *drafter = NULL;
+    return status;
+}
+
+void fr_drafter_unload(fr_drafter *drafter) {
+    if (!drafter) return;
+    if (drafter->method) drafter->method->unload(drafter);
+    fr_weights_close(&drafter->weights);
+    fr_checkpoint_close(&drafter->files);
+    free(drafter);
+}

@@ -1,0 +1,201 @@
+/* Opening a target of any family, and running its forward on a pool: see model.h. */
+#include "src/families/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
+#include "src/decoder/head.h"
+#include "src/families/unbuilt.h"
+#include "src/text/tokenizer.h"
+#include "src/vision/mmproj.h"
+
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
+
+const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    if (files->gguf) return files->gguf->architecture;
+    const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
+    return name ? name : "";
+}
+
+bool fr_architecture_in(const char *const *names, const char *architecture) {
+    for (; *names; names++)
+        if (strcmp(*names, architecture) == 0) return true;
+    return false;
+}
+
+fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (fr_architecture_in(families[i]->architectures, architecture)) {
+            *family = families[i];
+            return FR_OK;
+        }
+    if (fr_is_drafter(files))
+        return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
+                       architecture);
+    if (fr_is_mmproj(files))
+        return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
+                       files->path, architecture);
+    FR_TRY(fr_check_built(files));
+    return fr_fail(FR_INPUT,
+                   "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
+                   "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
+                   files->path, architecture);
+}
+
+/* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
+ * text_config). */
+static fr_status read_eos(fr_model *model) {
+    if (model->files.gguf)
+        return fr_tokenizer_gguf_ends(model->files.gguf, model->vocab, model->eos, FR_MAX_EOS, &model->eos_count);
+    const json_t *text = json_object_get(model->files.config, "text_config");
+    const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
+    static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
+    for (size_t i = 0; i < 3; i++)
+        if (sources[i])
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)model->vocab - 1, names[i], model->eos, FR_MAX_EOS,
+                               &model->eos_count));
+    return FR_OK;
+}
+
+fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
+    FR_TRY(fr_machine_read(machine));
+    int64_t threads = options->value[FR_OPT_THREADS];
+    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, options->value[FR_OPT_PIN] != 0,
+                 options->value[FR_OPT_NUMA] != 0, plan);
+    return FR_OK;
+}
+
+fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
+    fr_dtype usual = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
+    int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
+    return (fr_kv_types){k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
+}
+
+fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options) {
+    fr_pool *pool;
+    FR_TRY(fr_pool_open(plan, &pool));
+    fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
+    fr_pool_close(pool);
+    if (status == FR_OK && options->value[FR_OPT_MLOCK]) status = fr_weights_lock(weights);
+    return status;
+}
+
+static fr_status open_tokenizer(fr_model *model) {
+    const fr_gguf *gguf = model->files.gguf;
+    if (gguf) return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, &model->tokenizer) : FR_OK;
+    char *path = fr_path_join(model->files.path, "tokenizer.json");
+    if (!path) return fr_fail_memory("path", strlen(model->files.path));
+    bool there = fr_file_exists(path);
+    free(path);
+    return there ? fr_tokenizer_open(model->files.path, &model->tokenizer) : FR_OK;
+}
+
+/* The vision tower that a GGUF text model has beside it. */
+static fr_status open_mmproj(fr_model *model, const fr_options *options) {
+    const char *token = model->family->picture;
+    if (!token)
+        return fr_fail(FR_INPUT, "%s: architecture %s takes no pictures, so it has no use for %s", model->files.path,
+                       fr_checkpoint_architecture(&model->files), options->mmproj);
+    if (model->vision)
+        return fr_fail(FR_INPUT, "%s has a vision tower of its own and no use for %s", model->files.path,
+                       options->mmproj);
+    int32_t id = model->tokenizer ? fr_tokenizer_id(model->tokenizer, token) : -1;
+    if (id < 0 || (size_t)id >= model->vocab)
+        return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
+    FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->hidden,
+                          &model->mmproj));
+    const fr_notes *notes = &model->mmproj->weights.notes;
+    for (size_t i = 0; i < notes->count; i++) fr_notes_add(&model->weights.notes, "%s", notes->lines[i]);
+    model->vision = model->mmproj->vision;
+    model->image_token = id;
+    return FR_OK;
+}
+
+fr_status fr_model_bind_files(fr_model *model) {
+    FR_TRY(fr_family_find(&model->files, &model->family));
+    FR_TRY(fr_weights_open(&model->weights, &model->files));
+    model->image_token = -1;
+    FR_TRY(model->family->open(model));
+    fr_weights_note_slow(&model->weights);
+    FR_TRY(read_eos(model));
+    return open_tokenizer(model);
+}
+
+static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
+    FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
+    FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
+    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(fr_model_bind_files(model));
+    return *options->mmproj ? open_mmproj(model, options) : FR_OK;
+}
+
+fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model) {
+    *model = NULL;
+    fr_model *m = calloc(1, sizeof *m);
+    if (!m) return fr_fail_memory("model", sizeof *m);
+    fr_status status = bind(m, path, options);
+    if (status == FR_OK)
+        *model = m;
+    else
+        fr_model_unload(m);
+    return status;
+}
+
+fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
+    FR_TRY(fr_model_bind(path, options, model));
+    fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    if (status == FR_OK && (*model)->mmproj)
+        status = fr_weights_settle(&(*model)->mmproj->weights, &(*model)->plan, options);
+    if (status == FR_OK) return FR_OK;
+    fr_model_unload(*model);
+    *model = NULL;
+    return status;
+}
+
+void fr_model_unload(fr_model *model) {
+    if (!model) return;
+    if (model->mmproj)
+        fr_mmproj_close(model->mmproj);
+    else
+        fr_vision_close(model->vision);
+    if (model->family) model->family->close(model);
+    fr_tokenizer_close(model->tokenizer);
+    fr_weights_close(&model->weights);
+    fr_checkpoint_close(&model->files);
+    free(model);
+}
+
+uint64_t fr_model_bytes(const fr_model *model) {
+    return model->weights.bytes + (model->mmproj ? model->mmproj->weights.bytes : 0);
+}
+
+bool fr_model_is_eos(const fr_model *model, int32_t id) {
+    for (size_t i = 0; i < model->eos_count; i++)
+        if (model->eos[i] == id) return true;
+    return false;
+}
+
+/* ----------------------------------------------------------------------------------------------------- forward runs */
+
+static void run_head(void *context, const fr_team *team) {
+    fr_head_rows(team, context);
+}
+
+static void run_forward(void *context, const fr_team *team) {
+    fr_forward *f = context;
+    f->model->family->forward(team, f);
+    if (f->head_rows == 0) return;
+    fr_team_sync(team);
+    fr_head_rows(team, f);
+}
+
+void fr_forward_run(fr_pool *pool, fr_forward *forward) {
+    fr_pool_run(pool, run_forward, forward);
+}
+
+void fr_head_run(fr_pool *pool, fr_forward *forward) {
+    fr_pool_run(pool, run_head, forward);
+}

@@ -1,0 +1,62 @@
+/* What the design has a place for and nothing behind it yet: see unbuilt.h. A line goes when its part comes. */
+#include "src/families/unbuilt.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/error.h"
+#include "src/families/model.h"
+
+/* Names in config.json, then in GGUF, with a blank between; a name is a line's only if no line before has it. */
+static const struct {
+    const char *names, *what;
+} known[] = {
+    {"LlamaForCausalLM MistralForCausalLM llama", "Llama"},
+    {"Qwen2ForCausalLM Qwen3ForCausalLM Qwen3MoeForCausalLM qwen2 qwen3 qwen3moe", "Qwen3"},
+    {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
+    {"Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM "
+     "qwen35 qwen35moe",
+     "Qwen3.5"},
+    {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
+    {"DeepseekV2ForCausalLM DeepseekV3ForCausalLM deepseek2", "DeepSeek-V3"},
+    {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
+    {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
+    {"Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration glm4moe", "GLM-4.5"},
+    {"Glm4MoeLiteForCausalLM", "GLM-4.7-Flash"},
+    {"GlmMoeDsaForCausalLM glm-dsa", "GLM-5"},
+    {"MiMoForCausalLM MiMoV2FlashForCausalLM mimo2", "MiMo"},
+    {"Step3p5ForCausalLM step35", "Step-3.5"},
+    {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
+    {"LlamaForCausalLMEagle EagleLlamaForCausalLM EagleModel eagle", "the drafter EAGLE"},
+    {"LlamaForCausalLMEagle3 Eagle3LlamaForCausalLM Eagle3Speculator Eagle3DraftModel eagle3", "the drafter EAGLE-3"},
+    {"DFlashDraftModel dflash", "the drafter DFlash"},
+};
+
+static bool lists(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = names; length && (at = strstr(at, name)); at += length) {
+        bool begins = at == names || at[-1] == ' ';
+        if (begins && (at[length] == ' ' || !at[length])) return true;
+    }
+    return false;
+}
+
+fr_status fr_check_built(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (lists(known[i].names, architecture))
+            return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" (%s) is not built yet", files->path, architecture,
+                           known[i].what);
+    return FR_OK;
+}
+
+fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        FR_TRY(fr_checkpoint_open_config(files, path));
+        fr_status status = fr_check_built(files);
+        fr_checkpoint_close(files);
+        if (status != FR_OK) return status;
+    }
+    return fr_checkpoint_open(files, path, use_mmap);
+}

@@ -1,0 +1,41 @@
+/* Log softmax of a few tokens: see logprobs.h. */
+#include "src/session/logprobs.h"
+
+#include "kernels/double_math.h"
+
+#define BLOCK ((size_t)1024)
+
+void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, const fr_kernels *kernels, size_t vocab) {
+    *l = (fr_logprobs){.kernels = kernels, .vocab = vocab, .on = best >= 0};
+    if (!l->on) return;
+    l->best = (size_t)best < vocab ? (size_t)best : vocab;
+    l->ids = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->ids);
+    l->values = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->values);
+    l->work = fr_arena_take(arena, vocab, sizeof *l->work);
+}
+
+/* log of the sum of exp(logits - largest). */
+static double log_sum(const fr_logprobs *l, const float *logits, float largest) {
+    double sum = 0;
+    for (size_t from = 0; from < l->vocab; from += BLOCK) {
+        float part[BLOCK];
+        size_t count = l->vocab - from < BLOCK ? l->vocab - from : BLOCK;
+        for (size_t i = 0; i < count; i++) part[i] = logits[from + i] - largest;
+        l->kernels->exp(part, part, count);
+        for (size_t i = 0; i < count; i++) sum += part[i];
+    }
+    return fr_log_double(sum);
+}
+
+void fr_logprobs_take(fr_logprobs *l, const float *logits, const int32_t *ids, size_t count) {
+    if (!l->on) return;
+    l->count = count;
+    for (size_t r = 0; r < count; r++, logits += l->vocab) {
+        int32_t *best = l->ids + r * l->best;
+        float *values = l->values + r * l->best, largest = logits[l->kernels->argmax(logits, l->vocab)];
+        double below = log_sum(l, logits, largest);
+        if (l->best) l->kernels->topk(logits, l->vocab, l->best, best, l->work);
+        for (size_t i = 0; i < l->best; i++) values[i] = (float)((double)logits[best[i]] - largest - below);
+        l->own[r] = (float)((double)logits[ids[r]] - largest - below);
+    }
+}

@@ -1,0 +1,78 @@
+/* What is drawn from logits: penalties, bias, temperature, filters, then one token.
+ *
+ * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
+ * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
+ * row), bias, temperature, top-k (ties with the k-th stay), top-p (logits descending, ids ascending), min-p.
+ *
+ * Gumbel: the token is argmax((logit - largest) / temperature + g(seed, position, id)) over what the filters left, the
+ * lowest id of equals. The drafter draws from its own logits with the same noise, so the two agree often, and a draft
+ * stands where they do. Temperature 0: the largest logit.
+ * Rejection: the target's and the drafter's distributions are compared (accept.h), each draw with noise of its own.
+ *
+ * quant/NUMERICS.md, 12, has the roundings. Nothing depends on threads or instruction sets. */
+#ifndef FR_SRC_SAMPLER_H
+#define FR_SRC_SAMPLER_H
+
+#include "kernels/kernels.h"
+#include "src/base/arena.h"
+#include "src/base/options.h"
+#include "src/session/accept.h"
+
+/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. */
+typedef struct fr_scores {
+    const float *logits;
+    const int32_t *ids;
+    size_t count;
+} fr_scores;
+
+/* The tokens before a draw, whose position is length + drafted. */
+typedef struct fr_past {
+    const int32_t *ids, *drafts;
+    size_t length, drafted;
+} fr_past;
+
+typedef struct fr_sampler {
+    const fr_kernels *kernels;
+    size_t vocab;
+    bool on; /* false: greedy, nobody has to ask the sampler */
+    bool rejection;
+    double temperature, top_p, min_p, repeat, presence, frequency;
+    size_t top_k;  /* 0: off */
+    size_t last_n; /* tokens that penalties look back over */
+    uint64_t seed;
+
+    float *logits;                   /* [vocab] after penalties, bias and top-k */
+    int32_t *ids;                    /* [vocab] of those, once top-k has left some out */
+    int32_t *work;                   /* [vocab] */
+    float *weight;                   /* [vocab] exp((logit - largest) / temperature) */
+    uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
+    float *bias;                     /* [vocab]; NULL: none */
+    float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
+    fr_chances drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
+    size_t depths, known;            /* how many there is room for; how many there are */
+    fr_logit_bias biases[FR_BIAS_MAX];
+    size_t bias_count;
+} fr_sampler;
+
+/* Reads the settings; a bias for an id outside the vocabulary is FR_INPUT. */
+fr_status fr_sampler_set(fr_sampler *sampler, const fr_options *options, const fr_kernels *kernels, size_t vocab);
+
+/* Takes its memory, or measures it; depths: of drafts whose distributions it will be told. */
+void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
+
+/* The target's own draw. -1: no token is left to draw, or a logit is not a number. */
+int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
+
+/* The drafter's draw at depth past->drafted; under rejection its distribution is kept. A proposal begins by forgetting
+ * those of the last one; drafts without a distribution count as certain. */
+int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
+void fr_sampler_forget(fr_sampler *sampler);
+
+/* How many of past->drafted drafts stand by the target's logits, [drafted + 1, vocab], and the token after them (-1 as
+ * above). Rows behind that token's are not looked at. */
+size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const fr_past *past, int32_t *token);
+
+/* The distribution that the target's draw has, for tests: valid until the next call. */
+fr_chances fr_sampler_chances(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
+
+#endif

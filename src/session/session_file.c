@@ -1,0 +1,350 @@
+/* A session in a file: see session_file.h. */
+#include "src/session/session_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/error.h"
+#include "src/session/fingerprint.h"
+#include "src/session/timeline.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
+
+#define VERSION       1 /* with nothing attached */
+#define VERSION_MORE  2
+#define MAX_SNAPSHOTS 1024
+
+typedef struct fr_session_head {
+    char magic[8];
+    uint32_t version, k_type, v_type, snapshots;
+    uint64_t model; /* its fingerprint */
+    uint64_t length, frontier, from;
+} fr_session_head;
+
+typedef struct fr_saved_bounds {
+    uint64_t from, position; /* as in fr_snapshot */
+} fr_saved_bounds;
+
+static const char magic[8] = "frsessn";
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) {
+    *copy = size ? malloc(size) : NULL;
+    if (size && !*copy) return fr_fail_memory("attached bytes", size);
+    if (size) memcpy(*copy, bytes, size);
+    return FR_OK;
+}
+
+void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
+    free(s->attached);
+    s->attached = copy;
+    s->attached_size = size;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+typedef struct fr_sink {
+    FILE *file;
+    uint64_t hash;
+    int error;   /* why the first write that failed did */
+    size_t held; /* bytes that wait to be hashed and written */
+    uint8_t bytes[1 << 16];
+} fr_sink;
+
+static void flush(fr_sink *sink) {
+    sink->hash = fr_hash(sink->hash, sink->bytes, sink->held);
+    if (!sink->error && fwrite(sink->bytes, 1, sink->held, sink->file) != sink->held) sink->error = errno;
+    sink->held = 0;
+}
+
+static void put(fr_sink *sink, const void *bytes, size_t size) {
+    for (const uint8_t *at = bytes; size > 0 && !sink->error;) {
+        size_t part = smaller(size, sizeof sink->bytes - sink->held);
+        memcpy(sink->bytes + sink->held, at, part);
+        sink->held += part;
+        at += part;
+        size -= part;
+        if (sink->held == sizeof sink->bytes) flush(sink);
+    }
+}
+
+static void put_rows(fr_sink *sink, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t end) {
+    for (size_t head = 0; head < layer->heads; head++)
+        for (size_t p = from, run; p < end; p += run) {
+            run = fr_kv_run(layer, p, end);
+            put(sink, fr_kv_slot(layer, rows, head, p), run * rows->bytes);
+        }
+}
+
+static void put_layer(fr_sink *sink, const fr_kv_layer *layer, size_t from, size_t end) {
+    put_rows(sink, layer, &layer->k, from, end);
+    put_rows(sink, layer, &layer->v, from, end);
+}
+
+/* A model has one window, so layers that slide are all rings or none of them is. */
+static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
+    const fr_kv *kv = &s->kv;
+    for (size_t i = 0; i < kv->count; i++)
+        put_layer(sink, &kv->layers[i], kv->layers[i].slides ? kv->from : 0, frontier);
+    for (size_t n = 0; n < s->snapshots.count; n++) {
+        const fr_snapshot *snapshot = &s->snapshots.at[n];
+        uint8_t *rows = snapshot->rows;
+        for (size_t i = 0; i < kv->count; i++) {
+            if (!kv->layers[i].ring) continue;
+            fr_kv_layer ring = fr_snapshot_ring(&kv->layers[i], &rows);
+            put_layer(sink, &ring, snapshot->from, snapshot->position);
+        }
+    }
+}
+
+static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
+    size_t frontier = s->length ? smaller(s->kv.length, s->length - 1) : 0;
+    fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
+                            .k_type = s->kv_types.k,
+                            .v_type = s->kv_types.v,
+                            .snapshots = (uint32_t)s->snapshots.count,
+                            .model = model,
+                            .length = s->length,
+                            .frontier = frontier,
+                            .from = smaller(s->kv.from, frontier)};
+    memcpy(head.magic, magic, sizeof magic);
+    put(sink, &head, sizeof head);
+    put(sink, s->ids, s->length * sizeof *s->ids);
+    for (size_t i = 0; i < s->snapshots.count; i++) {
+        fr_saved_bounds bounds = {s->snapshots.at[i].from, s->snapshots.at[i].position};
+        put(sink, &bounds, sizeof bounds);
+    }
+    put_caches(sink, s, frontier);
+    put(sink, s->attached, s->attached_size);
+    flush(sink);
+    fwrite(&sink->hash, sizeof sink->hash, 1, sink->file);
+}
+
+static fr_status can_not(const char *path, const char *what) {
+    return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
+}
+
+/* Complete on the disk before it has its name. */
+static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
+    fr_sink sink = {.file = fdopen(fd, "wb")};
+    if (!sink.file) {
+        close(fd);
+        return can_not(path, "written");
+    }
+    put_session(&sink, s, model);
+    if (!sink.error && (fflush(sink.file) != 0 || fsync(fd) != 0)) sink.error = errno;
+    if (fclose(sink.file) != 0 && !sink.error) sink.error = errno;
+    if (!sink.error && rename(temporary, path) != 0) sink.error = errno;
+    errno = sink.error;
+    return sink.error ? can_not(path, "written") : FR_OK;
+}
+
+fr_status fr_session_write(const fr_session *s, const char *path) {
+    static const char ending[] = ".forerun-XXXXXX";
+    struct stat info;
+    uint64_t model;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return fr_fail(FR_INPUT, "%s is no regular file: a session can't be saved there", path);
+    for (size_t i = 0; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token)
+            return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", path);
+    FR_TRY(fr_fingerprint(s->model, &model));
+    size_t length = strlen(path);
+    char *temporary = malloc(length + sizeof ending);
+    if (!temporary) return fr_fail_memory("path", length + sizeof ending);
+    memcpy(temporary, path, length);
+    memcpy(temporary + length, ending, sizeof ending);
+    int fd = mkstemp(temporary);
+    fr_status status = fd < 0 ? can_not(path, "written") : write_named(s, model, fd, temporary, path);
+    if (fd >= 0 && status != FR_OK) unlink(temporary);
+    free(temporary);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+/* A file that has been found to be a session of this model, with these cache types, that fits this context. */
+typedef struct fr_saved {
+    const fr_map *map;
+    fr_session_head head;
+    const uint8_t *ids, *bounds, *caches; /* of any alignment */
+    size_t attached_size;                 /* of what stands before the hash */
+} fr_saved;
+
+static fr_saved_bounds bounds_of(const fr_saved *saved, size_t index) {
+    fr_saved_bounds bounds;
+    memcpy(&bounds, saved->bounds + index * sizeof bounds, sizeof bounds);
+    return bounds;
+}
+
+static size_t layer_bytes(const fr_kv_layer *layer, uint64_t from, uint64_t end) {
+    return layer->heads * (layer->k.bytes + layer->v.bytes) * (size_t)(end - from);
+}
+
+/* Of layers that slide. */
+static size_t sliding_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < kv->count; i++)
+        if (kv->layers[i].slides) bytes += layer_bytes(&kv->layers[i], from, end);
+    return bytes;
+}
+
+static fr_status damaged(const fr_saved *saved) {
+    return fr_fail(FR_INPUT, "%s is damaged: its sizes or its hash are not right", saved->map->path);
+}
+
+/* Everything in its head that could not be this session's. */
+static fr_status check_head(const fr_session *s, const fr_saved *saved) {
+    const fr_session_head *head = &saved->head;
+    const char *path = saved->map->path;
+    uint64_t model;
+    if (memcmp(head->magic, magic, sizeof magic) != 0) return fr_fail(FR_INPUT, "%s is no saved session", path);
+    if (head->version != VERSION && head->version != VERSION_MORE)
+        return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d or %d", path, head->version, VERSION,
+                       VERSION_MORE);
+    FR_TRY(fr_fingerprint(s->model, &model));
+    if (head->model != model)
+        return fr_fail(FR_INPUT, "%s is a session of another model than %s", path, s->model->files.path);
+    if (head->k_type != s->kv_types.k || head->v_type != s->kv_types.v)
+        return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
+                       path, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v));
+    if (head->length > s->context)
+        return fr_fail(FR_INPUT, "%s holds %llu tokens, the context %zu: raise -c", path,
+                       (unsigned long long)head->length, s->context);
+    if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
+    if (head->from > head->frontier || head->snapshots > MAX_SNAPSHOTS) return damaged(saved);
+    return FR_OK;
+}
+
+/* Where the parts lie, which together with the hash must be the file. Nothing overflows: every position is below the
+ * context, and caches of that many positions are in memory. */
+static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
+    const fr_session_head *head = &saved->head;
+    const fr_map *map = saved->map;
+    size_t fixed = sizeof *head + (size_t)head->length * sizeof(int32_t) + head->snapshots * sizeof(fr_saved_bounds);
+    if (map->size < fixed + sizeof(uint64_t)) return damaged(saved);
+    saved->ids = map->bytes + sizeof *head;
+    saved->bounds = saved->ids + head->length * sizeof(int32_t);
+    saved->caches = map->bytes + fixed;
+    size_t left = map->size - fixed - sizeof(uint64_t);
+    size_t caches = 0;
+    for (size_t i = 0; i < s->kv.count; i++)
+        caches += layer_bytes(&s->kv.layers[i], s->kv.layers[i].slides ? head->from : 0, head->frontier);
+    if (caches > left) return damaged(saved);
+    left -= caches;
+    for (size_t i = 0; i < head->snapshots; i++) {
+        fr_saved_bounds bounds = bounds_of(saved, i);
+        if (bounds.from > bounds.position || bounds.position > head->length) return damaged(saved);
+        size_t bytes = sliding_bytes(&s->kv, bounds.from, bounds.position);
+        if (bytes > left) return damaged(saved);
+        left -= bytes;
+    }
+    saved->attached_size = left;
+    return left == 0 || head->version == VERSION_MORE ? FR_OK : damaged(saved);
+}
+
+static fr_status check_content(const fr_session *s, const fr_saved *saved) {
+    size_t size = saved->map->size - sizeof(uint64_t);
+    uint64_t hash;
+    memcpy(&hash, saved->map->bytes + size, sizeof hash);
+    if (hash != fr_hash(0, saved->map->bytes, size)) return damaged(saved);
+    for (size_t i = 0; i < saved->head.length; i++) {
+        int32_t id;
+        memcpy(&id, saved->ids + i * sizeof id, sizeof id);
+        if (id < 0 || (size_t)id >= s->model->vocab) return damaged(saved);
+    }
+    return FR_OK;
+}
+
+/* Positions [from, end) of a layer, its last where it is a ring that holds less. Gives what stands behind them. */
+static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t end,
+                                const uint8_t *bytes) {
+    size_t first = end > layer->slots && end - layer->slots > from ? end - layer->slots : from;
+    for (size_t head = 0; head < layer->heads; head++, bytes += (end - from) * rows->bytes)
+        for (size_t p = first, run; p < end; p += run) {
+            run = fr_kv_run(layer, p, end);
+            memcpy(fr_kv_slot(layer, rows, head, p), bytes + (p - from) * rows->bytes, run * rows->bytes);
+        }
+    return bytes;
+}
+
+static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t end, const uint8_t *bytes) {
+    bytes = take_rows(layer, &layer->k, from, end, bytes);
+    return take_rows(layer, &layer->v, from, end, bytes);
+}
+
+/* The first position that rings hold of [from, end). */
+static size_t held_from(const fr_kv *kv, size_t from, size_t end) {
+    return kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > from ? end - kv->ring_slots : from;
+}
+
+/* A snapshot that readers with this session's window have a use for; others are passed over. */
+static const uint8_t *take_snapshot(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
+    fr_kv *kv = &s->kv;
+    size_t from = held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
+    size_t last = s->snapshots.count ? s->snapshots.at[s->snapshots.count - 1].position : 0;
+    bool useful = position >= last && (from == 0 || from + kv->window <= position);
+    fr_snapshot *place = useful ? fr_snapshots_place(&s->snapshots, position, from) : NULL;
+    if (!place) return bytes + sliding_bytes(kv, bounds.from, bounds.position);
+    uint8_t *rows = place->rows;
+    for (size_t i = 0; i < kv->count; i++) {
+        if (!kv->layers[i].ring) continue;
+        fr_kv_layer ring = fr_snapshot_ring(&kv->layers[i], &rows);
+        bytes = take_layer(&ring, (size_t)bounds.from, position, bytes);
+    }
+    return bytes;
+}
+
+static fr_status copy_attached(const fr_saved *saved, void **copy) {
+    const uint8_t *end = saved->map->bytes + saved->map->size - sizeof(uint64_t);
+    return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
+}
+
+/* Nothing fails any more. attached: a copy of what the file has of that, which is the session's from here on. */
+static void take(fr_session *s, const fr_saved *saved, void *attached) {
+    const fr_session_head *head = &saved->head;
+    size_t from = (size_t)head->from, frontier = (size_t)head->frontier;
+    const uint8_t *bytes = saved->caches;
+    fr_kv *kv = &s->kv;
+    fr_session_replace_attached(s, attached, saved->attached_size);
+    fr_timeline_truncate(s, 0);
+    s->length = (size_t)head->length;
+    s->pending = s->length > 0;
+    memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
+    for (size_t i = 0; i < kv->count; i++)
+        bytes = take_layer(&kv->layers[i], kv->layers[i].slides ? from : 0, frontier, bytes);
+    for (size_t i = 0; i < head->snapshots; i++) bytes = take_snapshot(s, bounds_of(saved, i), bytes);
+    kv->length = frontier;
+    kv->from = held_from(kv, from, frontier);
+    /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
+    fr_snapshots_rewind(&s->snapshots, kv, s->draft->follows ? 0 : frontier);
+    s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
+    fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu snapshots", saved->map->path, s->length,
+                s->snapshots.count);
+}
+
+fr_status fr_session_read(fr_session *s, const char *path) {
+    fr_map map;
+    FR_TRY(fr_map_open(&map, path, true));
+    fr_saved saved = {.map = &map};
+    fr_status status = FR_OK;
+    if (map.size < sizeof saved.head)
+        status = fr_fail(FR_INPUT, "%s is no saved session", path);
+    else
+        memcpy(&saved.head, map.bytes, sizeof saved.head);
+    if (status == FR_OK) status = check_head(s, &saved);
+    if (status == FR_OK) status = check_sizes(s, &saved);
+    if (status == FR_OK) status = check_content(s, &saved);
+    void *attached = NULL;
+    if (status == FR_OK) status = copy_attached(&saved, &attached);
+    if (status == FR_OK) take(s, &saved, attached);
+    fr_map_close(&map);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* Snapshots of the rings: how a timeline goes back farther than its sliding layers reach.
+ *
+ * In: a cache whose frontier moves. Out: copies of all its rings at some frontiers of the past, and the rings brought
+ * back as they were at the best of them. Layers that keep every position need no copy. Memory is taken at open; a
+ * snapshot's pages cost nothing before it is first taken.
+ *
+ * One is due whenever the frontier has moved on by a ring's length since the last, and at the end of a prompt, where a
+ * conversation forks: there already when the rings alone no longer reach back to the last. With all places taken, the
+ * one goes whose loss lengthens a re-run least, so that they stay spread over the timeline. */
+#ifndef FR_SRC_SNAPSHOTS_H
+#define FR_SRC_SNAPSHOTS_H
+
+#include "src/decoder/kv.h"
+
+typedef struct fr_snapshot {
+    size_t position; /* holds [from, position) of every ring */
+    size_t from;
+    uint8_t *rows; /* each ring's keys and values, as they lay */
+} fr_snapshot;
+
+typedef struct fr_snapshots {
+    fr_snapshot *at; /* [room] by position, ascending */
+    size_t count, room;
+} fr_snapshots;
+
+/* Room for as many as are wanted and as a timeline of `context` has a use for. */
+void fr_snapshots_layout(fr_snapshots *snapshots, fr_arena *arena, const fr_kv *kv, size_t wanted, size_t context);
+
+/* The frontier has moved. */
+void fr_snapshots_note(fr_snapshots *snapshots, const fr_kv *kv, bool prompt_end);
+
+/* A place for a snapshot behind all others, its bounds filled in; NULL: there is no room at all. */
+fr_snapshot *fr_snapshots_place(fr_snapshots *snapshots, size_t position, size_t from);
+
+/* A ring as it lies in a snapshot; *rows moves past it. */
+fr_kv_layer fr_snapshot_ring(const fr_kv_layer *layer, uint8_t **rows);
+
+/* The timeline has become its first `length` ids: what was copied behind them is forgotten. */
+void fr_snapshots_truncate(fr_snapshots *snapshots, const fr_kv *kv, size_t length);
+
+/* Moves the frontier back to `length`, or to the position nearest below it that the rings or a snapshot give. */
+void fr_snapshots_rewind(const fr_snapshots *snapshots, fr_kv *kv, size_t length);
+
+#endif

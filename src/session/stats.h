@@ -1,0 +1,35 @@
+/* What a session counted, and the clock it counts time with.
+ *
+ * In: rounds as they happen. Out: the figures of fr_stat. Nothing here allocates: the accepted lengths have room for a
+ * round per position of the context. */
+#ifndef FR_SRC_STATS_H
+#define FR_SRC_STATS_H
+
+#include "src/base/arena.h"
+
+typedef struct fr_stats {
+    double value[FR_STAT_COUNT];
+    double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
+    uint8_t *accepted_lengths; /* [room] per verify forward that carried drafts */
+    size_t rounds, room;
+} fr_stats;
+
+void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
+
+/* A decode or verify forward that carried `drafted` drafts, of which `accepted` stood, and gave `count` ids. Drafts
+ * behind an end of sequence that stood were compared with nothing. */
+void fr_stats_round(fr_stats *stats, size_t drafted, size_t accepted, size_t count);
+
+/* Adds the seconds since *clock to a total, and moves *clock to now. */
+void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock);
+
+/* Counts and times back to 0; memory figures stay. */
+void fr_stats_reset(fr_stats *stats);
+
+/* Seconds on a clock that only goes forward. */
+double fr_clock(void);
+
+/* The most memory this process has had resident, in bytes. */
+double fr_peak_bytes(void);
+
+#endif

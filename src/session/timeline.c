@@ -1,0 +1,166 @@
+/* A session's timeline: see timeline.h. */
+#include "src/session/timeline.h"
+
+#include <string.h>
+
+#include "formats/error.h"
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
+    fr_kv_commit(&s->kv, length);
+    fr_snapshots_note(&s->snapshots, &s->kv, prompt_end);
+}
+
+/* That ids fit behind the first `kept` of the timeline. */
+static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count) {
+    if (count > s->context - kept)
+        return fr_fail(FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu: raise -c", count,
+                       s->context - kept, s->context);
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= s->model->vocab)
+            return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
+                           s->model->vocab);
+    return FR_OK;
+}
+
+static bool has_image_token(const fr_session *s, const int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] == s->model->image_token) return true;
+    return false;
+}
+
+/* Pictures that stand in the timeline already are not those of the ids that follow. */
+static bool pictures_under_way(const fr_session *s) {
+    return s->given != &fr_nothing_given;
+}
+
+/* Where the ids that follow the timeline stand, if any of them is not text. */
+static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
+    fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
+    if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
+    int64_t base = s->places[s->length].at[0], next = base;
+    fr_status status =
+        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
+    if (status == FR_OK)
+        fr_session_place(s, s->length + count, (size_t)next);
+    else
+        fr_session_place(s, s->length, (size_t)base);
+    if (status == FR_OK) s->given = shown->given;
+    return status;
+}
+
+void fr_timeline_forget_pictures(fr_session *s) {
+    s->given = &fr_nothing_given;
+    fr_shown_free(&s->shown);
+}
+
+fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(check(s, s->length, ids, count));
+    FR_TRY(place(s, ids, count));
+    memcpy(s->ids + s->length, ids, count * sizeof *ids);
+    s->length += count;
+    s->fresh = s->ended = false;
+    s->pending = true;
+    return FR_OK;
+}
+
+static void begin_drafting(fr_session *s) {
+    if (!s->draft->method->begin) return;
+    fr_draft_view view = fr_session_view(s);
+    s->draft->method->begin(s->draft, &view);
+    s->told = s->length;
+}
+
+/* An image token whose row has gone can't be run again. */
+static fr_status check_pictures(const fr_session *s) {
+    for (size_t i = s->kv.length; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token && !fr_given_row(s->given, i, s->model->hidden))
+            return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
+    return FR_OK;
+}
+
+fr_status fr_timeline_run(fr_session *s) {
+    double start = fr_clock();
+    FR_TRY(check_pictures(s));
+    fr_session_follow(s);
+    while (s->kv.length < s->length) {
+        FR_TRY(fr_session_check_abort(s));
+        size_t rows = smaller(s->chunk, s->length - s->kv.length);
+        bool last = s->kv.length + rows == s->length;
+        fr_forward f = fr_session_batch(s, rows);
+        f.head_first = rows - 1;
+        f.head_rows = last;
+        f.keep = s->draft->follows ? 0 : rows - f.head_rows;
+        double clock = fr_clock();
+        fr_forward_run(s->pool, &f);
+        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
+        fr_timeline_advance(s, s->kv.length + rows, last);
+        s->hidden_row = rows - 1;
+        fr_session_follow(s);
+    }
+    fr_timeline_forget_pictures(s);
+    size_t stood;
+    FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
+    fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
+    s->fresh = true;
+    s->pending = false;
+    begin_drafting(s);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
+    return FR_OK;
+}
+
+fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_timeline_extend(s, ids, count));
+    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
+    return fr_timeline_run(s);
+}
+
+/* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
+static void cut_pictures(fr_session *s) {
+    if (!pictures_under_way(s)) return;
+    fr_shown_cut(&s->shown, s->length);
+    if (!has_image_token(s, s->ids + s->kv.length, s->length - s->kv.length)) fr_timeline_forget_pictures(s);
+}
+
+/* The frontier stops before the last id: what the target says after it takes that id's own run. */
+void fr_timeline_truncate(fr_session *s, size_t length) {
+    if (length == s->length) return;
+    fr_session_follow(s);
+    size_t ran = smaller(s->kv.length, length);
+    s->length = length;
+    fr_session_place(s, length, (size_t)s->places[length].at[0]);
+    s->told = smaller(s->told, length);
+    s->fresh = s->ended = false;
+    s->pending = length > 0;
+    fr_snapshots_truncate(&s->snapshots, &s->kv, length);
+    fr_snapshots_rewind(&s->snapshots, &s->kv, length ? smaller(ran, length - 1) : 0);
+    cut_pictures(s);
+    s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
+    fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
+                ran - s->kv.length);
+}
+
+/* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
+static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
+    int32_t image = s->model->image_token;
+    if (s->shown.count && !pictures_under_way(s))
+        for (size_t i = 0; i < kept; i++)
+            if (ids[i] == image) return i;
+    while (kept && ids[kept - 1] == image) kept--;
+    return kept;
+}
+
+fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
+    size_t kept = 0, most = smaller(s->length, count);
+    while (kept < most && ids[kept] == s->ids[kept]) kept++;
+    kept = before_pictures(s, ids, kept);
+    FR_TRY(check(s, kept, ids + kept, count - kept));
+    fr_timeline_truncate(s, kept);
+    s->ended = false;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)kept;
+    if (kept < count) return fr_timeline_append(s, ids + kept, count - kept);
+    return s->fresh ? FR_OK : fr_timeline_run(s); /* fresh: just this prompt has run last */
+}

@@ -1,0 +1,28 @@
+/* A session's timeline: ids put at its end and run as prompts are, and ids taken back.
+ *
+ * In: ids of a prompt, or how much of the timeline stays. Out: a session as it is after a fresh run of the same ids,
+ * bit for bit, whatever was on the timeline before. What is still in the cache is not run again: a frontier within the
+ * rings' reach is moved back, one beyond it starts from a snapshot (snapshots.h). */
+#ifndef FR_SRC_TIMELINE_H
+#define FR_SRC_TIMELINE_H
+
+#include "src/session/session.h"
+
+/* fr_session_prompt, fr_session_set_prompt and fr_session_truncate of forerun.h. */
+fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);
+fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
+void fr_timeline_truncate(fr_session *session, size_t length);
+
+/* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
+fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t count);
+
+/* Runs what is pending: afterwards the session is as after a prompt. Once aborted, it goes on where it was. */
+fr_status fr_timeline_run(fr_session *session);
+
+/* The pictures of a prompt are part of the timeline now. */
+void fr_timeline_forget_pictures(fr_session *session);
+
+/* Moves the frontier forward over what a forward wrote. */
+void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
+
+#endif

@@ -1,0 +1,155 @@
+/* Added tokens in a text: see added_tokens.h. */
+#include "src/text/added_tokens.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "formats/error.h"
+#include "src/text/unicode_form.h"
+
+/* ------------------------------------------------------------------------------------------------------------ build */
+
+fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, const char *where) {
+    if (text.length == 0 || text.length > FR_MAX_ADDED_LENGTH)
+        return fr_fail(FR_INPUT, "%s: the added token %d has %zu bytes, not 1 to %d", where, entry->id, text.length,
+                       FR_MAX_ADDED_LENGTH);
+    if ((set->count & (set->count - 1)) == 0) { /* full: capacities are powers of two */
+        size_t capacity = set->count ? 2 * set->count : 1;
+        fr_added_token *items = realloc(set->items, capacity * sizeof *items);
+        if (!items) return fr_fail_memory(where, capacity * sizeof *items);
+        set->items = items;
+    }
+    char *copy = malloc(text.length + 1);
+    if (!copy) return fr_fail_memory(where, text.length + 1);
+    memcpy(copy, text.bytes, text.length);
+    copy[text.length] = 0;
+    set->items[set->count++] =
+        (fr_added_token){copy, text.length, entry->id, entry->lstrip, entry->rstrip, entry->single_word};
+    return FR_OK;
+}
+
+static int compare(const void *a, const void *b) {
+    const fr_added_token *left = a, *right = b;
+    size_t common = left->length < right->length ? left->length : right->length;
+    int order = memcmp(left->text, right->text, common);
+    return order ? order : (left->length > right->length) - (left->length < right->length);
+}
+
+fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where) {
+    if (set->count > 0) qsort(set->items, set->count, sizeof *set->items, compare);
+    for (size_t i = 0; i < set->count; i++) {
+        if (i > 0 && compare(&set->items[i - 1], &set->items[i]) == 0)
+            return fr_fail(FR_INPUT, "%s: two added tokens are \"%.99s\"", where, set->items[i].text);
+        set->first[(unsigned char)set->items[i].text[0] + 1] = i + 1;
+    }
+    for (size_t b = 1; b < 257; b++)
+        if (set->first[b] < set->first[b - 1]) set->first[b] = set->first[b - 1];
+    return FR_OK;
+}
+
+void fr_added_tokens_close(fr_added_tokens *set) {
+    for (size_t i = 0; i < set->count; i++) free(set->items[i].text);
+    free(set->items);
+    *set = (fr_added_tokens){0};
+}
+
+/* --------------------------------------------------------------------------------------------------------- matching */
+
+/* The first of items[low, high), which agree in `depth` bytes and are longer, whose next byte is at least that. */
+static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, size_t depth, unsigned byte) {
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((unsigned char)items[middle].text[depth] < byte)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The longest token at the beginning of a text, NULL if none is there. The candidates are a range of the sorted list
+ * that narrows byte by byte; a token that ends here is the first of its range. */
+static const fr_added_token *longest(const fr_added_tokens *set, const unsigned char *text, size_t length) {
+    size_t low = set->first[text[0]], high = set->first[text[0] + 1];
+    const fr_added_token *best = NULL;
+    for (size_t depth = 1; low < high; depth++) {
+        if (set->items[low].length == depth) best = &set->items[low++];
+        if (depth == length) break;
+        high = lower_bound(set->items, low, high, depth, text[depth] + 1u);
+        low = lower_bound(set->items, low, high, depth, text[depth]);
+    }
+    return best;
+}
+
+/* The character that ends at `end`, and how long it is; -1 and 1 when that is no UTF-8, or nothing. */
+static int32_t character_before(const unsigned char *text, size_t end, size_t *length) {
+    for (size_t n = 1; n <= 4 && n <= end; n++) {
+        utf8proc_int32_t codepoint;
+        if (utf8proc_iterate(text + end - n, (utf8proc_ssize_t)n, &codepoint) != (utf8proc_ssize_t)n) continue;
+        *length = n;
+        return codepoint;
+    }
+    *length = 1;
+    return -1;
+}
+
+static int32_t character_at(const unsigned char *text, size_t at, size_t end, size_t *length) {
+    utf8proc_int32_t codepoint = -1;
+    utf8proc_ssize_t n = at < end ? utf8proc_iterate(text + at, (utf8proc_ssize_t)(end - at), &codepoint) : 0;
+    *length = n > 0 ? (size_t)n : 1;
+    return n > 0 ? codepoint : -1;
+}
+
+static bool stands_alone(const unsigned char *text, size_t length, size_t begin, size_t end) {
+    size_t n;
+    int32_t before = character_before(text, begin, &n), behind = character_at(text, end, length, &n);
+    return !(before >= 0 && fr_is_word(before)) && !(behind >= 0 && fr_is_word(behind));
+}
+
+static size_t skip_space_back(const unsigned char *text, size_t begin, size_t limit) {
+    while (begin > limit) {
+        size_t n;
+        int32_t before = character_before(text, begin, &n);
+        if (before < 0 || !fr_is_space(before) || n > begin - limit) break;
+        begin -= n;
+    }
+    return begin;
+}
+
+static size_t skip_space(const unsigned char *text, size_t end, size_t length) {
+    while (end < length) {
+        size_t n;
+        int32_t next = character_at(text, end, length, &n);
+        if (next < 0 || !fr_is_space(next)) break;
+        end += n;
+    }
+    return end;
+}
+
+/* The search goes on behind a token's own text, not behind the white space that it took along: so does the reference
+ * implementation, and a token of white space may then be found inside that. space_end keeps this linear. */
+fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_added_fn *stretch,
+                               void *context) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t done = 0, space_end = 0;
+    for (size_t at = 0; set->count > 0 && at < length;) {
+        const fr_added_token *token = longest(set, bytes + at, length - at);
+        if (!token) {
+            at++;
+            continue;
+        }
+        size_t begin = at, end = at + token->length;
+        at = end;
+        if (token->single_word && !stands_alone(bytes, length, begin, end)) continue;
+        if (token->lstrip) begin = skip_space_back(bytes, begin, done);
+        if (token->rstrip) {
+            if (end >= space_end) space_end = skip_space(bytes, end, length);
+            end = space_end;
+        }
+        if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
+        FR_TRY(stretch(context, text + begin, end - begin, token->id));
+        done = end;
+    }
+    return length > done ? stretch(context, text + done, length - done, -1) : FR_OK;
+}

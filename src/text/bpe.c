@@ -1,0 +1,272 @@
+/* Byte-pair encoding: see bpe.h. */
+#include "src/text/bpe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "formats/error.h"
+#include "src/text/byte_level.h"
+
+typedef struct fr_bpe_merge {
+    uint64_t pair; /* left id << 32 | right id; NO_PAIR: an empty slot */
+    uint32_t rank;
+    int32_t result;
+} merge;
+
+#define NO_PAIR UINT64_MAX
+
+/* Symbols lie in the order of the text. A merge keeps the left one and unlinks the right one. */
+typedef struct fr_bpe_symbol {
+    int32_t id;             /* -1: unlinked */
+    int32_t previous, next; /* -1: none */
+} symbol;
+
+/* ----------------------------------------------------------------------------------------------------------- merges */
+
+/* The slot of a pair, or the empty one where it belongs; NULL when there is neither within reach. */
+static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t *pair) {
+    *pair = (uint64_t)left << 32 | (uint32_t)right;
+    uint64_t hash = *pair * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+    for (size_t probe = 0; probe < FR_MAX_PROBES; probe++) {
+        merge *slot = &bpe->merges[(hash + probe) & bpe->merge_mask];
+        if (slot->pair == *pair || slot->pair == NO_PAIR) return slot;
+    }
+    return NULL;
+}
+
+static const merge *find_merge(const fr_bpe *bpe, int32_t left, int32_t right) {
+    uint64_t pair;
+    const merge *slot = find_slot(bpe, left, right, &pair);
+    return slot && slot->pair == pair ? slot : NULL;
+}
+
+static int shown(fr_text text) {
+    return text.length < 99 ? (int)text.length : 99;
+}
+
+static fr_status fail_merge(const fr_tokenizer_source *source, size_t rank, const char *reason) {
+    const fr_merge_entry *entry = &source->merges[rank];
+    return fr_fail(FR_INPUT, "%s: merge %zu, \"%.*s\" + \"%.*s\": %s", source->path, rank, shown(entry->left),
+                   entry->left.bytes, shown(entry->right), entry->right.bytes, reason);
+}
+
+/* A pair that is listed twice has its later rank, as in the reference implementation. both: room for any token. */
+static fr_status add_merge(fr_bpe *bpe, const fr_tokenizer_source *source, size_t rank, char *both) {
+    fr_text left = source->merges[rank].left, right = source->merges[rank].right;
+    int32_t left_id = fr_vocabulary_find_in_model(bpe->vocabulary, left.bytes, left.length);
+    int32_t right_id = fr_vocabulary_find_in_model(bpe->vocabulary, right.bytes, right.length), result = -1;
+    bool known = left_id >= 0 && right_id >= 0;
+    if (!known && source->loose_merges) return FR_OK;
+    if (!known) return fail_merge(source, rank, "one of them is not in the vocabulary");
+    if (left.length + right.length <= bpe->vocabulary->longest) {
+        memcpy(both, left.bytes, left.length);
+        memcpy(both + left.length, right.bytes, right.length);
+        result = fr_vocabulary_find_in_model(bpe->vocabulary, both, left.length + right.length);
+    }
+    if (result < 0 && source->loose_merges) return FR_OK;
+    if (result < 0) return fail_merge(source, rank, "what they make is not in the vocabulary");
+    uint64_t pair;
+    merge *slot = find_slot(bpe, left_id, right_id, &pair);
+    if (!slot) return fail_merge(source, rank, "too many merges collide");
+    *slot = (merge){pair, (uint32_t)rank, result};
+    return FR_OK;
+}
+
+static fr_status add_merges(fr_bpe *bpe, const fr_tokenizer_source *source) {
+    size_t size = fr_hash_table_size(source->merge_count);
+    char *both = malloc(bpe->vocabulary->longest + 1);
+    bpe->merges = malloc(size * sizeof *bpe->merges);
+    bpe->merge_mask = size - 1;
+    fr_status status = FR_OK;
+    if (!both || !bpe->merges)
+        status = fr_fail_memory(source->path, size * sizeof *bpe->merges);
+    else
+        memset(bpe->merges, 0xFF, size * sizeof *bpe->merges);
+    for (size_t rank = 0; status == FR_OK && rank < source->merge_count; rank++)
+        status = add_merge(bpe, source, rank, both);
+    free(both);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+static void find_byte_ids(fr_bpe *bpe, bool byte_fallback) {
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char name[8];
+        size_t length = bpe->byte_level ? fr_byte_level_write((unsigned char)byte, name)
+                                        : (size_t)snprintf(name, sizeof name, "<0x%02X>", byte);
+        bool named = bpe->byte_level || byte_fallback;
+        bpe->byte_ids[byte] = named ? fr_vocabulary_find_in_model(bpe->vocabulary, name, length) : -1;
+    }
+}
+
+fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source) {
+    *bpe = (fr_bpe){.vocabulary = vocabulary, .unknown = -1};
+    bpe->fuse_unknown = source->fuse_unknown;
+    bpe->ignore_merges = source->ignore_merges;
+    bpe->byte_level = source->byte_level;
+    find_byte_ids(bpe, source->byte_fallback);
+    if (source->unknown.bytes) {
+        bpe->unknown = fr_vocabulary_find_in_model(vocabulary, source->unknown.bytes, source->unknown.length);
+        if (bpe->unknown < 0)
+            return fr_fail(FR_INPUT, "%s: the unk_token \"%.99s\" is not in the vocabulary", source->path,
+                           source->unknown.bytes);
+    }
+    return add_merges(bpe, source);
+}
+
+void fr_bpe_close(fr_bpe *bpe) {
+    free(bpe->merges);
+    *bpe = (fr_bpe){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- symbols */
+
+static bool has_byte_ids(const fr_bpe *bpe, const unsigned char *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (bpe->byte_ids[bytes[i]] < 0) return false;
+    return true;
+}
+
+static void add_symbol(fr_bpe_work *work, int32_t id) {
+    int32_t at = (int32_t)work->symbol_count++;
+    work->symbols[at] = (symbol){id, at - 1, at + 1};
+}
+
+/* A byte that is no part of valid UTF-8 counts as a character. An unknown token is held back until the next known
+ * character, so that unknown ones can be fused; byte tokens in between overtake it, as in the reference implementation
+ * (it takes a vocabulary with some of the byte tokens, but not all, to see that). */
+static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    bool pending = false;
+    work->symbol_count = 0;
+    for (size_t at = 0, step; at < length; at += step) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t valid =
+            bpe->byte_level ? 0 : utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
+        step = valid > 0 ? (size_t)valid : 1;
+        int32_t id = valid > 0 ? fr_vocabulary_find_in_model(bpe->vocabulary, text + at, step) : -1;
+        if (id >= 0) {
+            if (pending) add_symbol(work, bpe->unknown);
+            pending = false;
+            add_symbol(work, id);
+        } else if (has_byte_ids(bpe, bytes + at, step)) {
+            for (size_t i = 0; i < step; i++) add_symbol(work, bpe->byte_ids[bytes[at + i]]);
+        } else if (bpe->unknown >= 0) {
+            if (pending && !bpe->fuse_unknown) add_symbol(work, bpe->unknown);
+            pending = true;
+        }
+    }
+    if (pending) add_symbol(work, bpe->unknown);
+    if (work->symbol_count > 0) work->symbols[work->symbol_count - 1].next = -1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- heap */
+
+/* Candidates as rank << 32 | position: the smallest is the lowest rank, the leftmost of equals. Four children a node:
+ * half the levels of a binary heap, and siblings share a cache line. */
+static void heap_push(fr_bpe_work *work, uint64_t key) {
+    size_t at = work->heap_count++;
+    for (; at > 0 && work->heap[(at - 1) / 4] > key; at = (at - 1) / 4) work->heap[at] = work->heap[(at - 1) / 4];
+    work->heap[at] = key;
+}
+
+static uint64_t heap_pop(fr_bpe_work *work) {
+    uint64_t *heap = work->heap, top = heap[0], key = heap[--work->heap_count];
+    size_t at = 0;
+    for (size_t child; (child = 4 * at + 1) < work->heap_count; at = child) {
+        size_t end = child + 4 < work->heap_count ? child + 4 : work->heap_count;
+        for (size_t sibling = child + 1; sibling < end; sibling++)
+            if (heap[sibling] < heap[child]) child = sibling;
+        if (heap[child] >= key) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = key;
+    return top;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- merging */
+
+static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
+    if (left < 0 || work->symbols[left].next < 0) return;
+    const merge *found = find_merge(bpe, work->symbols[left].id, work->symbols[work->symbols[left].next].id);
+    if (found) heap_push(work, (uint64_t)found->rank << 32 | (uint32_t)left);
+}
+
+/* A candidate is out of date when its place has gone or another pair stands there. */
+static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
+    symbol *symbols = work->symbols;
+    work->heap_count = 0;
+    for (size_t i = 0; i < work->symbol_count; i++) offer(bpe, work, (int32_t)i);
+    while (work->heap_count > 0) {
+        uint64_t key = heap_pop(work);
+        int32_t at = (int32_t)(uint32_t)key;
+        if (symbols[at].id < 0 || symbols[at].next < 0) continue;
+        symbol *right = &symbols[symbols[at].next];
+        const merge *found = find_merge(bpe, symbols[at].id, right->id);
+        if (!found || found->rank != key >> 32) continue;
+        symbols[at].id = found->result;
+        symbols[at].next = right->next;
+        right->id = -1;
+        if (symbols[at].next >= 0) symbols[symbols[at].next].previous = at;
+        offer(bpe, work, symbols[at].previous);
+        offer(bpe, work, at);
+    }
+}
+
+fr_status fr_ids_append(fr_id_list *ids, const int32_t *items, size_t count) {
+    if (ids->capacity - ids->count < count) {
+        size_t capacity = 2 * ids->capacity > ids->count + count ? 2 * ids->capacity : ids->count + count + 64;
+        int32_t *grown = realloc(ids->items, capacity * sizeof *grown);
+        if (!grown) return fr_fail_memory("token ids", capacity * sizeof *grown);
+        ids->items = grown;
+        ids->capacity = capacity;
+    }
+    if (count > 0) memcpy(ids->items + ids->count, items, count * sizeof *items);
+    ids->count += count;
+    return FR_OK;
+}
+
+/* Every byte may become a symbol. The heap holds at most 2 n candidates: n - 1 pairs at the start, and each of at most
+ * n - 1 merges takes one and offers two. */
+static fr_status reserve(fr_bpe_work *work, size_t length) {
+    if (length <= work->capacity) return FR_OK;
+    fr_bpe_work_free(work);
+    work->symbols = malloc(length * sizeof *work->symbols);
+    work->heap = malloc(2 * length * sizeof *work->heap);
+    work->written = malloc(2 * length);
+    if (!work->symbols || !work->heap || !work->written)
+        return fr_fail_memory("the text's symbols", length * (sizeof *work->symbols + 2 * sizeof *work->heap));
+    work->capacity = length;
+    return FR_OK;
+}
+
+/* The token that is the whole piece, -1 where there is none. */
+static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work) {
+    if (!bpe->byte_level) return fr_vocabulary_find_in_model(bpe->vocabulary, text, length);
+    size_t written = 0;
+    for (size_t i = 0; i < length; i++) written += fr_byte_level_write((unsigned char)text[i], work->written + written);
+    return fr_vocabulary_find_in_model(bpe->vocabulary, work->written, written);
+}
+
+fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work, fr_id_list *ids) {
+    if (length == 0) return FR_OK;
+    FR_TRY(reserve(work, length));
+    int32_t whole = bpe->ignore_merges ? find_whole(bpe, text, length, work) : -1;
+    if (whole >= 0) return fr_ids_append(ids, &whole, 1);
+    start_symbols(bpe, text, length, work);
+    merge_all(bpe, work);
+    if (work->symbol_count == 0) return FR_OK;
+    for (int32_t at = 0; at >= 0; at = work->symbols[at].next) FR_TRY(fr_ids_append(ids, &work->symbols[at].id, 1));
+    return FR_OK;
+}
+
+void fr_bpe_work_free(fr_bpe_work *work) {
+    free(work->symbols);
+    free(work->heap);
+    free(work->written);
+    *work = (fr_bpe_work){0};
+}

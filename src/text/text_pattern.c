@@ -1,0 +1,160 @@
+/* Patterns: see text_pattern.h. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "src/text/text_pattern.h"
+
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "formats/error.h"
+
+#define MAX_SOURCE  65536
+#define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */
+#define HEAP_LIMIT  262144   /* KiB of saved backtracking points */
+
+#define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
+
+typedef struct pattern_walk {
+    const fr_text_pattern *pattern;
+    const char *text;
+    size_t length;
+    uint64_t *allowance;
+    size_t done;     /* what has been handed on */
+    size_t position; /* where the last callout was */
+    fr_stretch_fn *stretch;
+    void *context;
+} pattern_walk;
+
+static fr_status compile(fr_text_pattern *pattern, const char *where) {
+    int code;
+    PCRE2_SIZE offset;
+    pattern->regex = pcre2_compile((PCRE2_SPTR)pattern->source, pattern->length, COMPILE_OPTIONS, &code, &offset, NULL);
+    if (!pattern->regex) {
+        PCRE2_UCHAR reason[128];
+        pcre2_get_error_message(code, reason, sizeof reason);
+        return fr_fail(FR_INPUT, "%s: the pattern \"%.99s\" is not a regular expression: %s at byte %zu", where,
+                       pattern->source, (const char *)reason, (size_t)offset);
+    }
+    uint32_t references;
+    pcre2_pattern_info(pattern->regex, PCRE2_INFO_BACKREFMAX, &references);
+    if (references == 0) return FR_OK;
+    /* Comparing with a captured text takes time that no callout sees. */
+    return fr_fail(FR_UNBUILT, "%s: the pattern \"%.99s\" refers back to a group: not built", where, pattern->source);
+}
+
+fr_status fr_text_pattern_open(fr_text_pattern *pattern, fr_text source, bool regex, const char *where) {
+    *pattern = (fr_text_pattern){.source = malloc(source.length + 1), .length = source.length};
+    if (!pattern->source) return fr_fail_memory(where, source.length + 1);
+    memcpy(pattern->source, source.bytes, source.length);
+    pattern->source[source.length] = 0;
+    if (!regex) return FR_OK;
+    if (source.length > MAX_SOURCE) return fr_fail(FR_INPUT, "%s: a pattern of %zu bytes", where, source.length);
+    return compile(pattern, where);
+}
+
+void fr_text_pattern_close(fr_text_pattern *pattern) {
+    pcre2_code_free(pattern->regex);
+    free(pattern->source);
+    *pattern = (fr_text_pattern){0};
+}
+
+uint64_t fr_text_pattern_allowance(size_t length) {
+    return 256 * ((uint64_t)length + 64);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- walking */
+
+static fr_status walk_string(const pattern_walk *walk) {
+    size_t at = 0;
+    for (const char *found; at < walk->length; at = (size_t)(found - walk->text) + walk->pattern->length) {
+        found = memmem(walk->text + at, walk->length - at, walk->pattern->source, walk->pattern->length);
+        if (!found) break;
+        size_t begin = (size_t)(found - walk->text);
+        if (begin > at) FR_TRY(walk->stretch(walk->context, at, begin, false));
+        FR_TRY(walk->stretch(walk->context, begin, begin + walk->pattern->length, true));
+    }
+    return at < walk->length ? walk->stretch(walk->context, at, walk->length, false) : FR_OK;
+}
+
+/* Before each item of the pattern. The way since the last one is what the item in between has scanned. */
+static int count_steps(pcre2_callout_block *block, void *context) {
+    pattern_walk *walk = context;
+    size_t position = block->current_position;
+    uint64_t cost = 1 + (position > walk->position ? position - walk->position : walk->position - position);
+    walk->position = position;
+    if (cost > *walk->allowance) return PCRE2_ERROR_CALLOUT;
+    *walk->allowance -= cost;
+    return 0;
+}
+
+static fr_status fail_match(const pattern_walk *walk, int code) {
+    PCRE2_UCHAR reason[128];
+    pcre2_get_error_message(code, reason, sizeof reason);
+    bool endless = code == PCRE2_ERROR_CALLOUT || code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
+                   code == PCRE2_ERROR_HEAPLIMIT;
+    return fr_fail(FR_INPUT, "tokenizer pattern \"%.99s\" on a text of %zu bytes: %s", walk->pattern->source,
+                   walk->length, endless ? "it takes too many steps" : (const char *)reason);
+}
+
+static fr_status hand_on(pattern_walk *walk, size_t begin, size_t end) {
+    if (begin > walk->done) FR_TRY(walk->stretch(walk->context, walk->done, begin, false));
+    walk->done = end;
+    return walk->stretch(walk->context, begin, end, true);
+}
+
+/* Matches in `length` bytes of valid UTF-8 from begin on, seen as a text of their own. */
+static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
+                          pcre2_match_context *limits) {
+    const size_t *match = pcre2_get_ovector_pointer(data);
+    const unsigned char *run = (const unsigned char *)walk->text + begin;
+    for (size_t from = 0, behind = SIZE_MAX; from <= length;) {
+        walk->position = from;
+        int code = pcre2_match(walk->pattern->regex, run, length, from, PCRE2_NO_UTF_CHECK, data, limits);
+        if (code == PCRE2_ERROR_NOMATCH) break;
+        if (code < 0) return fail_match(walk, code);
+        if (match[0] < from || match[1] < match[0]) return fail_match(walk, PCRE2_ERROR_BADOFFSET); /* \K can do that */
+        if (match[0] == match[1] && match[1] == behind) {
+            for (from++; from < length && (run[from] & 0xC0) == 0x80;) from++;
+            continue;
+        }
+        from = behind = match[1];
+        FR_TRY(hand_on(walk, begin + match[0], begin + match[1]));
+    }
+    return FR_OK;
+}
+
+/* Bytes that are no UTF-8 never match. */
+static fr_status walk_regex(pattern_walk *walk, pcre2_match_data *data, pcre2_match_context *limits) {
+    const unsigned char *text = (const unsigned char *)walk->text;
+    for (size_t begin = 0, end; begin < walk->length; begin = end + 1) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t step = 0;
+        for (end = begin; end < walk->length; end += (size_t)step) {
+            step = utf8proc_iterate(text + end, (utf8proc_ssize_t)(walk->length - end), &codepoint);
+            if (step <= 0) break;
+        }
+        FR_TRY(walk_run(walk, begin, end - begin, data, limits));
+    }
+    return walk->done < walk->length ? walk->stretch(walk->context, walk->done, walk->length, false) : FR_OK;
+}
+
+fr_status fr_text_pattern_walk(const fr_text_pattern *pattern, const char *text, size_t length, uint64_t *allowance,
+                               fr_stretch_fn *stretch, void *context) {
+    pattern_walk walk = {pattern, text, length, allowance, 0, 0, stretch, context};
+    if (!pattern->regex) return walk_string(&walk);
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    fr_status status = data && limits ? FR_OK : fr_fail_memory("a pattern's state", length);
+    if (status == FR_OK) {
+        pcre2_set_match_limit(limits, MATCH_LIMIT);
+        pcre2_set_depth_limit(limits, MATCH_LIMIT);
+        pcre2_set_heap_limit(limits, HEAP_LIMIT);
+        pcre2_set_callout(limits, count_steps, &walk);
+        status = walk_regex(&walk, data, limits);
+    }
+    pcre2_match_context_free(limits);
+    pcre2_match_data_free(data);
+    return status;
+}

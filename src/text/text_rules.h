@@ -1,0 +1,42 @@
+/* What a normalizer and a pre-tokenizer do to a text.
+ *
+ * In: one stage's rules of a tokenizer.json, and texts of any bytes. Out: a text rewritten, or its pieces. */
+#ifndef FR_SRC_TEXT_RULES_H
+#define FR_SRC_TEXT_RULES_H
+
+#include "src/text/text_buffer.h"
+#include "src/text/text_pattern.h"
+
+typedef struct fr_ready_rule {
+    fr_rule_kind kind;
+    fr_text_pattern pattern;
+    char *content;
+    fr_split_behavior behavior;
+    bool invert;
+} fr_ready_rule;
+
+typedef struct fr_ready_rules {
+    fr_ready_rule items[FR_MAX_TEXT_RULES];
+    size_t count;
+} fr_ready_rules;
+
+fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
+void fr_rules_close(fr_ready_rules *rules);
+
+/* Texts take turns in the two buffers; zero it, then free both at the end. */
+typedef struct fr_rewrite_work {
+    fr_text_buffer texts[2];
+} fr_rewrite_work;
+
+/* Applies each rule to all that the one before made. *text then belongs to the work, or is the same as before. */
+fr_status fr_rules_rewrite(const fr_ready_rules *rules, fr_text *text, fr_rewrite_work *work, uint64_t *allowance);
+void fr_rewrite_work_free(fr_rewrite_work *work);
+
+/* Called for each piece in order; none is empty. */
+typedef fr_status fr_piece_fn(void *context, const char *piece, size_t length);
+
+/* Each rule splits every piece of the rule before. */
+fr_status fr_rules_split(const fr_ready_rules *rules, const char *text, size_t length, uint64_t *allowance,
+                         fr_piece_fn *piece, void *context);
+
+#endif

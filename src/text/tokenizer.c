@@ -1,0 +1,185 @@
+/* Text to ids, in the stages of a tokenizer.json:
+ *
+ *   text -> added tokens found in it  -> normalizer on the stretches between -> added tokens found in what it made
+ *        -> pre-tokenizer: pieces -> byte-pair encoding of each -> what the post-processor adds
+ *
+ * In: a folder with a tokenizer.json, or GGUF metadata; texts of any bytes. Out: ids, equal to those of Hugging Face's
+ * tokenizers for valid UTF-8. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "formats/checkpoint.h"
+#include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
+#include "formats/tokenizer_json.h"
+#include "src/text/tokenizer_parts.h"
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    memcpy(tokenizer->prefix, source->prefix, sizeof source->prefix);
+    memcpy(tokenizer->suffix, source->suffix, sizeof source->suffix);
+    tokenizer->prefix_count = source->prefix_count;
+    tokenizer->suffix_count = source->suffix_count;
+    for (size_t i = 0; i < source->prefix_count + source->suffix_count; i++) {
+        int32_t id = i < source->prefix_count ? source->prefix[i] : source->suffix[i - source->prefix_count];
+        if ((size_t)id >= tokenizer->vocabulary.size || !tokenizer->vocabulary.tokens[id].text)
+            return fr_fail(FR_INPUT, "%s: the post-processor adds the id %d, which no token has", source->path, id);
+    }
+    return FR_OK;
+}
+
+/* A token that is looked for in normalized text is normalized itself. */
+static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *entry, const char *where) {
+    fr_text text = entry->text;
+    fr_rewrite_work work = {0};
+    uint64_t allowance = fr_text_pattern_allowance(text.length);
+    fr_status status = fr_rules_rewrite(&tokenizer->normalizer, &text, &work, &allowance);
+    if (status == FR_OK) status = fr_added_tokens_add(&tokenizer->normalized, entry, text, where);
+    fr_rewrite_work_free(&work);
+    return status;
+}
+
+static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    for (size_t i = 0; i < source->added_count; i++) {
+        const fr_added_entry *entry = &source->added[i];
+        if (entry->normalized)
+            FR_TRY(add_normalized(tokenizer, entry, source->path));
+        else
+            FR_TRY(fr_added_tokens_add(&tokenizer->raw, entry, entry->text, source->path));
+    }
+    FR_TRY(fr_added_tokens_seal(&tokenizer->raw, source->path));
+    return fr_added_tokens_seal(&tokenizer->normalized, source->path);
+}
+
+static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+    FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, source));
+    FR_TRY(fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
+    FR_TRY(fr_rules_open(&tokenizer->normalizer, &source->normalizer, source->path));
+    FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
+    FR_TRY(add_added_tokens(tokenizer, source));
+    FR_TRY(copy_template(tokenizer, source));
+    if (source->begin.bytes && !(tokenizer->begin = strdup(source->begin.bytes)))
+        return fr_fail_memory("bos_token", source->begin.length);
+    return fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source);
+}
+
+/* Closes the source. */
+static fr_status open_source(fr_tokenizer_source *source, fr_tokenizer **tokenizer) {
+    fr_tokenizer *opened = calloc(1, sizeof *opened);
+    fr_status status = opened ? build(opened, source) : fr_fail_memory("a tokenizer", sizeof *opened);
+    fr_tokenizer_source_close(source);
+    if (status == FR_OK)
+        *tokenizer = opened;
+    else
+        fr_tokenizer_close(opened);
+    return status;
+}
+
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, fr_tokenizer **tokenizer) {
+    *tokenizer = NULL;
+    fr_tokenizer_source source;
+    FR_TRY(fr_tokenizer_gguf_open(&source, gguf));
+    return open_source(&source, tokenizer);
+}
+
+static fr_status open_gguf_file(const char *path, fr_tokenizer **tokenizer) {
+    fr_checkpoint files;
+    FR_TRY(fr_checkpoint_open(&files, path, true));
+    fr_status status = fr_tokenizer_from_gguf(files.gguf, tokenizer);
+    fr_checkpoint_close(&files);
+    return status;
+}
+
+fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer) {
+    *tokenizer = NULL;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) return open_gguf_file(path, tokenizer);
+    fr_tokenizer_source source;
+    FR_TRY(fr_tokenizer_json_open(&source, path));
+    return open_source(&source, tokenizer);
+}
+
+void fr_tokenizer_close(fr_tokenizer *tokenizer) {
+    if (!tokenizer) return;
+    fr_vocabulary_close(&tokenizer->vocabulary);
+    fr_bpe_close(&tokenizer->bpe);
+    fr_added_tokens_close(&tokenizer->raw);
+    fr_added_tokens_close(&tokenizer->normalized);
+    fr_rules_close(&tokenizer->normalizer);
+    fr_rules_close(&tokenizer->pre_tokenizer);
+    fr_printed_tokens_close(&tokenizer->printed);
+    free(tokenizer->begin);
+    free(tokenizer);
+}
+
+size_t fr_tokenizer_size(const fr_tokenizer *tokenizer) {
+    return tokenizer->vocabulary.size;
+}
+
+int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text) {
+    return fr_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
+}
+
+const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer) {
+    return tokenizer->begin;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- encode */
+
+/* One text on its way. Stages call each other through the walks' callbacks; each hands its stretches to the next. */
+typedef struct encoding {
+    const fr_tokenizer *tokenizer;
+    fr_rewrite_work rewrite;
+    fr_bpe_work bpe;
+    uint64_t allowance;
+    fr_id_list ids;
+} encoding;
+
+static fr_status encode_piece(void *context, const char *text, size_t length) {
+    encoding *state = context;
+    return fr_bpe_encode(&state->tokenizer->bpe, text, length, &state->bpe, &state->ids);
+}
+
+static fr_status encode_normalized(void *context, const char *text, size_t length, int32_t id) {
+    encoding *state = context;
+    if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
+    return fr_rules_split(&state->tokenizer->pre_tokenizer, text, length, &state->allowance, encode_piece, state);
+}
+
+static fr_status encode_raw(void *context, const char *text, size_t length, int32_t id) {
+    encoding *state = context;
+    if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
+    fr_text rewritten = {text, length};
+    FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, &rewritten, &state->rewrite, &state->allowance));
+    return fr_added_tokens_walk(&state->tokenizer->normalized, rewritten.bytes, rewritten.length, encode_normalized,
+                                state);
+}
+
+static fr_status encode(encoding *state, const char *text, size_t length, bool add_special) {
+    const fr_tokenizer *tokenizer = state->tokenizer;
+    if (add_special) FR_TRY(fr_ids_append(&state->ids, tokenizer->prefix, tokenizer->prefix_count));
+    FR_TRY(fr_added_tokens_walk(&tokenizer->raw, text, length, encode_raw, state));
+    return add_special ? fr_ids_append(&state->ids, tokenizer->suffix, tokenizer->suffix_count) : FR_OK;
+}
+
+fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special, int32_t **ids,
+                      size_t *count) {
+    *ids = NULL;
+    *count = 0;
+    if (length > FR_MAX_TEXT) return fr_fail(FR_INPUT, "a text of %zu bytes, and at most %zu", length, FR_MAX_TEXT);
+    encoding state = {.tokenizer = tokenizer, .allowance = fr_text_pattern_allowance(length)};
+    fr_status status = encode(&state, text, length, add_special);
+    if (status == FR_OK && !state.ids.items && !(state.ids.items = malloc(sizeof *state.ids.items)))
+        status = fr_fail_memory("token ids", sizeof *state.ids.items);
+    fr_rewrite_work_free(&state.rewrite);
+    fr_bpe_work_free(&state.bpe);
+    if (status != FR_OK) {
+        free(state.ids.items);
+        return status;
+    }
+    *ids = state.ids.items;
+    *count = state.ids.count;
+    return FR_OK;
+}

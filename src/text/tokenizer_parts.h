@@ -1,0 +1,35 @@
+/* What an fr_tokenizer is made of, for tokenizer.c (text to ids) and detokenizer.c (ids to text) alone. */
+#ifndef FR_SRC_TOKENIZER_PARTS_H
+#define FR_SRC_TOKENIZER_PARTS_H
+
+#include "src/text/added_tokens.h"
+#include "src/text/bpe.h"
+#include "src/text/text_rules.h"
+#include "src/text/tokenizer.h"
+#include "src/text/vocabulary.h"
+
+/* How ids are printed: the decoder's rules, applied to each token once and for all. */
+typedef struct fr_printed_tokens {
+    struct fr_printed_token *tokens; /* by id */
+    char *bytes;
+    size_t longest;
+    char *strip; /* taken off the beginning of a text up to strip_limit times; NULL: nothing is */
+    size_t strip_limit;
+} fr_printed_tokens;
+
+struct fr_tokenizer {
+    fr_vocabulary vocabulary;
+    fr_bpe bpe;
+    fr_added_tokens raw, normalized; /* found before the normalizer, behind it */
+    fr_ready_rules normalizer, pre_tokenizer;
+    fr_printed_tokens printed;
+    int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS];
+    size_t prefix_count, suffix_count;
+    char *begin; /* bos_token, or NULL */
+};
+
+fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
+                                 const fr_tokenizer_source *source);
+void fr_printed_tokens_close(fr_printed_tokens *printed);
+
+#endif

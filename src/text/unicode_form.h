@@ -1,0 +1,16 @@
+/* Unicode normalization forms (Unicode Standard Annex 15) over any bytes.
+ *
+ * In: text, of which invalid UTF-8 passes unchanged. Out: its NFC, NFD, NFKC or NFKD form, appended, in O(n) however
+ * long a run of combining marks is. Characters: those of utf8proc's Unicode version. */
+#ifndef FR_SRC_UNICODE_FORM_H
+#define FR_SRC_UNICODE_FORM_H
+
+#include "src/text/text_buffer.h"
+
+void fr_unicode_form(const char *text, size_t length, bool compose, bool compatible, fr_text_buffer *out);
+
+/* What regular expressions call \s and \w: the property White_Space; letters, marks, digits and connectors. */
+bool fr_is_space(int32_t codepoint);
+bool fr_is_word(int32_t codepoint);
+
+#endif

@@ -1,0 +1,88 @@
+/* Pictures on their way into a prompt: see picture.h. */
+#include "src/vision/picture.h"
+
+#include <stdlib.h>
+
+#include "formats/error.h"
+
+const fr_given fr_nothing_given = {0};
+
+fr_status fr_picture_load(const char *path, const fr_model *model, fr_picture **picture) {
+    *picture = NULL;
+    if (!model->vision)
+        return fr_fail(FR_INPUT, "%s has no vision tower%s: it can't see %s", model->files.path,
+                       model->files.gguf && model->family->picture ? " (--mmproj FILE gives it one)" : "", path);
+    fr_picture *p = calloc(1, sizeof *p);
+    if (!p) return fr_fail_memory("picture", sizeof *p);
+    p->model = model;
+    fr_status status = fr_image_open(&p->image, path);
+    if (status == FR_OK) status = fr_vision_grid(model->vision, p->image.width, p->image.height, &p->grid);
+    if (status == FR_OK)
+        *picture = p;
+    else
+        fr_picture_unload(p);
+    return status;
+}
+
+void fr_picture_unload(fr_picture *picture) {
+    if (!picture) return;
+    fr_image_close(&picture->image);
+    free(picture);
+}
+
+void fr_shown_free(fr_shown *shown) {
+    for (size_t i = 0; shown->rows && i < shown->count; i++) fr_vision_rows_close(&shown->rows[i]);
+    free(shown->rows);
+    free(shown->grids);
+    free(shown->given);
+    *shown = (fr_shown){0};
+}
+
+static fr_status run_all(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures) {
+    for (size_t i = 0; i < shown->count; i++) {
+        fr_vision_rows *rows = &shown->rows[i];
+        FR_TRY(fr_vision_run(model->vision, pool, model->plan.threads, &pictures[i]->image, rows));
+        shown->grids[i] = rows->grid;
+    }
+    return FR_OK;
+}
+
+fr_status fr_shown_run(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures,
+                       size_t count) {
+    fr_shown_free(shown);
+    shown->rows = calloc(count + 1, sizeof *shown->rows);
+    shown->grids = calloc(count + 1, sizeof *shown->grids);
+    shown->given = calloc(count + 1, sizeof *shown->given);
+    shown->count = count;
+    fr_status status = shown->rows && shown->grids && shown->given ? run_all(shown, model, pool, pictures)
+                                                                   : fr_fail_memory("pictures", count);
+    if (status != FR_OK) fr_shown_free(shown);
+    return status;
+}
+
+fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
+                         fr_place *places, int64_t *next) {
+    int64_t base = *next;
+    size_t image = 0;
+    FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &places->at, next));
+    *next += base;
+    for (size_t i = 0; i < count; i++)
+        for (int axis = 0; axis < FR_AXES; axis++) places[i].at[axis] += (int32_t)base;
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] != image_token) continue;
+        const fr_vision_rows *rows = &shown->rows[image];
+        shown->given[image++] = (fr_given){.first = first + i, .count = rows->count, .rows = rows->rows};
+        i += rows->count - 1;
+    }
+    return FR_OK;
+}
+
+void fr_shown_cut(fr_shown *shown, size_t end) {
+    for (size_t i = 0; i < shown->count; i++) {
+        fr_given *g = &shown->given[i];
+        if (g->first >= end)
+            *g = (fr_given){0};
+        else if (g->count > end - g->first)
+            g->count = end - g->first;
+    }
+}

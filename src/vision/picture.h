@@ -1,0 +1,44 @@
+/* Pictures on their way into a prompt.
+ *
+ * In: PNG or JPEG files, a model with a vision tower. Out: rows that stand in the timeline where the image tokens are,
+ * and where those tokens are on the axes of rotary positions. */
+#ifndef FR_SRC_PICTURE_H
+#define FR_SRC_PICTURE_H
+
+#include "src/families/model.h"
+#include "src/vision/vision.h"
+
+struct fr_picture {
+    const fr_model *model;
+    fr_image image;
+    fr_image_grid grid;
+};
+
+fr_status fr_picture_load(const char *path, const fr_model *model, fr_picture **picture);
+void fr_picture_unload(fr_picture *picture);
+
+/* Pictures that a session was shown, run through the tower, until the prompt that they are for has been run. */
+typedef struct fr_shown {
+    fr_vision_rows *rows; /* [count] */
+    fr_image_grid *grids; /* [count] */
+    fr_given *given;      /* [count + 1]; the last has no rows */
+    size_t count;
+} fr_shown;
+
+/* A prompt of text: every embedding is that of its id. */
+extern const fr_given fr_nothing_given;
+
+/* Replaces what was shown before. */
+fr_status fr_shown_run(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures,
+                       size_t count);
+void fr_shown_free(fr_shown *shown);
+
+/* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows
+ * are given for. FR_INPUT where image tokens and pictures don't fit. */
+fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
+                         fr_place *places, int64_t *next);
+
+/* Of pictures that have been placed, what stands before position `end` is left. */
+void fr_shown_cut(fr_shown *shown, size_t end);
+
+#endif

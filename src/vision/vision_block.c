@@ -1,0 +1,140 @@
+/* A block of the vision tower, run by a team of threads.
+ *
+ * In: a pass whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
+ *
+ *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
+ *     heads            q: norm, rotate; k: norm, rotate
+ *     heads            attn = attention(q, k, v)
+ *     chunks of rows   x += proj(attn); wide = norm2(x); gate = silu(gate(wide)) * up(wide); x += down(gate)
+ *
+ * Keys and values are read where the product left them: to the attention kernel they are a cache in float32. */
+#include "src/vision/vision_parts.h"
+
+#include <math.h>
+
+void fr_vision_apply(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *matrix, const float *bias,
+                     float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
+    size_t begin, end;
+    fr_matrix_apply(team, &pass->work, matrix, y, y_stride, x, x_stride, rows);
+    if (!bias) return;
+    fr_matrix_part(team, matrix, &begin, &end);
+    for (size_t r = 0; r < rows; r++) pass->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
+}
+
+void fr_vision_gate(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *gate, const float *gate_bias,
+                    const fr_matrix *up, const float *up_bias, const float *x, size_t x_stride, size_t rows) {
+    size_t width = pass->gate_width, begin, end;
+    fr_vision_apply(team, pass, gate, gate_bias, pass->gate, width, x, x_stride, rows);
+    fr_vision_apply(team, pass, up, up_bias, pass->up, width, x, x_stride, rows);
+    fr_matrix_part(team, gate, &begin, &end);
+    for (size_t r = 0; r < rows; r++) {
+        float *row = pass->gate + r * width + begin;
+        pass->vision->kernels->silu_mul(row, row, pass->up + r * width + begin, end - begin);
+    }
+}
+
+static void norm_rows(const fr_team *team, const fr_vision_pass *pass, const float *weight, size_t first, size_t rows) {
+    const fr_vision_config *c = &pass->vision->config;
+    size_t begin, end;
+    fr_rows_part(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *wide = pass->wide + r * pass->wide_width;
+        pass->vision->kernels->rmsnorm(wide, pass->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
+        fr_work_row(&pass->work, r, wide, c->hidden);
+    }
+    fr_team_sync(team);
+}
+
+/* Stream rows from `first` on += narrow. */
+static void join(const fr_team *team, const fr_vision_pass *pass, size_t first, size_t rows) {
+    size_t hidden = pass->vision->config.hidden, begin, end;
+    fr_team_sync(team);
+    fr_rows_part(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        pass->vision->kernels->add(pass->x + (first + r) * hidden, pass->narrow + r * pass->narrow_width, hidden);
+}
+
+static void project(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer, size_t first,
+                    size_t rows) {
+    size_t width = 3 * pass->vision->config.hidden;
+    norm_rows(team, pass, layer->norm1, first, rows);
+    fr_vision_apply(team, pass, &layer->qkv, layer->qkv_bias, pass->qkv + first * width, width, pass->wide,
+                    pass->wide_width, rows);
+    fr_team_sync(team);
+}
+
+static void norm_and_rotate(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer) {
+    const fr_vision_config *c = &pass->vision->config;
+    const fr_kernels *k = pass->vision->kernels;
+    size_t n = c->hidden / c->heads, begin, end;
+    fr_partition(pass->patches * c->heads, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t patch = item / c->heads;
+        float *query = pass->qkv + patch * 3 * c->hidden + item % c->heads * n, *key = query + c->hidden;
+        const float *cosine = pass->cosine + patch * (n / 2), *sine = pass->sine + patch * (n / 2);
+        k->rmsnorm(query, query, layer->q_norm, n, c->eps);
+        k->rmsnorm(key, key, layer->k_norm, n, c->eps);
+        k->rope_half(query, cosine, sine, n);
+        k->rope_half(key, cosine, sine, n);
+    }
+    fr_team_sync(team);
+}
+
+/* Queries are dealt in the order head, patch: neighbours share keys and values. */
+static void attend(const fr_team *team, const fr_vision_pass *pass) {
+    const fr_vision_config *c = &pass->vision->config;
+    size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
+    fr_attn_query *queries = pass->room.queries + team->index * FR_ATTEND_BATCH;
+    fr_attn attn = {.k_type = FR_F32,
+                    .v_type = FR_F32,
+                    .k_stride = width * sizeof(float),
+                    .v_stride = width * sizeof(float),
+                    .slots = (pass->patches + 63) / 64 * 64,
+                    .head_dim = n,
+                    .scale = (float)(1.0 / sqrt((double)n)),
+                    .queries = queries,
+                    .scratch = pass->room.scratch + team->index * pass->room.scratch_size};
+    fr_partition(pass->patches * c->heads, 1, team->index, team->count, &begin, &end);
+    while (begin < end) {
+        size_t head = begin / pass->patches;
+        float *first = pass->qkv + head * n;
+        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / pass->patches == head; begin++) {
+            size_t patch = begin % pass->patches;
+            queries[attn.count++] = (fr_attn_query){first + patch * width, pass->attn + patch * c->hidden + head * n, 0,
+                                                    (int64_t)pass->patches - 1};
+        }
+        attn.k = first + c->hidden;
+        attn.v = first + 2 * c->hidden;
+        pass->vision->kernels->attn(&attn);
+    }
+    fr_team_sync(team);
+}
+
+static void feed_forward(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer, size_t first,
+                         size_t rows) {
+    const fr_vision_config *c = &pass->vision->config;
+    const float *attn = pass->attn + first * c->hidden;
+    fr_work_rows(team, &pass->work, attn, c->hidden, c->hidden, rows);
+    fr_vision_apply(team, pass, &layer->proj, layer->proj_bias, pass->narrow, pass->narrow_width, attn, c->hidden,
+                    rows);
+    join(team, pass, first, rows);
+    norm_rows(team, pass, layer->norm2, first, rows);
+    fr_vision_gate(team, pass, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, pass->wide, pass->wide_width,
+                   rows);
+    fr_team_sync(team);
+    fr_work_rows(team, &pass->work, pass->gate, pass->gate_width, c->ffn, rows);
+    fr_vision_apply(team, pass, &layer->down, layer->down_bias, pass->narrow, pass->narrow_width, pass->gate,
+                    pass->gate_width, rows);
+    join(team, pass, first, rows);
+    fr_team_sync(team);
+}
+
+void fr_vision_block(const fr_team *team, const fr_vision_pass *pass, size_t layer) {
+    const fr_vision_layer *weights = &pass->vision->layers[layer];
+    for (size_t first = 0; first < pass->patches; first += FR_VISION_CHUNK)
+        project(team, pass, weights, first, fr_vision_chunk(first, pass->patches));
+    norm_and_rotate(team, pass, weights);
+    attend(team, pass);
+    for (size_t first = 0; first < pass->patches; first += FR_VISION_CHUNK)
+        feed_forward(team, pass, weights, first, fr_vision_chunk(first, pass->patches));
+}
