@@ -12,7 +12,10 @@ static const fr_verb verbs[] = {
     {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,
      "generate -m MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
      "Standard output gets the text alone and a newline after it; with --output ids one line id,id,...; with\n"
-     "--output json one object: ids, text, stop (eos, length: -n, context: it is full, stop: --stop) and stats.\n",
+     "--output json one object: ids, text, stop (eos, length: -n, context: it is full, stop: --stop, interrupt) and\n"
+     "stats. Ctrl-C or SIGTERM ends the text, in the prompt too: what there is of it is written as ever, with its\n"
+     "statistics, trace and prompt cache, then the command ends by that signal (130 or 143 to a shell). A second one\n"
+     "ends it at once.\n",
      "  forerun generate -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --chat -p \"Why is the sky blue?\" --stats\n"
      "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100 --stop \"The end\"\n"
      "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n"
@@ -121,7 +124,8 @@ static void print_overview(FILE *out) {
         fprintf(out, "  %-12s%s%s\n", verbs[i].name, verbs[i].does, verbs[i].run ? "" : " (not built yet)");
     }
     fprintf(out, "\nforerun help VERB, or VERB --help, has the options and examples; forerun --version the version.\n"
-                 "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet.\n"
+                 "Exit status: 0 done; 1 the input or model is unusable; 2 wrong usage, or not built yet; 130 ended\n"
+                 "by Ctrl-C.\n"
                  "\nexamples:\n"
                  "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
                  "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100\n");

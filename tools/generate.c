@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "figures.h"
+#include "interrupt.h"
 #include "reply.h"
 #include "verbs.h"
 
@@ -59,21 +60,32 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_fig
     return failed ? fr_bad_input("standard output: the JSON object could not be written") : 0;
 }
 
+/* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
+static int run_prompt(fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
+    fr_status status = fr_session_set_prompt(engine->session, prompt->ids, prompt->count);
+    if (status == FR_ABORTED) {
+        *end = FR_END_INTERRUPT;
+        if (!args->given[FR_ARG_QUIET]) fr_note("%s", fr_last_error());
+        return 0;
+    }
+    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
+    return fr_exit_status(status);
+}
+
 static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt) {
     fr_form form = output_form(args);
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
-    fr_reply reply = {0};
-    fr_status status = fr_session_set_prompt(engine->session, prompt->ids, prompt->count);
-    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
-    int code = fr_exit_status(status);
-    bool only_prompt = args->number[FR_ARG_PREDICT] == 0;
-    if (only_prompt) reply.end = FR_END_LENGTH;
-    else if (!code) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
+    fr_reply reply = {.end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
+    fr_interrupt_watch();
+    fr_session_set_abort(engine->session, fr_interrupt_came, NULL);
+    int code = run_prompt(engine, args, prompt, &reply.end);
+    bool replies = reply.end == FR_END_NONE;
+    if (!code && replies) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
-        if (form == FORM_TEXT && !only_prompt) putchar('\n');
+        if (form == FORM_TEXT && replies) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
         if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
         fr_flush_output();
@@ -105,5 +117,6 @@ int fr_verb_generate(const fr_arguments *args) {
     if (!code) code = fr_engine_save(&engine, args);
     fr_engine_close(&engine);
     fr_prompt_free(&prompt);
+    if (!code) fr_interrupt_repeat();
     return code;
 }

@@ -136,6 +136,7 @@ const char *fr_end_name(fr_end end) {
     case FR_END_EOS: return "eos";
     case FR_END_STOP: return "stop";
     case FR_END_CONTEXT: return "context";
+    case FR_END_INTERRUPT: return "interrupt";
     default: return "length";
     }
 }

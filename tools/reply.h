@@ -34,7 +34,7 @@ typedef struct fr_reply {
 int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text);
 void fr_reply_free(fr_reply *reply);
 
-/* "eos", "length", "context", "stop". */
+/* "eos", "length", "context", "stop", "interrupt". */
 const char *fr_end_name(fr_end end);
 
 /* Remarks on an end that the caller may not have expected, once its text is out; nothing with --quiet. */

@@ -82,8 +82,7 @@ static fr_status check_pictures(const fr_session *s) {
     return FR_OK;
 }
 
-fr_status fr_timeline_run(fr_session *s) {
-    double start = fr_clock();
+static fr_status run_pending(fr_session *s) {
     FR_TRY(check_pictures(s));
     fr_session_follow(s);
     while (s->kv.length < s->length) {
@@ -108,8 +107,14 @@ fr_status fr_timeline_run(fr_session *s) {
     s->fresh = true;
     s->pending = false;
     begin_drafting(s);
-    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     return FR_OK;
+}
+
+fr_status fr_timeline_run(fr_session *s) {
+    double start = fr_clock();
+    fr_status status = run_pending(s);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
+    return status;
 }
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {

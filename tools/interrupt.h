@@ -1,0 +1,19 @@
+/* Ctrl-C and SIGTERM while a text is generated: they end the text, not what is to be told of it.
+ *
+ * In: signals. Out: an abort callback that says yes. A signal that someone has asked to be ignored stays ignored. */
+#ifndef FR_TOOLS_INTERRUPT_H
+#define FR_TOOLS_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* From here on the first of them is only noted; the next one ends the command at once, as any did before. */
+void fr_interrupt_watch(void);
+
+/* Whether one has come: an fr_abort_fn, whose context is not used. */
+bool fr_interrupt_came(void *context);
+
+/* Ends the command by the signal that has come, if one has, so that a shell and its loops know. Everything must be
+ * written: nothing is flushed. */
+void fr_interrupt_repeat(void);
+
+#endif
