@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "forerun.h"
 #include "tests/command.h"
@@ -150,6 +151,20 @@ START_TEST(chat_about_a_picture) {
 }
 END_TEST
 
+/* The drafter that lies in the model's own checkpoint has no path of its own. */
+START_TEST(a_trace_names_the_drafter) {
+    char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";
+    close(mkstemp(path));
+    fr_command c = fr_command_ok("generate -m " GLM " --image " PICTURE " -p x -n 4 --trace %s", path);
+    FILE *trace = fopen(path, "r");
+    ck_assert(trace && fgets(line, sizeof line, trace));
+    ck_assert_msg(strstr(line, "\"drafter\":\"" GLM "\"") != NULL, "%s", line);
+    fclose(trace);
+    fr_command_free(&c);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(stats_have_all_four_times) {
     fr_command c = fr_command_ok("generate -m " GLM " --image " PICTURE " -p x -n 20 --ignore-eos --stats");
     static const char *const lines[] = {"vision  ", "prompt  ", "target  ", "drafts  "};
@@ -191,6 +206,7 @@ int main(void) {
     tcase_add_test(cases, logits_of_a_picture);
     tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, chat_about_a_picture);
+    tcase_add_test(cases, a_trace_names_the_drafter);
     tcase_add_test(cases, stats_have_all_four_times);
     tcase_add_test(cases, pictures_that_do_not_fit);
     Suite *suite = suite_create("cli_picture");

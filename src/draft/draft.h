@@ -25,6 +25,9 @@ struct fr_drafter {
     size_t reach; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
+/* The file or folder that they lie in. */
+const char *fr_drafter_path(const fr_drafter *drafter);
+
 /* What a session shows its method. */
 typedef struct fr_draft_view {
     const int32_t *ids;     /* the timeline */

@@ -19,6 +19,10 @@ bool fr_is_drafter(const fr_checkpoint *files) {
     return find_method(files) != NULL;
 }
 
+const char *fr_drafter_path(const fr_drafter *drafter) {
+    return drafter->files.path ? drafter->files.path : drafter->target->files.path;
+}
+
 /* The MTP layer that the target's own files have. */
 static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;

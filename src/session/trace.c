@@ -115,7 +115,7 @@ void fr_trace_begin(fr_session *s, fr_trace_fn *line, void *context) {
     begin_line(t, "begin");
     put(t, ",\"trace\":1,\"version\":\"%s\"", fr_version());
     put_text(t, "model", s->model->files.path);
-    if (s->drafter) put_text(t, "drafter", s->drafter->files.path);
+    if (s->drafter) put_text(t, "drafter", fr_drafter_path(s->drafter));
     put(t, ",\"method\":\"%s\",\"draft_max\":%zu,\"threads\":%zu,\"isa\":\"%s\",\"context\":%zu",
         s->draft->method->name, s->draft_max, s->model->plan.threads, fr_model_isa(s->model), s->context);
     end_line(t);
