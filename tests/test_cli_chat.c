@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -116,13 +117,179 @@ START_TEST(generated_nuls_are_kept) {
 }
 END_TEST
 
-START_TEST(chat_beyond_the_context_is_exit_1) {
-    fr_command c = fr_command_run("chat " DEMO "-c 48 -n 4", "Hello.\n" TEN_WORDS TEN_WORDS "\nNever read.\n");
-    ck_assert_int_eq(c.status, 1);
-    ck_assert_ptr_nonnull(strstr(c.err, "the context holds 48"));
-    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+/* One line on standard error, which says this. */
+static void check_line(const fr_command *c, const char *says) {
+    ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
+    ck_assert_ptr_eq(strchr(c->err, '\n'), c->err + c->err_length - 1);
+}
+
+/* What is answered where some lines are left out is what is answered without them. */
+static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
+    fr_command c = fr_command_feed(with, "chat " DEMO "%s", options);
+    fr_command plain = fr_command_feed(without, "chat " DEMO "%s", options);
+    ck_assert_str_eq(c.out, plain.out);
     ck_assert_uint_gt(c.out_length, 1);
+    check_line(&c, says);
     fr_command_free(&c);
+    fr_command_free(&plain);
+}
+
+START_TEST(a_turn_beyond_the_context_is_left_out) {
+    check_left_out("Hello.\n" TEN_WORDS TEN_WORDS "\nAnd?\n", "Hello.\nAnd?\n", "-c 48 -n 4", "the context holds 48");
+    check_left_out(TEN_WORDS TEN_WORDS TEN_WORDS "\nHello.\n", "Hello.\n", "-c 48 -n 4", "the context holds 48");
+}
+END_TEST
+
+/* A turn that fills the context to its last token has no room for an answer. */
+START_TEST(a_turn_has_room_for_an_answer) {
+    fr_command tokens = fr_command_feed("<bos>" TURN("user", "Hello.") OPENING, "tokenize " DEMO "--no-bos -f -");
+    int count = 1;
+    for (const char *c = tokens.out; *c; c++) count += *c == ',';
+    char options[32];
+    snprintf(options, sizeof options, "-c %d", count);
+    fr_command full = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
+    ck_assert_str_eq(full.out, "");
+    check_line(&full, "left out");
+    fr_command_free(&full);
+    snprintf(options, sizeof options, "-c %d -l 500+1000", count + 1);
+    full = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
+    ck_assert_uint_gt(full.out_length, 1);
+    check_line(&full, "the context is full");
+    fr_command_free(&full);
+    fr_command_free(&tokens);
+}
+END_TEST
+
+/* Replies that fill the context are made room for again. */
+START_TEST(a_full_context_is_not_the_end) {
+    const char *options = "-c 96 --ignore-eos";
+    fr_command one = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
+    fr_command c = fr_command_feed("Hello.\nAnd?\n/undo\nHello.\nAnd?\n/clear\nHello.\n", "chat " DEMO "%s", options);
+    check_line(&one, "the context is full");
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_int_eq(strncmp(c.out + i * one.out_length, one.out, one.out_length), 0);
+    ck_assert_uint_eq(c.out_length, 3 * one.out_length);
+    const char *at = c.err;
+    for (size_t i = 0; i < 2; i++) {
+        at = strstr(at, "this turn is left out: with it the conversation has ");
+        ck_assert_ptr_nonnull(at++);
+    }
+    fr_command_free(&one);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- commands, lines */
+
+START_TEST(turns_are_taken_back) {
+    char with[512], without[512];
+    snprintf(with, sizeof with, "%s\n%s\n/undo\n%s\n", turns[0], turns[1], turns[2]);
+    snprintf(without, sizeof without, "%s\n%s\n", turns[0], turns[2]);
+    const char *options = _i ? "-n 20 --quiet --stop ~ --system Briefly. " DEMO_DRAFTER : "-n 20 --stop ~ --quiet";
+    fr_command c = fr_command_feed(with, "chat " DEMO "%s", options);
+    fr_command plain = fr_command_feed(without, "chat " DEMO "%s", options), first, second;
+    snprintf(without, sizeof without, "%s\n", turns[0]);
+    first = fr_command_feed(without, "chat " DEMO "%s", options);
+    size_t third = plain.out_length - first.out_length;
+    ck_assert_int_eq(strncmp(c.out, first.out, first.out_length), 0);
+    ck_assert_uint_gt(c.out_length, plain.out_length);
+    ck_assert_str_eq(c.out + c.out_length - third, plain.out + first.out_length);
+    ck_assert_str_eq(c.err, "");
+    fr_command_free(&c);
+    snprintf(with, sizeof with, "%s\n%s\n/clear\n%s\n", turns[1], turns[2], turns[0]);
+    snprintf(without, sizeof without, "%s\n%s\n", turns[1], turns[2]);
+    c = fr_command_feed(with, "chat " DEMO "%s", options);
+    second = fr_command_feed(without, "chat " DEMO "%s", options);
+    ck_assert_int_eq(strncmp(c.out, second.out, second.out_length), 0);
+    ck_assert_str_eq(c.out + second.out_length, first.out);
+    fr_command_free(&c);
+    fr_command_free(&plain);
+    fr_command_free(&first);
+    fr_command_free(&second);
+}
+END_TEST
+
+/* One line for each, and nothing is said to the model. */
+START_TEST(other_commands_are_refused) {
+    static const char *const lines[][2] = {
+        {"/cler", "/cler is no command; did you mean /clear?"},
+        {"/usr/bin/env is a file", "forerun: /usr/bin/env is no command (/help lists them; to say a line that begins"},
+        {"/", "forerun: / is no command"},
+        {"/ clear", "forerun: / is no command"},
+        {"/exit now", "now: what is this word for? /exit stands alone"},
+        {"/clear \t all", "all: what is this word for?"},
+        {"/image", "/image needs a FILE"},
+        {"/image \t ", "/image needs a FILE"},
+        {"/image nothing.png", "has no vision tower"},
+        {"/undo", "there is no turn to take back"},
+        {"/clear\\", "/clear\\ is no command; did you mean /clear?"},
+        {"/\x1b[2J", "/?[2J is no command"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char with[128];
+        snprintf(with, sizeof with, "%s\nHello.\n", lines[i][0]);
+        check_left_out(with, "Hello.\n", "-n 4", lines[i][1]);
+    }
+    static const char nul[] = "/clear\0\nHello.\n";
+    fr_command c = run_bytes("chat " DEMO "-n 4", nul, sizeof nul - 1);
+    ck_assert_uint_gt(c.out_length, 1);
+    check_line(&c, "no NUL");
+    fr_command_free(&c);
+    char *word = calloc(1 << 20, 1);
+    memset(word, '/', 1);
+    memset(word + 1, 'x', (1 << 20) - 8);
+    memcpy(word + (1 << 20) - 7, "\nHi.\n", 5);
+    c = run_bytes("chat " DEMO "-n 4", word, (1 << 20) - 2);
+    ck_assert_uint_gt(c.out_length, 1);
+    check_line(&c, "/help lists them");
+    fr_command_free(&c);
+    free(word);
+}
+END_TEST
+
+START_TEST(help_lists_the_commands) {
+    static const char *const words[] = {"/clear", "/undo", "/image FILE", "/help", "/exit"};
+    fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", "chat " DEMO "-n 4"), help;
+    help = fr_command_ok("chat --help");
+    ck_assert_str_eq(c.out, "");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        ck_assert_msg(strstr(c.err, words[i]) != NULL, "%s: %s", words[i], c.err);
+        ck_assert_msg(strstr(help.out, words[i]) != NULL, "%s: %s", words[i], help.out);
+    }
+    fr_command_free(&c);
+    fr_command_free(&help);
+}
+END_TEST
+
+/* Lines of input, and the one turn that they are. */
+START_TEST(lines_become_a_turn) {
+    static const char *const said[][2] = {
+        {"One\\\ntwo\\\nthree\n", "One\ntwo\nthree"},
+        {"One\\\n/clear\n", "One\n/clear"},
+        {"One\\\r\ntwo\r\n", "One\ntwo"},
+        {"One\\\n", "One"},
+        {"One\\\\\ntwo\n", "One\\\ntwo"},
+        {"//clear\n", "/clear"},
+        {"///\n", "//"},
+        {"//a\\\n//b\n", "/a\n//b"},
+        {"\"\"\"One\n\n/exit\\\nthree\"\"\"\n", "One\n\n/exit\\\nthree"},
+        {"\"\"\"\nOne\ntwo\n\"\"\"\n", "One\ntwo"},
+        {"\"\"\"\n  One\n\"\"\"\r\n", "  One"},
+        {"\"\"\"/clear\"\"\"\n", "/clear"},
+        {"\"\"\"\n\"quoted\" words\nand no end", "\"quoted\" words\nand no end"},
+        {"\"\"\"\"\"\"\n\"\"\"\n\"\"\"\nOne\n", "One"},
+        {"It is \"\"\"quoted\"\"\"\n", "It is \"\"\"quoted\"\"\""},
+        {"\\\n\nOne", NULL},
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        fr_command c = fr_command_feed(said[i][0], "chat " DEMO "-n 12 --stop ~"), once;
+        once = fr_command_feed(said[i][1] ? said[i][1] : "\n", "generate " DEMO "--chat -f - -n 12 --stop ~");
+        ck_assert_msg(strncmp(c.out, once.out, once.out_length) == 0, "%s: %s, not %s", said[i][0], c.out, once.out);
+        ck_assert(!said[i][1] || c.out_length == once.out_length);
+        ck_assert_str_eq(c.err, "");
+        fr_command_free(&c);
+        fr_command_free(&once);
+    }
 }
 END_TEST
 
@@ -159,7 +326,13 @@ int main(void) {
     tcase_add_loop_test(cases, chat_keeps_the_history, 0, 2);
     tcase_add_test(cases, any_bytes_are_a_turn);
     tcase_add_test(cases, generated_nuls_are_kept);
-    tcase_add_test(cases, chat_beyond_the_context_is_exit_1);
+    tcase_add_test(cases, a_turn_beyond_the_context_is_left_out);
+    tcase_add_test(cases, a_turn_has_room_for_an_answer);
+    tcase_add_test(cases, a_full_context_is_not_the_end);
+    tcase_add_loop_test(cases, turns_are_taken_back, 0, 2);
+    tcase_add_test(cases, other_commands_are_refused);
+    tcase_add_test(cases, help_lists_the_commands);
+    tcase_add_test(cases, lines_become_a_turn);
     tcase_add_test(cases, interrupt_ends_a_reply_only);
     Suite *suite = suite_create("cli_chat");
     suite_add_tcase(suite, cases);

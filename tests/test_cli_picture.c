@@ -151,6 +151,98 @@ START_TEST(chat_about_a_picture) {
 }
 END_TEST
 
+#define SECOND "tests/data/images/jpeg-70x50.jpg"
+#define ASKED  "<|user|>\n<|begin_of_image|><|image|><|end_of_image|>"
+#define READ   "Text Recognition:"
+#define SHOW   "/image " PICTURE "\n" READ "\n"
+#define REPLY  "<|assistant|>\n"
+
+/* A chat whose last answer is the one to this history. */
+static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
+    fr_command chat = fr_command_feed(lines, "chat -m " GLM " -n 2");
+    fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
+    ck_assert_uint_ge(chat.out_length, last.out_length);
+    ck_assert_msg(strcmp(chat.out + chat.out_length - last.out_length, last.out) == 0, "%s: %s, not %s", lines,
+                  chat.out, last.out);
+    ck_assert_msg(strstr(chat.err, remark) != NULL, "%s", chat.err);
+    fr_command_free(&chat);
+    fr_command_free(&last);
+}
+
+/* A picture stands in the turn after its command, whichever that is; each answer is the one to all that was said and
+ * not taken back. */
+START_TEST(pictures_in_a_chat) {
+    fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
+    fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2");
+    char history[4096], past[1024];
+    snprintf(past, sizeof past, "[gMASK]<sop>" ASKED READ REPLY "%.*s", (int)first.out_length - 1,
+             first.out);
+    const char *one = "--image " PICTURE, *two = "--image " PICTURE " --image " SECOND;
+
+    check_last_answer(SHOW, "[gMASK]<sop>" ASKED READ REPLY, one, "tokens");
+    snprintf(history, sizeof history, "%s" ASKED "And this?<|assistant|>\n", past);
+    check_last_answer(SHOW "/image " SECOND " \nAnd this?\n", history, two, "tokens");
+    check_last_answer(SHOW "/image " PICTURE "\nAnd this?\n/undo\n/image " SECOND
+                      "\nAnd this?\n", history, two, "the conversation has 1 turn\n");
+    snprintf(history, sizeof history, "%s<|user|>\nAnd this?<|assistant|>\n", past);
+    check_last_answer(SHOW "/image " SECOND "\nWhat?\n/undo\nAnd this?\n", history, one,
+                      "the last turn is taken back");
+    check_last_answer(SHOW "/image " SECOND "\n/undo\nAnd this?\n", history, one,
+                      "the pictures for the next turn are taken back");
+    check_last_answer(SHOW "/image nothing.png\nAnd this?\n", history, one, "nothing.png: ");
+    check_last_answer(SHOW "/clear\nSay.\n", "[gMASK]<sop><|user|>Say.<|assistant|><think>", "",
+                      "forgotten; the conversation has 0 turns");
+    snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
+             (int)hello.out_length - 2, hello.out + 1); /* as the template has it: without the blank it begins with */
+    ck_assert_int_eq(hello.out[0], ' ');
+    check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
+    fr_command_free(&first);
+    fr_command_free(&hello);
+}
+END_TEST
+
+/* Each is one line, and the chat goes on. */
+START_TEST(what_is_no_picture_does_not_end_a_chat) {
+    static const char *const lines[][3] = {
+        {"/image nothing.png", "", "nothing.png"},
+        {"/image " GLM "/config.json", "", "config.json"},
+        {"/image " GLM, "", "glm-ocr"},
+        {"/image " PICTURE, "--prompt-cache /tmp/never-there/never", "can't be saved yet"},
+        {"Is <|image|> one?", "", "more than the 0 images given"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char input[256], line[256];
+        snprintf(input, sizeof input, "%s\nHello.\n", lines[i][0]);
+        snprintf(line, sizeof line, "chat -m " GLM " -n 2 %s", lines[i][1]);
+        fr_command c = fr_command_run(line, input), plain = fr_command_feed("Hello.\n", "chat -m " GLM " -n 2");
+        ck_assert_str_eq(c.out, plain.out);
+        ck_assert_msg(strstr(c.err, lines[i][2]) != NULL, "%s: %s", lines[i][0], c.err);
+        ck_assert_int_eq(c.status, *lines[i][1] != '\0');
+        if (!*lines[i][1]) ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        fr_command_free(&c);
+        fr_command_free(&plain);
+    }
+    fr_command c = fr_command_run("chat -m " GLM " --image " PICTURE " --prompt-cache /tmp/never-there/never", "x\n");
+    ck_assert_int_eq(c.status, 2);
+    ck_assert_str_eq(c.out, "");
+    ck_assert_ptr_nonnull(strstr(c.err, "can't be saved yet"));
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(as_many_pictures_as_there_may_be) {
+    char lines[8192] = "";
+    for (size_t i = 0; i < 65; i++) snprintf(lines + strlen(lines), 64, "/image " PICTURE "\n");
+    snprintf(lines + strlen(lines), 64, "/undo\nHello.\n");
+    fr_command c = fr_command_feed(lines, "chat -m " GLM " -n 2"), plain;
+    plain = fr_command_feed("Hello.\n", "chat -m " GLM " -n 2");
+    ck_assert_str_eq(c.out, plain.out);
+    ck_assert_ptr_nonnull(strstr(c.err, "64 pictures already"));
+    fr_command_free(&c);
+    fr_command_free(&plain);
+}
+END_TEST
+
 /* The drafter that lies in the model's own checkpoint has no path of its own. */
 START_TEST(a_trace_names_the_drafter) {
     char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";
@@ -206,7 +298,10 @@ int main(void) {
     tcase_add_test(cases, logits_of_a_picture);
     tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, chat_about_a_picture);
+    tcase_add_test(cases, pictures_in_a_chat);
+    tcase_add_test(cases, what_is_no_picture_does_not_end_a_chat);
     tcase_add_test(cases, a_trace_names_the_drafter);
+    tcase_add_test(cases, as_many_pictures_as_there_may_be);
     tcase_add_test(cases, stats_have_all_four_times);
     tcase_add_test(cases, pictures_that_do_not_fit);
     Suite *suite = suite_create("cli_picture");

@@ -1,17 +1,19 @@
-/* forerun chat: lines of standard input are user turns, replies are streamed to standard output.
+/* forerun chat: lines of standard input are user turns and commands, replies are streamed to standard output.
  *
  * The messages are attached to the session that --prompt-cache keeps, so that the next run goes on with both.
+ *
  * Every turn renders and tokenizes the whole history, and the session runs what is new of it: most often the last reply
- * too, as templates write a past turn in another way than they open it. */
-#include <errno.h>
+ * too, as templates write a past turn in another way than they open it. A turn that can't be answered leaves everything
+ * as it was before it. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "chat_commands.h"
 #include "conversation.h"
 #include "figures.h"
 #include "reply.h"
+#include "turn_input.h"
 #include "verbs.h"
 
 typedef struct fr_chat {
@@ -19,7 +21,9 @@ typedef struct fr_chat {
     const fr_arguments *args;
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    bool unseen;       /* there is a picture, and its prompt has not been run to the end */
+    size_t waiting;    /* of the pictures: those for the next turn, behind those of the turns before it */
+    size_t shown;      /* how many of the pictures the session has been shown */
+    bool unseen;       /* those were more than before, and their prompt has not been run to the end */
     fr_figures before; /* statistics at the start of the turn */
 } fr_chat;
 
@@ -35,30 +39,47 @@ static bool wants_abort(void *context) {
     return interrupted != 0;
 }
 
-/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token; a picture
- * that was stopped half way is run again as a whole. */
-static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count) {
-    size_t context = fr_session_context(chat->engine.session);
-    if (count > context) {
-        return fr_bad_input("the conversation has %zu tokens and the context holds %zu (-c N)", count, context);
+/* Pictures stand at the beginning of what is run: with others than before it is run again as a whole, and so it is
+ * where that was stopped half way. */
+static int show_pictures(fr_chat *chat) {
+    fr_engine *engine = &chat->engine;
+    if (chat->shown != engine->picture_count) {
+        int code = fr_engine_show(engine);
+        if (code) return code;
+        chat->shown = engine->picture_count;
+        chat->unseen = chat->shown > 0;
+    } else if (chat->unseen && fr_session_length(engine->session) > 0) {
+        fr_session_reset(engine->session);
     }
-    if (chat->unseen && fr_session_length(chat->engine.session) > 0) fr_session_reset(chat->engine.session);
+    return 0;
+}
+
+/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token. */
+static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, bool *refused) {
+    size_t context = fr_session_context(chat->engine.session);
+    *refused = count >= context || show_pictures(chat) != 0;
+    if (count >= context)
+        fr_note("this turn is left out: with it the conversation has %zu tokens, and the context holds %zu (-c N); "
+                "/undo or /clear makes room", count, context);
+    if (*refused) return 0;
     chat->before = fr_figures_take(chat->engine.session);
     fr_status status = fr_session_set_prompt(chat->engine.session, ids, count);
     if (status == FR_ABORTED) return 0;
+    *refused = status == FR_INPUT;
+    if (status != FR_OK) return fr_exit_status(status);
     chat->unseen = false;
     fr_figures now = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
     size_t reused = (size_t)now.of[FR_STAT_REUSED_TOKENS];
-    if (status == FR_OK)
-        status = fr_tracer_text(&chat->engine.trace, "prompt", ids + reused, count - reused, true);
-    return fr_exit_status(status);
+    return fr_exit_status(fr_tracer_text(&chat->engine.trace, "prompt", ids + reused, count - reused, true));
 }
 
-static int prompt_session(fr_chat *chat) {
+/* *refused: the conversation can't be put to the model with this turn, and it has been said why. */
+static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt = {0};
     int code = fr_prompt_converse(&prompt, &chat->engine, chat->messages, chat->tokenizer);
     if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args, false);
-    if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count);
+    *refused = code != 0;
+    if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count, refused);
     fr_prompt_free(&prompt);
     return code;
 }
@@ -84,36 +105,93 @@ static int answer(fr_chat *chat) {
     return code;
 }
 
-static int take_turn(fr_chat *chat, const char *line, size_t length) {
-    bool first = fr_conversation_turns(chat->messages) == 0;
+static int take_turn(fr_chat *chat, const fr_turn *turn) {
+    bool refused;
     interrupted = 0;
-    fr_conversation_add(chat->messages, "user", line, length, first ? chat->engine.picture_count : 0);
-    int code = prompt_session(chat);
+    fr_conversation_add(chat->messages, "user", turn->bytes, turn->length, chat->waiting);
+    int code = prompt_session(chat, &refused);
+    if (refused) {
+        fr_conversation_take_back(chat->messages);
+        return 0;
+    }
+    chat->waiting = 0;
     return code ? code : answer(chat);
 }
 
-/* The next line without its end; false at the end of input and at Ctrl-C. */
-static bool read_line(char **line, size_t *capacity, size_t *length) {
-    if (isatty(STDIN_FILENO)) fputs("> ", stderr);
-    ssize_t got = getline(line, capacity, stdin);
-    if (got < 0) return false;
-    while (got > 0 && strchr("\r\n", (*line)[got - 1])) got--;
-    *length = (size_t)got;
+/* --------------------------------------------------------------------------------------------------------- commands */
+
+/* Of the pictures only the first ones are left. The timeline may have had the others. */
+static void keep_pictures(fr_chat *chat, size_t count) {
+    if (count < chat->engine.picture_count) chat->shown = SIZE_MAX;
+    fr_engine_keep_pictures(&chat->engine, count);
+    chat->waiting = 0;
+}
+
+static void remark(const fr_chat *chat, const char *what) {
+    size_t turns = fr_conversation_turns(chat->messages);
+    if (!chat->args->given[FR_ARG_QUIET])
+        fr_note("%s; the conversation has %zu turn%s", what, turns, turns == 1 ? "" : "s");
+}
+
+static void undo(fr_chat *chat) {
+    size_t pictures = chat->engine.picture_count;
+    if (chat->waiting) {
+        keep_pictures(chat, pictures - chat->waiting);
+        remark(chat, "the pictures for the next turn are taken back");
+    } else if (fr_conversation_turns(chat->messages) == 0) {
+        fr_note("/undo: there is no turn to take back");
+    } else {
+        keep_pictures(chat, pictures - fr_conversation_take_back(chat->messages));
+        remark(chat, "the last turn is taken back");
+    }
+}
+
+static void clear(fr_chat *chat) {
+    keep_pictures(chat, 0);
+    fr_conversation_forget(chat->messages);
+    remark(chat, "all that was said is forgotten");
+}
+
+static void add_image(fr_chat *chat, const char *path) {
+    fr_engine *engine = &chat->engine;
+    if (chat->args->given[FR_ARG_PROMPT_CACHE]) {
+        fr_note("/image: with --prompt-cache, a conversation with pictures can't be saved yet");
+    } else if (fr_engine_add_picture(engine, path) == 0) {
+        chat->waiting++;
+        if (!chat->args->given[FR_ARG_QUIET])
+            fr_note("%s: %zu tokens, in the next turn", path,
+                    fr_picture_tokens(engine->pictures[engine->picture_count - 1]));
+    }
+}
+
+/* False: the conversation ends. */
+static bool obey(fr_chat *chat, fr_turn *turn) {
+    const char *argument;
+    switch (fr_chat_command_read(turn->bytes, turn->length, &argument)) {
+    case FR_CHAT_CLEAR: clear(chat); break;
+    case FR_CHAT_UNDO: undo(chat); break;
+    case FR_CHAT_IMAGE: add_image(chat, argument); break;
+    case FR_CHAT_HELP: fr_chat_commands_print(stderr); break;
+    case FR_CHAT_EXIT: return false;
+    case FR_CHAT_REFUSED: break;
+    }
     return true;
 }
 
+/* ------------------------------------------------------------------------------------------------- the conversation */
+
 static int converse(fr_chat *chat) {
-    char *line = NULL;
-    size_t capacity = 0, length = 0;
+    fr_line_input input;
+    fr_turn turn = {0};
     int code = 0;
-    while (!code && read_line(&line, &capacity, &length)) {
-        if (length == strlen("/exit") && memcmp(line, "/exit", length) == 0) break;
-        if (length > 0) code = take_turn(chat, line, length);
+    fr_line_input_open(&input);
+    while (!code && fr_turn_read(&turn, &input)) {
+        if (turn.command && !obey(chat, &turn)) break;
+        if (!turn.command && turn.length > 0) code = take_turn(chat, &turn);
     }
-    if (!code && ferror(stdin) && errno != EINTR) code = fr_bad_input("standard input: %s", strerror(errno));
-    if (isatty(STDIN_FILENO)) fputc('\n', stderr);
-    free(line);
-    return code;
+    int failed = fr_line_input_close(&input);
+    fr_turn_free(&turn);
+    return code ? code : failed;
 }
 
 /* The conversation that came with the session of --prompt-cache, if one did. */
@@ -156,7 +234,8 @@ int fr_verb_chat(const fr_arguments *args) {
     if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
     if (!code) code = resume(&chat);
     if (!code) {
-        chat.unseen = chat.engine.picture_count > 0;
+        chat.waiting = chat.shown = chat.engine.picture_count;
+        chat.unseen = chat.shown > 0;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
         struct sigaction action = {.sa_handler = on_interrupt};
         sigaction(SIGINT, &action, NULL);

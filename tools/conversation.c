@@ -51,6 +51,28 @@ size_t fr_conversation_turns(const json_t *messages) {
     return (json_array_size(messages) - begins_with_system(messages)) / 2;
 }
 
+static size_t pictures_of(const json_t *message) {
+    size_t parts = json_array_size(json_object_get(message, "content"));
+    return parts ? parts - 1 : 0;
+}
+
+size_t fr_conversation_take_back(json_t *messages) {
+    size_t pictures = 0, count;
+    while ((count = json_array_size(messages)) > begins_with_system(messages)) {
+        const json_t *last = json_array_get(messages, count - 1);
+        bool user = is_of(last, "user");
+        pictures = pictures_of(last);
+        json_array_remove(messages, count - 1);
+        if (user) break;
+    }
+    return pictures;
+}
+
+void fr_conversation_forget(json_t *messages) {
+    while (json_array_size(messages) > begins_with_system(messages))
+        json_array_remove(messages, json_array_size(messages) - 1);
+}
+
 int fr_conversation_write(const json_t *messages, char **bytes, size_t *length) {
     *bytes = json_dumps(messages, JSON_COMPACT);
     if (!*bytes) return fr_bad_input("out of memory: a conversation");

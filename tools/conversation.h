@@ -19,6 +19,13 @@ void fr_conversation_set_system(json_t *messages, const char *system);
 /* How many turns of a user's there are. */
 size_t fr_conversation_turns(const json_t *messages);
 
+/* Takes back what the last user said and what came after it; gives the pictures that went with it. Nothing to do where
+ * no user said anything. */
+size_t fr_conversation_take_back(json_t *messages);
+
+/* Takes back everything but the system turn. */
+void fr_conversation_forget(json_t *messages);
+
 /* As bytes, which a conversation without pictures can be read from again. *bytes: free. Gives the exit status. */
 int fr_conversation_write(const json_t *messages, char **bytes, size_t *length);
 

@@ -110,11 +110,30 @@ int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
     fr_progress_end(&engine->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(engine->model, i); i++)
         fr_note("%s", fr_model_note(engine->model, i));
-    for (size_t i = 0; status == FR_OK && i < args->image_count; i++) {
-        status = fr_picture_open(args->images[i], engine->model, &engine->pictures[i]);
-        engine->picture_count += status == FR_OK;
-    }
+    code = fr_exit_status(status);
+    for (size_t i = 0; !code && i < args->image_count; i++) code = fr_engine_add_picture(engine, args->images[i]);
+    return code;
+}
+
+int fr_engine_add_picture(fr_engine *engine, const char *path) {
+    if (engine->picture_count == FR_IMAGES_MAX)
+        return fr_bad_input("%s: there are %d pictures already, which is as many as there may be", path, FR_IMAGES_MAX);
+    fr_status status = fr_picture_open(path, engine->model, &engine->pictures[engine->picture_count]);
+    engine->picture_count += status == FR_OK;
     return fr_exit_status(status);
+}
+
+void fr_engine_keep_pictures(fr_engine *engine, size_t count) {
+    while (engine->picture_count > count) fr_picture_close(engine->pictures[--engine->picture_count]);
+}
+
+static fr_status show(const fr_engine *engine) {
+    return fr_session_show(engine->session, (const fr_picture *const *)engine->pictures, engine->picture_count);
+}
+
+int fr_engine_show(fr_engine *engine) {
+    fr_session_reset(engine->session);
+    return fr_exit_status(show(engine));
 }
 
 int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer) {
@@ -205,10 +224,7 @@ int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
         engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
-    if (status == FR_OK && engine->picture_count) {
-        const fr_picture *const *pictures = (const fr_picture *const *)engine->pictures;
-        status = fr_session_show(engine->session, pictures, engine->picture_count);
-    }
+    if (status == FR_OK && engine->picture_count) status = show(engine);
     if (status == FR_OK) note_chance(engine, args);
     if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
     if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
@@ -227,7 +243,7 @@ void fr_engine_close(fr_engine *engine) {
     fr_tracer_abandon(&engine->trace);
     fr_session_close(engine->session);
     fr_drafter_close(engine->drafter);
-    for (size_t i = 0; i < engine->picture_count; i++) fr_picture_close(engine->pictures[i]);
+    fr_engine_keep_pictures(engine, 0);
     fr_model_close(engine->model);
     fr_options_free(engine->options);
     *engine = (fr_engine){0};

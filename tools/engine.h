@@ -14,7 +14,7 @@
 typedef struct fr_engine {
     fr_options *options;
     fr_model *model;
-    fr_picture *pictures[FR_IMAGES_MAX]; /* of each --image */
+    fr_picture *pictures[FR_IMAGES_MAX]; /* of each --image, and of a chat */
     size_t picture_count;
     fr_drafter *drafter;
     fr_session *session;
@@ -28,6 +28,13 @@ int fr_engine_options(fr_options **options, const fr_arguments *args);
 
 /* The model, and pictures for it: its tokenizer and facts decide how large the session will be. */
 int fr_engine_open(fr_engine *engine, const fr_arguments *args);
+
+/* One more picture; and only the first `count` of them. */
+int fr_engine_add_picture(fr_engine *engine, const char *path);
+void fr_engine_keep_pictures(fr_engine *engine, size_t count);
+
+/* Shows the session all pictures, of which its timeline may have had others so far: that is emptied. */
+int fr_engine_show(fr_engine *engine);
 
 /* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). It
  * begins as --prompt-cache's file left it, if there is one. With --trace its lines go to the trace from here on. */

@@ -1,0 +1,70 @@
+/* The commands of a chat by name (chat_commands.h). */
+#include "chat_commands.h"
+
+#include <string.h>
+
+#include "options.h"
+#include "output.h"
+
+typedef struct fr_named_command {
+    const char *name;
+    const char *value; /* what help calls the argument; NULL: it has none */
+    fr_chat_command command;
+    const char *help;
+} fr_named_command;
+
+static const fr_named_command commands[] = {
+    {"/clear", NULL, FR_CHAT_CLEAR, "forget the conversation, all but its system turn"},
+    {"/undo", NULL, FR_CHAT_UNDO, "take back the last turn and its answer, or pictures that wait for a turn"},
+    {"/image", "FILE", FR_CHAT_IMAGE, "a PNG or JPEG picture for the next turn"},
+    {"/help", NULL, FR_CHAT_HELP, "these lines"},
+    {"/exit", NULL, FR_CHAT_EXIT, "end the conversation, as the end of input does (Ctrl-D)"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static fr_chat_command refuse_name(const char *word) {
+    const fr_named_command *nearest = &commands[0];
+    size_t distance = SIZE_MAX;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        size_t d = fr_word_distance(word, commands[i].name);
+        if (d >= distance) continue;
+        distance = d;
+        nearest = &commands[i];
+    }
+    if (fr_word_near(word, distance))
+        fr_note("%s is no command; did you mean %s? (/help lists them)", word, nearest->name);
+    else
+        fr_note("%.80s is no command (/help lists them; to say a line that begins with /, write //)", word);
+    return FR_CHAT_REFUSED;
+}
+
+fr_chat_command fr_chat_command_read(char *line, size_t length, const char **argument) {
+    if (memchr(line, '\0', length)) {
+        fr_note("a command has no NUL in it (/help lists the commands)");
+        return FR_CHAT_REFUSED;
+    }
+    while (length > 0 && strchr(" \t", line[length - 1])) line[--length] = '\0';
+    size_t name = strcspn(line, " \t");
+    *argument = line + name + strspn(line + name, " \t");
+    line[name] = '\0';
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const fr_named_command *c = &commands[i];
+        if (strcmp(line, c->name) != 0) continue;
+        if ((c->value != NULL) == (**argument != '\0')) return c->command;
+        if (c->value) fr_note("%s needs a %s (/help)", c->name, c->value);
+        else fr_note("%.80s: what is this word for? %s stands alone (/help)", *argument, c->name);
+        return FR_CHAT_REFUSED;
+    }
+    return refuse_name(line);
+}
+
+void fr_chat_commands_print(FILE *out) {
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const fr_named_command *c = &commands[i];
+        int width = fprintf(out, "  %s %s", c->name, c->value ? c->value : "");
+        fprintf(out, "%*s%s\n", width < 16 ? 16 - width : 1, "", c->help);
+    }
+    fputs("  //...         say a line that begins with one /\n"
+          "  ...\\          go on in the next line\n"
+          "  \"\"\"...        say all lines up to one that ends in \"\"\"\n", out);
+}
