@@ -28,7 +28,10 @@ INCLUDE := -Iinclude -I. -D_GNU_SOURCE
 # After the user's CFLAGS: one answer needs every rounding to be written down in the source.
 NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
   -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
-COMPILE = $(CC) -std=c11 $(OPT) -g $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread $(NUMERIC) -MMD -MP
+# Of the same objects for both libraries: what forerun.h declares is visible to others, nothing else is.
+SHAREABLE := -fPIC -fvisibility=hidden
+COMPILE = $(CC) -std=c11 $(OPT) -g $(SHAREABLE) $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread \
+  $(NUMERIC) -MMD -MP
 LINK = $(CC) $(SANITIZE) $(LDFLAGS) -pthread
 
 FLAGS_scalar :=
@@ -80,7 +83,12 @@ ENGINE_SOURCES := $(wildcard formats/*.c quant/*.c kernels/*_$(MACHINE).c src/ba
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 
+VERSION := $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
+# A program runs with the versions of one series: until 1.0 a minor version may give enumerators other numbers.
+SERIES := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
+
 LIBRARY := $(BUILD)/libforerun.a
+SHARED := $(BUILD)/libforerun.so.$(VERSION)
 COMMAND := $(BUILD)/forerun
 
 # One Check suite a file: tests/test_NAME.c -> build/tests/test_NAME. tests/check_NAME.c are programs of their own;
@@ -105,7 +113,7 @@ FUZZ_PARTS := $(BUILD)/tests/fuzz/harness.o
 FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 
 .PHONY: all
-all: $(COMMAND) $(LIBRARY) ## build/forerun and build/libforerun.a
+all: $(COMMAND) $(LIBRARY) $(SHARED) ## build/forerun, build/libforerun.a and its shared library
 
 .PHONY: programs
 programs: all $(TEST_PROGRAMS)
@@ -142,6 +150,11 @@ $(LIBRARY): $(OBJECTS)
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
+
+# Nothing may be missing, but for what a sanitizer has in the program.
+$(SHARED): $(OBJECTS)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@
 
 $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -369,25 +382,41 @@ bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel w
 # -------------------------------------------------------------------------------------------------------------- install
 
 TO = $(DESTDIR)$(PREFIX)
-VERSION = $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
+OBJCOPY ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))objcopy
+STRIPPED := $(BUILD)/stripped
+INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdir $(SHARED)))
+INSTALLED := bin/forerun bin/.debug/forerun.debug \
+  lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug lib/pkgconfig/forerun.pc \
+  include/forerun.h share/man/man1/forerun.1
+SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
 # What a program of another architecture prints, RUN must run.
 $(BUILD)/forerun.1: $(COMMAND)
 	$(QUIET)$(RUN) $(COMMAND) help --man > $@.tmp && mv $@.tmp $@
 
+# Debug information apart, in .debug beside what it is of: there gdb and binutils look, wherever PREFIX is.
+$(STRIPPED)/%: $(BUILD)/%
+	@mkdir -p $(STRIPPED)/.debug
+	$(QUIET)$(OBJCOPY) --only-keep-debug $< $(STRIPPED)/.debug/$*.debug
+	$(QUIET)$(OBJCOPY) --strip-unneeded --add-gnu-debuglink=$(STRIPPED)/.debug/$*.debug $< $@
+
 .PHONY: install
-install: all $(BUILD)/forerun.1 ## to PREFIX under DESTDIR: command, library, header, pkg-config file, man page
+install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man page
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
-	install -Dm755 $(COMMAND) $(TO)/bin/forerun
-	install -Dm644 $(LIBRARY) $(TO)/lib/libforerun.a
-	install -Dm644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig/forerun.pc
-	install -Dm644 include/forerun.h $(TO)/include/forerun.h
-	install -Dm644 $(BUILD)/forerun.1 $(TO)/share/man/man1/forerun.1
+	install -d $(addprefix $(TO)/,bin/.debug lib/.debug lib/pkgconfig include share/man/man1)
+	install -m755 $(STRIPPED)/forerun $(TO)/bin
+	install -m644 $(STRIPPED)/.debug/forerun.debug $(TO)/bin/.debug
+	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) $(TO)/lib
+	install -m644 $(STRIPPED)/.debug/$(notdir $(SHARED)).debug $(TO)/lib/.debug
+	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) $(TO)/$$link; done
+	install -m644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig
+	install -m644 include/forerun.h $(TO)/include
+	install -m644 $(BUILD)/forerun.1 $(TO)/share/man/man1
 
 .PHONY: uninstall
 uninstall: ## removes what install put there
-	rm -f $(addprefix $(TO)/,bin/forerun lib/libforerun.a lib/pkgconfig/forerun.pc include/forerun.h) \
-	  $(TO)/share/man/man1/forerun.1
+	rm -f $(addprefix $(TO)/,$(INSTALLED) $(SHARED_LINKS))
+	@rmdir $(TO)/bin/.debug $(TO)/lib/.debug 2>/dev/null || true
 
 .PHONY: format
 format: ## clang-format over the C sources

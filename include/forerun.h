@@ -35,6 +35,9 @@
 extern "C" {
 #endif
 
+/* The shared library shows what is declared here, and nothing else. */
+#pragma GCC visibility push(default)
+
 #define FR_VERSION_MAJOR 0
 #define FR_VERSION_MINOR 1
 #define FR_VERSION_PATCH 0
@@ -410,6 +413,8 @@ typedef void fr_trace_fn(void *context, const char *text, size_t length);
 
 /* Starts a trace; line NULL ends it. Nothing is allocated. */
 void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make install into an empty folder: the programs of tests/embed find the library by pkg-config and give the command's
-# ids, the manual page knows the options of every verb, and make uninstall leaves nothing behind.
+# make install into an empty folder: the programs of tests/embed find either library by pkg-config and give the
+# command's ids, the shared one shows what the header declares, debug information is apart and found, the manual page
+# knows the options of every verb, and make uninstall leaves nothing behind.
 #
 # In: BUILD, a build without sanitizers. Out: exit 0, or 1 after saying what is wrong.
 set -euo pipefail
@@ -16,22 +17,66 @@ fail() {
 }
 
 make -s install BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
-expected="./usr/bin/forerun ./usr/include/forerun.h ./usr/lib/libforerun.a ./usr/lib/pkgconfig/forerun.pc"
-expected+=" ./usr/share/man/man1/forerun.1"
-[ "$(cd "$root" && find . -type f | LC_ALL=C sort | xargs)" = "$expected" ] || fail "other files than these: $expected"
+export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig
+version=$(pkg-config --modversion forerun)
+shared=libforerun.so.$version
+series=${version%.*}
+[[ $series == 0.* ]] || series=${series%.*}
+expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
+expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc share/man/man1/forerun.1"
+found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
+[ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
 
 # ----------------------------------------------------------------------------------------------- a program that uses it
 
-export PKG_CONFIG_SYSROOT_DIR=$root PKG_CONFIG_LIBDIR=$root/usr/lib/pkgconfig
-read -ra flags < <(pkg-config --static --cflags --libs forerun)
-"${CC:-gcc}" -std=c11 -Wall -Wextra -Werror -pedantic tests/embed/generate.c "${flags[@]}" -o "$root/in-c"
-"${CXX:-g++}" -std=c++17 -Wall -Wextra -Werror -pedantic tests/embed/generate.cc "${flags[@]}" -o "$root/in-c++"
+# What a program needs at run time, but for the C library.
+needs() {
+    readelf -d "$1" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
+        grep -vE '^(lib(c|m|stdc\+\+|gcc_s|pthread)|ld-.*)\.so' | xargs
+}
 
-version=$(pkg-config --modversion forerun)
+embed() { # NAME FLAG...
+    local name=$1 warnings=(-Wall -Wextra -Werror -pedantic)
+    shift
+    "${CC:-gcc}" -std=c11 "${warnings[@]}" tests/embed/generate.c "$@" -o "$root/$name-c"
+    "${CXX:-g++}" -std=c++17 "${warnings[@]}" tests/embed/generate.cc "$@" -o "$root/$name-c++"
+}
+
+read -ra dynamic < <(pkg-config --cflags --libs forerun)
+[[ "${dynamic[*]}" != *-ljansson* ]] || fail "forerun.pc: a program links what the shared library does: ${dynamic[*]}"
+read -ra static < <(pkg-config --static --cflags --libs forerun)
+embed dynamic "${dynamic[@]}"
+embed static "${static[@]/#-lforerun/-l:libforerun.a}"
+
+export LD_LIBRARY_PATH=$root/usr/lib
 ids=$("$root/usr/bin/forerun" generate -m $model --ids 2,9,17,5 -n 12 --ignore-eos --output ids)
-for user in "$root/in-c" "$root/in-c++"; do
+for user in "$root"/{dynamic,static}-{c,c++}; do
     [ "$("$user")" = "$version" ] || fail "$user: fr_version() is not forerun.pc's $version"
     [ "$("$user" $model $model/assistant)" = "$ids" ] || fail "$user: other ids than the command's $ids"
+done
+for language in c c++; do
+    [ "$(needs "$root/dynamic-$language")" = "libforerun.so.$series" ] || fail "dynamic-$language: other libraries"
+    [[ "$(needs "$root/static-$language")" != *forerun* ]] || fail "static-$language: the shared library"
+done
+
+# ---------------------------------------------------------------------------------------------- what the libraries show
+
+declared=$("${CC:-gcc}" -E -P "$root/usr/include/forerun.h" | grep -v '^typedef' |
+    sed -nE 's/.*\b(fr_[a-z_]+)\(.*/\1/p' | sort -u)
+shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '{ print $3 }' | sort -u)
+[ "$(wc -w <<<"$declared")" -ge 50 ] || fail "functions that forerun.h declares: $declared"
+[ "$declared" = "$shown" ] ||
+    fail "forerun.h and $shared: $(comm -3 <(echo "$declared") <(echo "$shown") | xargs)"
+
+# Debug information is apart, and found from there: the line of a function by its address.
+for binary in bin/forerun lib/$shared; do
+    installed=$root/usr/$binary
+    debug=$root/usr/${binary%/*}/.debug/${binary##*/}.debug
+    ! readelf -SW "$installed" | grep -E '\.(debug_|symtab)' || fail "$binary is not stripped"
+    objdump -h "$debug" | grep -F .debug_info >/dev/null || fail "$debug has no debug information"
+    address=$(nm "$debug" | awk '$3 == "fr_version" { print $1 }')
+    addr2line -fe "$installed" "$address" | xargs | grep -qE '^fr_version .*\.c:[0-9]+' ||
+        fail "$binary: its debug information is not found"
 done
 
 # ------------------------------------------------------------------------------------------------------ the manual page
@@ -60,4 +105,4 @@ done
 "$root/usr/bin/forerun" --help | grep -q GLM-OCR || fail "--help does not say that GLM-OCR is read"
 
 make -s uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
-[ -z "$(find "$root/usr" -type f)" ] || fail "make uninstall left files"
+[ -z "$(find "$root/usr" ! -type d)" ] || fail "make uninstall left files"
