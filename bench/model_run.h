@@ -7,7 +7,7 @@
 #include "bench/busy.h"
 #include "bench/model.h"
 #include "bench/sample.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 #define FR_BENCH_COLUMNS 40
 #define FR_BENCH_TIMINGS 3000 /* of one measurement at most */

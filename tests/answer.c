@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 #define PROMPT 40 /* longer than the fixtures' windows */
 

@@ -12,7 +12,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/answer.h"
 #include "tests/reference.h"
 

@@ -17,29 +17,20 @@ static fr_matrix matrix;
 static fr_work work;
 static float cap;
 
-static fr_head head_of(const fr_forward *f) {
-    (void)f;
-    return (fr_head){.matrix = &matrix, .work = &work, .softcap = cap};
-}
-
-static const fr_family family = {.head = head_of};
-static const fr_model model = {.family = &family, .vocab = VOCAB, .hidden = HIDDEN};
-
 static void run_share(void *context, const fr_team *team) {
-    fr_head_rows(team, context);
+    fr_head head = {.matrix = &matrix, .work = &work, .softcap = cap};
+    fr_head_rows(team, &head, context);
 }
 
 /* Row r's logits are twice column r of the matrix. */
 static void run(size_t rows, size_t threads, int64_t *best) {
     fr_plan plan;
     fr_pool *pool;
-    fr_model own = model;
     float hidden[FR_STEP_MAX * HIDDEN] = {0};
     for (size_t r = 0; r < rows; r++) hidden[r * HIDDEN + r] = 2.0f;
-    own.kernels = kernels;
     work = (fr_work){.kernels = kernels};
     matrix = (fr_matrix){(const uint8_t *)matrix_values, FR_F32, false, VOCAB, HIDDEN, HIDDEN * sizeof(float)};
-    fr_forward f = {.model = &own, .hidden = hidden, .head_rows = rows, .logits = logits, .best = best};
+    fr_forward f = {.hidden = hidden, .head_rows = rows, .logits = logits, .best = best};
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
     fr_pool_run(pool, run_share, &f);

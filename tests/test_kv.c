@@ -9,7 +9,7 @@
 
 #include "forerun_lab.h"
 #include "src/families/model.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 #define DEMO    "tools/demo/target"
 #define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */

@@ -6,7 +6,7 @@
 
 #include "src/draft/draft_list.h"
 #include "src/draft/suffix_index.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());

@@ -9,7 +9,7 @@
 
 #include "src/session/noise.h"
 #include "src/session/sampler.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/reference.h"
 

@@ -6,7 +6,7 @@
 
 #include "forerun_lab.h"
 #include "src/session/accept.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "src/session/fingerprint.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/reference.h"
 
 #define MORE 12

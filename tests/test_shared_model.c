@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "src/base/cores.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/reference.h"
 
 #define SESSIONS 3

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/session/session.h"
+#include "src/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/command.h"
 #include "tests/reference.h"

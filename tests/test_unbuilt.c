@@ -1,5 +1,5 @@
-/* src/families/unbuilt.c, and what every room refuses as not built: FR_UNBUILT and exit status 2, where a file that
- * makes no sense is FR_INPUT and 1. */
+/* src/families/architecture.c, and what every room refuses as not built: FR_UNBUILT and exit status 2, where a file
+ * that makes no sense is FR_INPUT and 1. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,8 @@
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
 #include "src/draft/draft_scripted.h"
+#include "src/session/cycle.h"
+#include "src/session/session.h"
 #include "src/session/session_file.h"
 #include "src/session/timeline.h"
 
@@ -127,8 +129,12 @@ void fr_session_close(fr_session *session) {
 
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
     if (!path || !model || !picture) return fr_fail(FR_USAGE, "fr_picture_open: a path and a model are needed");
+    *picture = NULL;
+    if (!model->vision)
+        return fr_fail(FR_INPUT, "%s has no vision tower%s: it can't see %s", model->files.path,
+                       model->files.gguf && model->family->picture ? " (--mmproj FILE gives it one)" : "", path);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_picture_load(path, model, picture);
+    fr_status status = fr_picture_load(path, model->vision, picture);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -143,7 +149,7 @@ size_t fr_picture_tokens(const fr_picture *picture) {
 
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (!pictures[i] || pictures[i]->model != session->model)
+        if (!pictures[i] || pictures[i]->vision != session->model->vision)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
     fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
@@ -211,7 +217,7 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
     if (!ids || limit == 0) return fr_fail(FR_USAGE, "fr_session_step: room for at least one id is needed");
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_round(session, ids, limit, count, accepted);
+    fr_status status = fr_cycle_round(session, ids, limit, count, accepted);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -271,7 +277,7 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
     fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_score(session, ids, count, first_row, sink, context);
+    fr_status status = fr_cycle_score(session, ids, count, first_row, sink, context);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -286,7 +292,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft logits need a drafter");
     fr_ahead_cancel(session);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_score_drafts(session, ids, count, steps, sink, context);
+    fr_status status = fr_cycle_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -302,7 +308,7 @@ double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_s
 }
 
 void fr_session_set_trace(fr_session *session, fr_trace_fn *line, void *context) {
-    fr_trace_begin(session, line, context);
+    fr_session_trace(session, line, context);
 }
 
 size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **lengths) {

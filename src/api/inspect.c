@@ -8,7 +8,7 @@
 
 #include "formats/error.h"
 #include "kernels/fpenv.h"
-#include "src/families/unbuilt.h"
+#include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 
 /* ----------------------------------------------------------------------------------------------------------- counts */

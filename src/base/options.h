@@ -1,7 +1,7 @@
 /* Settings as the library reads them.
  *
- * In: fr_options_set calls, each checked for range. Out: plain values, defaults filled in; -1 where the default depends
- * on the model or the machine. */
+ * In: fr_options_set calls, each checked for range (those of words: api/option_words.c). Out: plain values, defaults
+ * filled in; -1 where the default depends on the model or the machine. */
 #ifndef FR_SRC_OPTIONS_H
 #define FR_SRC_OPTIONS_H
 
@@ -29,6 +29,9 @@ struct fr_options {
     void *progress_context;
     fr_log log;
 };
+
+/* As error lines name it. */
+const char *fr_option_name(fr_option option);
 
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);

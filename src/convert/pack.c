@@ -12,7 +12,7 @@
 #include "kernels/fpenv.h"
 #include "quant/packed.h"
 #include "src/draft/draft.h"
-#include "src/families/unbuilt.h"
+#include "src/families/architecture.h"
 
 #define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, but for a wider tile */
 

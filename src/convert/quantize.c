@@ -12,7 +12,7 @@
 #include "kernels/fpenv.h"
 #include "quant/encode.h"
 #include "src/families/model.h"
-#include "src/families/unbuilt.h"
+#include "src/families/architecture.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)

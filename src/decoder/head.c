@@ -25,8 +25,8 @@ static size_t piece_outs(size_t rows) {
 /* Logits of outs [begin, end), and how they change the thread's best. */
 static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, size_t begin, size_t end,
                       int64_t *best) {
-    size_t vocab = f->model->vocab, hidden = f->model->hidden;
-    const fr_kernels *k = f->model->kernels;
+    size_t vocab = head->matrix->outs, hidden = head->matrix->cols;
+    const fr_kernels *k = head->work->kernels;
     fr_matrix_apply_part(team, head->work, head->matrix, begin, end, f->logits, vocab,
                          f->hidden + f->head_first * hidden, hidden, 0, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) {
@@ -38,25 +38,24 @@ static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, s
 }
 
 /* The threads' bests of a row, whose outs are in the order of the threads. */
-static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t r) {
+static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
     int64_t best = NOTHING;
     for (size_t t = 0; t < team->count; t++)
-        best = larger(f->logits + r * f->model->vocab, best, f->best[t * FR_STEP_MAX + r]);
+        best = larger(f->logits + r * vocab, best, f->best[t * FR_STEP_MAX + r]);
     return best;
 }
 
-void fr_head_rows(const fr_team *team, fr_forward *f) {
-    fr_head head = f->model->family->head(f);
-    size_t begin, end, hidden = f->model->hidden, piece = piece_outs(f->head_rows);
+void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
+    size_t begin, end, hidden = head->matrix->cols, piece = piece_outs(f->head_rows);
     int64_t *best = f->best + team->index * FR_STEP_MAX;
-    fr_work_rows(team, head.work, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    fr_work_rows(team, head->work, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
-    fr_matrix_part(team, head.matrix, &begin, &end);
+    fr_matrix_part(team, head->matrix, &begin, &end);
     for (size_t to; begin < end; begin = to) {
         to = end - begin < piece ? end : begin + piece;
-        run_piece(team, f, &head, begin, to, best);
+        run_piece(team, f, head, begin, to, best);
     }
     fr_team_sync(team);
     fr_rows_part(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, begin);
+    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, head->matrix->outs, begin);
 }

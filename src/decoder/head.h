@@ -4,10 +4,10 @@
 #ifndef FR_SRC_HEAD_H
 #define FR_SRC_HEAD_H
 
-#include "src/families/model.h"
+#include "src/decoder/forward.h"
 
 /* By the whole team, for hidden rows [head_first, head_first + head_rows), 1 to FR_STEP_MAX of them, which all threads
  * see; best stands when the run ends. */
-void fr_head_rows(const fr_team *team, fr_forward *forward);
+void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *forward);
 
 #endif

@@ -9,8 +9,8 @@
 #ifndef FR_SRC_DRAFT_H
 #define FR_SRC_DRAFT_H
 
+#include "src/draft/picker.h"
 #include "src/families/model.h"
-#include "src/session/sampler.h"
 
 typedef struct fr_draft_method fr_draft_method;
 
@@ -39,7 +39,7 @@ typedef struct fr_draft_view {
     const float *hidden;    /* the target's row of position kv->length - 1, after its final norm; the accepted rows of
                                the same batch lie in front of it */
     fr_pool *pool;
-    fr_sampler *sampler; /* picks from a method's logits as the target will be picked from; NULL: the largest */
+    const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
 
 /* A method's state in one session; each method's own struct begins with it. */

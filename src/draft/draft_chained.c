@@ -9,12 +9,12 @@
  *
  * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
  * gives the first draft, then chains. */
-#include "src/draft/draft_chained.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/draft/draft.h"
+#include "src/families/chained.h"
 
 typedef struct chained {
     fr_draft base;
@@ -115,7 +115,7 @@ static void chained_follow(fr_draft *draft, const fr_draft_view *view) {
 static int64_t draw(const chained *c, const fr_draft_view *view, const int32_t *drafts, size_t d) {
     fr_scores scores = {.logits = c->scores, .count = c->drafter->target->vocab};
     fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
-    return fr_sampler_draft(view->sampler, &scores, &past);
+    return view->picker->pick(view->picker->sampler, &scores, &past);
 }
 
 static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
@@ -137,7 +137,7 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
             return fr_fail(FR_NUMERIC, "%s: the MTP layer's logits are not finite at position %zu", target->files.path,
                            view->length - 1 + d);
         if (logits) memcpy(logits + d * target->vocab, c->scores, target->vocab * sizeof *logits);
-        if (view->sampler) best = draw(c, view, ids, d);
+        if (view->picker) best = draw(c, view, ids, d);
         if (best < 0) break;
         ids[d] = (int32_t)best;
         *proposed = d + 1;

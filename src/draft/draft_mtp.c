@@ -151,7 +151,7 @@ static int64_t draw_candidate(const mtp *m, const fr_draft_view *view, const int
     fr_scores scores = {.logits = m->scores, .count = a->net.config.vocab};
     if (a->clusters) scores = (fr_scores){.logits = m->scores, .ids = m->ids, .count = a->top * a->cluster_size};
     fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
-    return fr_sampler_draft(view->sampler, &scores, &past);
+    return view->picker->pick(view->picker->sampler, &scores, &past);
 }
 
 static void write_logits(const mtp *m, float *logits) {
@@ -182,7 +182,7 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
             return fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu",
                            m->drafter->files.path, view->length - 1 + d);
         if (logits) write_logits(m, logits + d * target->vocab);
-        if (view->sampler) best = draw_candidate(m, view, ids, d);
+        if (view->picker) best = draw_candidate(m, view, ids, d);
         if (best < 0) break;
         id = ids[d] = (int32_t)best;
         *proposed = d + 1;
@@ -204,14 +204,10 @@ static void mtp_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* As published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. */
-static const char *const architectures[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
-                                            "gemma4_mtp", NULL};
-
 /* The next proposal starts from the target's own rows: nothing of a chain is kept, so no begin and no commit. */
 const fr_draft_method fr_draft_mtp = {
     .name = "mtp",
-    .architectures = architectures,
+    .architectures = fr_gemma4_assistants,
     .load = mtp_load,
     .unload = mtp_unload,
     .open = mtp_open,

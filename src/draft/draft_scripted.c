@@ -51,7 +51,7 @@ static fr_status scripted_propose(fr_draft *draft, const fr_draft_view *view, si
                                   size_t *proposed, float *logits) {
     scripted *s = (scripted *)draft;
     if (s->inner) FR_TRY(s->inner->method->propose(s->inner, view, count, ids, proposed, logits));
-    if (view->sampler) fr_sampler_forget(view->sampler);
+    if (view->picker) view->picker->forget(view->picker->sampler);
     for (*proposed = 0; *proposed < count && view->length + *proposed < s->count; ++*proposed) {
         int32_t right = s->script[view->length + *proposed];
         ids[*proposed] = s->accept(s->context, s->round, *proposed) ? right : (right + 1) % s->vocab;

@@ -4,7 +4,7 @@
 
 #include "formats/error.h"
 #include "src/draft/draft.h"
-#include "src/families/unbuilt.h"
+#include "src/families/architecture.h"
 
 static const fr_draft_method *const methods[] = {&fr_draft_mtp};
 
@@ -13,10 +13,6 @@ static const fr_draft_method *find_method(const fr_checkpoint *files) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (fr_architecture_in(methods[i]->architectures, architecture)) return methods[i];
     return NULL;
-}
-
-bool fr_is_drafter(const fr_checkpoint *files) {
-    return find_method(files) != NULL;
 }
 
 const char *fr_drafter_path(const fr_drafter *drafter) {

@@ -22,20 +22,17 @@
  * a phase of their own (fr_work_rows).
  */
 #include "kernels/rope_table.h"
+#include "src/base/sizes.h"
 #include "src/families/gemma4.h"
-
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
 
 void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_kernels *kernels, fr_arena *arena,
                            size_t max_rows, size_t input_width, size_t threads) {
     const fr_gemma4_config *c = &net->config;
     size_t head_dim = 0, kv_width = 0, ffn = c->ple;
     for (size_t i = 0; i < c->layers; i++) {
-        head_dim = larger(head_dim, c->layer[i].head_dim);
-        kv_width = larger(kv_width, c->layer[i].head_dim * c->layer[i].kv_heads);
-        ffn = larger(ffn, c->layer[i].ffn);
+        head_dim = fr_larger(head_dim, c->layer[i].head_dim);
+        kv_width = fr_larger(kv_width, c->layer[i].head_dim * c->layer[i].kv_heads);
+        ffn = fr_larger(ffn, c->layer[i].ffn);
     }
     *pass = (fr_gemma4_pass){
         .net = net, .kernels = kernels, .q_width = c->heads * head_dim, .kv_width = kv_width, .ffn_width = ffn};
@@ -58,7 +55,7 @@ void fr_gemma4_pass_layout(fr_gemma4_pass *pass, const fr_gemma4 *net, const fr_
     }
     fr_attend_layout(&pass->attend, arena, head_dim, threads);
     fr_work_layout(&pass->work, kernels, arena, net->packed, max_rows,
-                   larger(larger(c->hidden, pass->q_width), larger(ffn, input_width)), threads);
+                   fr_larger(fr_larger(c->hidden, pass->q_width), fr_larger(ffn, input_width)), threads);
     if (c->experts) fr_moe_layout(pass, arena, max_rows, threads);
 }
 

@@ -7,7 +7,7 @@
 #define FR_SRC_GLM_H
 
 #include "src/decoder/attend.h"
-#include "src/draft/draft_chained.h"
+#include "src/families/chained.h"
 
 typedef struct fr_glm_config {
     size_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context_limit;

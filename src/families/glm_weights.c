@@ -5,7 +5,7 @@
 #include "formats/error.h"
 #include "kernels/rope_table.h"
 #include "src/decoder/binder.h"
-#include "src/draft/draft_chained.h"
+#include "src/families/chained.h"
 #include "src/families/glm.h"
 
 static fr_status bind_layer(const binder *b, const fr_glm_config *c, fr_glm_layer *layer) {

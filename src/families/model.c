@@ -7,23 +7,11 @@
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/decoder/head.h"
-#include "src/families/unbuilt.h"
+#include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 
 static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
-
-const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
-    if (files->gguf) return files->gguf->architecture;
-    const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
-    return name ? name : "";
-}
-
-bool fr_architecture_in(const char *const *names, const char *architecture) {
-    for (; *names; names++)
-        if (strcmp(*names, architecture) == 0) return true;
-    return false;
-}
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
@@ -181,7 +169,9 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
 /* ----------------------------------------------------------------------------------------------------- forward runs */
 
 static void run_head(void *context, const fr_team *team) {
-    fr_head_rows(team, context);
+    fr_forward *f = context;
+    fr_head head = f->model->family->head(f);
+    fr_head_rows(team, &head, f);
 }
 
 static void run_forward(void *context, const fr_team *team) {
@@ -189,7 +179,7 @@ static void run_forward(void *context, const fr_team *team) {
     f->model->family->forward(team, f);
     if (f->head_rows == 0) return;
     fr_team_sync(team);
-    fr_head_rows(team, f);
+    run_head(f, team);
 }
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

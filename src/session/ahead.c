@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "formats/error.h"
-#include "src/session/session.h"
-
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+#include "src/base/sizes.h"
+#include "src/session/state.h"
 
 /* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
  * last id, after an end of sequence. */
@@ -28,7 +25,7 @@ fr_status fr_ahead_submit(fr_session *s) {
     if (a->state == FR_AHEAD_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
     if (!a->errand) FR_TRY(fr_errand_open(&a->errand));
     a->view = fr_session_view(s);
-    a->round = (fr_depth_round){.asked = fr_session_depth(s, smaller(room(s), s->draft_max))};
+    a->round = (fr_depth_round){.asked = fr_session_depth(s, fr_smaller(room(s), s->draft_max))};
     a->state = FR_AHEAD_UNDER_WAY;
     fr_errand_send(a->errand, draft, s);
     return FR_OK;
@@ -75,9 +72,9 @@ fr_status fr_ahead_now(fr_session *s, size_t steps, int32_t *ids, size_t *count,
     *count = 0;
     if (s->ahead.state == FR_AHEAD_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_now: drafts are under way");
     s->ahead.state = FR_AHEAD_NONE;
-    size_t most = smaller(room(s), steps);
+    size_t most = fr_smaller(room(s), steps);
     if (most == 0) return FR_OK;
     fr_draft_view view = fr_session_view(s);
-    view.sampler = NULL;
+    view.picker = NULL;
     return s->draft->method->propose(s->draft, &view, most, ids, count, logits);
 }

@@ -313,6 +313,18 @@ void fr_sampler_forget(fr_sampler *s) {
     s->known = 0;
 }
 
+static int32_t pick(void *sampler, const fr_scores *scores, const fr_past *past) {
+    return fr_sampler_draft(sampler, scores, past);
+}
+
+static void forget(void *sampler) {
+    fr_sampler_forget(sampler);
+}
+
+fr_picker fr_sampler_picker(fr_sampler *sampler) {
+    return (fr_picker){.pick = pick, .forget = forget, .sampler = sampler};
+}
+
 int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *past) {
     if (!s->rejection) return fr_sampler_draw(s, scores, past);
     fr_chances q = fr_sampler_chances(s, scores, past);

@@ -16,20 +16,8 @@
 #include "kernels/kernels.h"
 #include "src/base/arena.h"
 #include "src/base/options.h"
+#include "src/draft/picker.h"
 #include "src/session/accept.h"
-
-/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. */
-typedef struct fr_scores {
-    const float *logits;
-    const int32_t *ids;
-    size_t count;
-} fr_scores;
-
-/* The tokens before a draw, whose position is length + drafted. */
-typedef struct fr_past {
-    const int32_t *ids, *drafts;
-    size_t length, drafted;
-} fr_past;
 
 typedef struct fr_sampler {
     const fr_kernels *kernels;
@@ -67,6 +55,9 @@ int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_p
  * those of the last one; drafts without a distribution count as certain. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
+
+/* Both, for a draft method. */
+fr_picker fr_sampler_picker(fr_sampler *sampler);
 
 /* How many of past->drafted drafts stand by the target's logits, [drafted + 1, vocab], and the token after them (-1 as
  * above). Rows behind that token's are not looked at. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
 #include "src/session/fingerprint.h"
 #include "src/session/timeline.h"
 
@@ -30,10 +31,6 @@ typedef struct fr_saved_bounds {
 } fr_saved_bounds;
 
 static const char magic[8] = "frsessn";
-
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
 
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) {
     *copy = size ? malloc(size) : NULL;
@@ -66,7 +63,7 @@ static void flush(fr_sink *sink) {
 
 static void put(fr_sink *sink, const void *bytes, size_t size) {
     for (const uint8_t *at = bytes; size > 0 && !sink->error;) {
-        size_t part = smaller(size, sizeof sink->bytes - sink->held);
+        size_t part = fr_smaller(size, sizeof sink->bytes - sink->held);
         memcpy(sink->bytes + sink->held, at, part);
         sink->held += part;
         at += part;
@@ -105,7 +102,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
 }
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
-    size_t frontier = s->length ? smaller(s->kv.length, s->length - 1) : 0;
+    size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
     fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
                             .k_type = s->kv_types.k,
                             .v_type = s->kv_types.v,
@@ -113,7 +110,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
                             .model = model,
                             .length = s->length,
                             .frontier = frontier,
-                            .from = smaller(s->kv.from, frontier)};
+                            .from = fr_smaller(s->kv.from, frontier)};
     memcpy(head.magic, magic, sizeof magic);
     put(sink, &head, sizeof head);
     put(sink, s->ids, s->length * sizeof *s->ids);

@@ -18,7 +18,7 @@
 #ifndef FR_SRC_SESSION_FILE_H
 #define FR_SRC_SESSION_FILE_H
 
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 /* fr_session_save and fr_session_restore of forerun.h. */
 fr_status fr_session_write(const fr_session *session, const char *path);

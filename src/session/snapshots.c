@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+#include "src/base/sizes.h"
 
 void fr_snapshots_layout(fr_snapshots *s, fr_arena *arena, const fr_kv *kv, size_t wanted, size_t context) {
-    *s = (fr_snapshots){.room = kv->ring_slots ? smaller(wanted, context / kv->ring_slots) : 0};
+    *s = (fr_snapshots){.room = kv->ring_slots ? fr_smaller(wanted, context / kv->ring_slots) : 0};
     s->at = fr_arena_take(arena, s->room, sizeof *s->at);
     for (size_t i = 0; i < s->room; i++) {
         uint8_t *rows = fr_arena_take(arena, kv->ring_bytes, 1);
@@ -85,7 +83,7 @@ static bool serves(const fr_snapshot *snapshot, const fr_kv *kv, size_t length) 
 
 void fr_snapshots_truncate(fr_snapshots *s, const fr_kv *kv, size_t length) {
     for (size_t i = s->count; i-- > 0;) {
-        s->at[i].position = smaller(s->at[i].position, length);
+        s->at[i].position = fr_smaller(s->at[i].position, length);
         if (s->at[i].position == 0 || !serves(&s->at[i], kv, s->at[i].position)) drop(s, i);
     }
 }
@@ -97,8 +95,8 @@ void fr_snapshots_rewind(const fr_snapshots *s, fr_kv *kv, size_t length) {
     }
     const fr_snapshot *best = NULL;
     for (size_t i = 0; i < s->count; i++)
-        if (serves(&s->at[i], kv, smaller(s->at[i].position, length))) best = &s->at[i];
-    fr_kv_rewind(kv, best ? smaller(best->position, length) : 0);
+        if (serves(&s->at[i], kv, fr_smaller(s->at[i].position, length))) best = &s->at[i];
+    fr_kv_rewind(kv, best ? fr_smaller(best->position, length) : 0);
     if (!best) return;
     copy_rings(best, kv, true);
     kv->from = best->from;

@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "formats/error.h"
-
-static size_t smaller(size_t a, size_t b) {
-    return a < b ? a : b;
-}
+#include "src/base/sizes.h"
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
@@ -87,7 +84,7 @@ static fr_status run_pending(fr_session *s) {
     fr_session_follow(s);
     while (s->kv.length < s->length) {
         FR_TRY(fr_session_check_abort(s));
-        size_t rows = smaller(s->chunk, s->length - s->kv.length);
+        size_t rows = fr_smaller(s->chunk, s->length - s->kv.length);
         bool last = s->kv.length + rows == s->length;
         fr_forward f = fr_session_batch(s, rows);
         f.head_first = rows - 1;
@@ -134,14 +131,14 @@ static void cut_pictures(fr_session *s) {
 void fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return;
     fr_session_follow(s);
-    size_t ran = smaller(s->kv.length, length);
+    size_t ran = fr_smaller(s->kv.length, length);
     s->length = length;
     fr_session_place(s, length, (size_t)s->places[length].at[0]);
-    s->told = smaller(s->told, length);
+    s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
     s->pending = length > 0;
     fr_snapshots_truncate(&s->snapshots, &s->kv, length);
-    fr_snapshots_rewind(&s->snapshots, &s->kv, length ? smaller(ran, length - 1) : 0);
+    fr_snapshots_rewind(&s->snapshots, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
     cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
@@ -159,7 +156,7 @@ static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t ke
 }
 
 fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
-    size_t kept = 0, most = smaller(s->length, count);
+    size_t kept = 0, most = fr_smaller(s->length, count);
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
     kept = before_pictures(s, ids, kept);
     FR_TRY(check(s, kept, ids + kept, count - kept));

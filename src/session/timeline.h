@@ -6,7 +6,7 @@
 #ifndef FR_SRC_TIMELINE_H
 #define FR_SRC_TIMELINE_H
 
-#include "src/session/session.h"
+#include "src/session/state.h"
 
 /* fr_session_prompt, fr_session_set_prompt and fr_session_truncate of forerun.h. */
 fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);

@@ -8,13 +8,11 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "src/session/session.h"
-
 /* The longest of anything: an id with its comma, a number of seconds with its key, a byte of a text as \ufffd. */
 enum { ID_ROOM = 12, SECONDS_ROOM = 48, BYTE_ROOM = 6, LINE_ROOM = 512 };
 
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows) {
-    size_t header = BYTE_ROOM * (strlen(model) + strlen(drafter));
+    size_t header = BYTE_ROOM * (strlen(model) + (drafter ? strlen(drafter) : 0));
     size_t prompt = ID_ROOM * rows, round = (ID_ROOM + SECONDS_ROOM) * FR_STEP_MAX;
     size_t most = header > prompt ? header : prompt;
     *trace = (fr_trace){.room = LINE_ROOM + (most > round ? most : round)};
@@ -104,20 +102,20 @@ static double margin(const float *logits, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------ whole lines */
 
-void fr_trace_begin(fr_session *s, fr_trace_fn *line, void *context) {
-    fr_trace *t = &s->trace;
+void fr_trace_begin(fr_trace *t, const fr_stats *stats, const fr_trace_subject *subject, fr_trace_fn *line,
+                    void *context) {
     t->line = line;
     t->context = context;
     if (!line) return;
     t->began = fr_clock();
     t->round = 0;
-    memcpy(t->told, s->stats.value, sizeof t->told);
+    memcpy(t->told, stats->value, sizeof t->told);
     begin_line(t, "begin");
-    put(t, ",\"trace\":1,\"version\":\"%s\"", fr_version());
-    put_text(t, "model", s->model->files.path);
-    if (s->drafter) put_text(t, "drafter", fr_drafter_path(s->drafter));
-    put(t, ",\"method\":\"%s\",\"draft_max\":%zu,\"threads\":%zu,\"isa\":\"%s\",\"context\":%zu",
-        s->draft->method->name, s->draft_max, s->model->plan.threads, fr_model_isa(s->model), s->context);
+    put(t, ",\"trace\":1,\"version\":\"%d.%d.%d\"", FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH);
+    put_text(t, "model", subject->model);
+    if (subject->drafter) put_text(t, "drafter", subject->drafter);
+    put(t, ",\"method\":\"%s\",\"draft_max\":%zu,\"threads\":%zu,\"isa\":\"%s\",\"context\":%zu", subject->method,
+        subject->draft_max, subject->threads, subject->isa, subject->context);
     end_line(t);
 }
 

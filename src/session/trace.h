@@ -17,11 +17,20 @@ typedef struct fr_trace {
     size_t round;
 } fr_trace;
 
-/* Room for the longest line of a session over files of these paths whose prompt forwards have up to `rows` rows. */
+/* Room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards have up
+ * to `rows` rows. */
 void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const char *drafter, size_t rows);
 
-/* Sets the session's own trace, and writes the line that says what runs. line NULL ends it. */
-void fr_trace_begin(fr_session *session, fr_trace_fn *line, void *context);
+/* What runs. */
+typedef struct fr_trace_subject {
+    const char *model, *drafter; /* paths; drafter NULL: none */
+    const char *method, *isa;
+    size_t draft_max, threads, context;
+} fr_trace_subject;
+
+/* Who is told the lines, and the one that says what runs. line NULL ends it. */
+void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subject *subject, fr_trace_fn *line,
+                    void *context);
 
 /* A prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);

@@ -7,16 +7,13 @@
 
 const fr_given fr_nothing_given = {0};
 
-fr_status fr_picture_load(const char *path, const fr_model *model, fr_picture **picture) {
+fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture) {
     *picture = NULL;
-    if (!model->vision)
-        return fr_fail(FR_INPUT, "%s has no vision tower%s: it can't see %s", model->files.path,
-                       model->files.gguf && model->family->picture ? " (--mmproj FILE gives it one)" : "", path);
     fr_picture *p = calloc(1, sizeof *p);
     if (!p) return fr_fail_memory("picture", sizeof *p);
-    p->model = model;
+    p->vision = vision;
     fr_status status = fr_image_open(&p->image, path);
-    if (status == FR_OK) status = fr_vision_grid(model->vision, p->image.width, p->image.height, &p->grid);
+    if (status == FR_OK) status = fr_vision_grid(vision, p->image.width, p->image.height, &p->grid);
     if (status == FR_OK)
         *picture = p;
     else
@@ -38,23 +35,23 @@ void fr_shown_free(fr_shown *shown) {
     *shown = (fr_shown){0};
 }
 
-static fr_status run_all(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures) {
+static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures) {
     for (size_t i = 0; i < shown->count; i++) {
         fr_vision_rows *rows = &shown->rows[i];
-        FR_TRY(fr_vision_run(model->vision, pool, model->plan.threads, &pictures[i]->image, rows));
+        FR_TRY(fr_vision_run(pictures[i]->vision, pool, threads, &pictures[i]->image, rows));
         shown->grids[i] = rows->grid;
     }
     return FR_OK;
 }
 
-fr_status fr_shown_run(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures,
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
                        size_t count) {
     fr_shown_free(shown);
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
     shown->given = calloc(count + 1, sizeof *shown->given);
     shown->count = count;
-    fr_status status = shown->rows && shown->grids && shown->given ? run_all(shown, model, pool, pictures)
+    fr_status status = shown->rows && shown->grids && shown->given ? run_all(shown, pool, threads, pictures)
                                                                    : fr_fail_memory("pictures", count);
     if (status != FR_OK) fr_shown_free(shown);
     return status;

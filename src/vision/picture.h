@@ -5,16 +5,17 @@
 #ifndef FR_SRC_PICTURE_H
 #define FR_SRC_PICTURE_H
 
-#include "src/families/model.h"
+#include "src/base/pool.h"
+#include "src/decoder/forward.h"
 #include "src/vision/vision.h"
 
 struct fr_picture {
-    const fr_model *model;
+    const fr_vision *vision; /* that it is for */
     fr_image image;
     fr_image_grid grid;
 };
 
-fr_status fr_picture_load(const char *path, const fr_model *model, fr_picture **picture);
+fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
 /* Pictures that a session was shown, run through the tower, until the prompt that they are for has been run. */
@@ -29,8 +30,7 @@ typedef struct fr_shown {
 extern const fr_given fr_nothing_given;
 
 /* Replaces what was shown before. */
-fr_status fr_shown_run(fr_shown *shown, const fr_model *model, fr_pool *pool, const fr_picture *const *pictures,
-                       size_t count);
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count);
 void fr_shown_free(fr_shown *shown);
 
 /* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows

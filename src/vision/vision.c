@@ -10,6 +10,7 @@
 
 #include "formats/error.h"
 #include "kernels/rope_table.h"
+#include "src/base/sizes.h"
 #include "src/decoder/binder.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
@@ -128,10 +129,6 @@ void fr_vision_close(fr_vision *vision) {
 
 /* ----------------------------------------------------------------------------------------------------------- a pass */
 
-static size_t larger(size_t a, size_t b) {
-    return a > b ? a : b;
-}
-
 static size_t patch_values(const fr_vision_config *c) {
     return FR_VISION_CHANNELS * c->frames * c->patch * c->patch;
 }
@@ -139,9 +136,9 @@ static size_t patch_values(const fr_vision_config *c) {
 void fr_vision_pass_layout(fr_vision_pass *pass, fr_arena *arena, size_t threads) {
     const fr_vision_config *c = &pass->vision->config;
     size_t n = c->hidden / c->heads, patches = pass->patches, chunk = fr_vision_chunk(0, patches);
-    pass->wide_width = larger(larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
-    pass->gate_width = larger(c->ffn, c->out_ffn);
-    pass->narrow_width = larger(c->hidden, c->out);
+    pass->wide_width = fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
+    pass->gate_width = fr_larger(c->ffn, c->out_ffn);
+    pass->narrow_width = fr_larger(c->hidden, c->out);
     pass->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
     pass->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
     pass->attn = fr_arena_take(arena, patches * c->hidden, sizeof(float));
@@ -154,7 +151,7 @@ void fr_vision_pass_layout(fr_vision_pass *pass, fr_arena *arena, size_t threads
     pass->merged = fr_arena_take(arena, pass->grid.rows * pass->grid.columns * c->out, sizeof(float));
     fr_attend_layout(&pass->room, arena, n, threads);
     fr_work_layout(&pass->work, pass->vision->kernels, arena, pass->vision->packed, chunk,
-                   larger(larger(pass->wide_width, pass->gate_width), pass->narrow_width), threads);
+                   fr_larger(fr_larger(pass->wide_width, pass->gate_width), pass->narrow_width), threads);
 }
 
 /* A chunk's patches as rows, and the angles that their places turn heads by: a half from the row, a half from the

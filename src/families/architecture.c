@@ -1,13 +1,32 @@
-/* What the design has a place for and nothing behind it yet: see unbuilt.h. A line goes when its part comes. */
-#include "src/families/unbuilt.h"
+/* Names of architectures: see architecture.h. */
+#include "src/families/architecture.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 #include "formats/error.h"
-#include "src/families/model.h"
 
-/* Names in config.json, then in GGUF, with a blank between; a name is a line's only if no line before has it. */
+const char *const fr_gemma4_assistants[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
+                                            "gemma4_mtp", NULL};
+
+const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
+    if (files->gguf) return files->gguf->architecture;
+    const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
+    return name ? name : "";
+}
+
+bool fr_architecture_in(const char *const *names, const char *architecture) {
+    for (; *names; names++)
+        if (strcmp(*names, architecture) == 0) return true;
+    return false;
+}
+
+bool fr_is_drafter(const fr_checkpoint *files) {
+    return fr_architecture_in(fr_gemma4_assistants, fr_checkpoint_architecture(files));
+}
+
+/* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then
+ * in GGUF, with a blank between; a name is a line's only if no line before has it. */
 static const struct {
     const char *names, *what;
 } known[] = {

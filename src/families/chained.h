@@ -7,10 +7,10 @@
  *
  * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) has an fr_chained_family; draft_chained.c does
  * the rest. */
-#ifndef FR_SRC_DRAFT_CHAINED_H
-#define FR_SRC_DRAFT_CHAINED_H
+#ifndef FR_SRC_CHAINED_H
+#define FR_SRC_CHAINED_H
 
-#include "src/draft/draft.h"
+#include "src/families/model.h"
 
 /* An opened layer; immutable. */
 typedef struct fr_chained {

@@ -1,0 +1,30 @@
+/* How tokens are picked from scores: what a draft method has to do it with as the target will.
+ *
+ * In: a row of scores, and the tokens before it. Out: a token. The session's sampler is behind it. */
+#ifndef FR_SRC_PICKER_H
+#define FR_SRC_PICKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Candidate i is token ids[i] and has logits[i]; ids NULL: token i. -infinity: can't be drawn. */
+typedef struct fr_scores {
+    const float *logits;
+    const int32_t *ids;
+    size_t count;
+} fr_scores;
+
+/* The tokens before a draw, whose position is length + drafted. */
+typedef struct fr_past {
+    const int32_t *ids, *drafts;
+    size_t length, drafted;
+} fr_past;
+
+/* pick: the token at depth past->drafted of a proposal, -1 if none is left. forget: what was picked was thrown away. */
+typedef struct fr_picker {
+    int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);
+    void (*forget)(void *sampler);
+    void *sampler;
+} fr_picker;
+
+#endif

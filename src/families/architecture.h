@@ -1,0 +1,28 @@
+/* What architecture a file is of, and which are known: of drafters; of models and drafters that are not built
+ * (FR_UNBUILT, as against files that nobody can make sense of). The targets' are in the families' own lists (model.h).
+ *
+ * In: a folder or a GGUF file. Out: a name; what is known of it. */
+#ifndef FR_SRC_ARCHITECTURE_H
+#define FR_SRC_ARCHITECTURE_H
+
+#include "formats/checkpoint.h"
+
+/* The first architecture name in config.json, or that of GGUF's metadata; "" if there is none. */
+const char *fr_checkpoint_architecture(const fr_checkpoint *files);
+
+/* Whether a name is one of a NULL-terminated list. */
+bool fr_architecture_in(const char *const *names, const char *architecture);
+
+/* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. NULL-terminated. */
+extern const char *const fr_gemma4_assistants[];
+
+/* Whether the architecture is that of some draft method's weights. */
+bool fr_is_drafter(const fr_checkpoint *files);
+
+/* FR_UNBUILT where the architecture is known and nothing is behind it yet. */
+fr_status fr_check_built(const fr_checkpoint *files);
+
+/* fr_checkpoint_open; a folder is refused by its config.json alone, before its weights are looked at. */
+fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap);
+
+#endif

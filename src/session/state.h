@@ -1,0 +1,94 @@
+/* A session as it is between calls, and what whoever changes it shares: timeline.c, ahead.c, cycle.c.
+ *
+ * Invariants between calls, once a prompt has run:
+ *     kv.length == length - (fresh ? 0 : 1)   every id but the last one given has been run
+ *     fresh: `next` is what the target says after the timeline, and has not been given yet
+ *     hidden[hidden_row] is the target's row of position kv.length - 1
+ * While `pending`, after a truncation or an abort, the ids from kv.length < length on wait to be run as a prompt's are
+ * (timeline.h), and none of the above holds yet; the next prompt or step begins with it. */
+#ifndef FR_SRC_STATE_H
+#define FR_SRC_STATE_H
+
+#include "src/draft/draft_list.h"
+#include "src/session/ahead.h"
+#include "src/session/depth.h"
+#include "src/session/logprobs.h"
+#include "src/session/sampler.h"
+#include "src/session/snapshots.h"
+#include "src/session/stats.h"
+#include "src/session/trace.h"
+#include "src/vision/picture.h"
+
+struct fr_session {
+    const fr_model *model;
+    const fr_drafter *drafter; /* NULL: none */
+    fr_arena arena;
+    fr_plan plan; /* no thread until it is claimed (cores.h) */
+    fr_pool *pool;
+    size_t context, chunk, draft_max, checkpoints;
+    bool ignore_eos, swa_full, adapts;
+    fr_kv_types kv_types;
+
+    fr_log log;
+    fr_abort_fn *abort; /* NULL: never asked */
+    void *abort_context;
+
+    fr_kv kv;
+    fr_snapshots snapshots;
+    void *pass;
+    fr_draft_list methods;
+    fr_draft *draft;
+    fr_ahead ahead;
+    fr_depth depth; /* if `adapts`: how many drafts a round asks for */
+    int32_t *ids;   /* [context] the timeline */
+    fr_place *places; /* [context + FR_STEP_MAX] */
+    fr_shown shown;        /* pictures for the next prompt */
+    const fr_given *given; /* their rows, while it runs */
+    size_t length;
+    size_t told;    /* ids before it are those that the draft method was last shown */
+    float *hidden;  /* [rows of the largest batch, hidden] */
+    size_t hidden_row;
+    float *logits;  /* [FR_STEP_MAX, vocab] */
+    int64_t *best;  /* [threads, FR_STEP_MAX] */
+    int32_t next;
+    bool fresh, pending, ended;
+
+    fr_sampler sampler;
+    fr_picker picker; /* the sampler, as draft methods see it */
+    fr_logprobs logprobs;
+    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
+    fr_stats stats;
+    fr_trace trace;
+
+    void *attached; /* the caller's own bytes, NULL: none */
+    size_t attached_size;
+};
+
+/* Nothing has been run. */
+void fr_session_clear(fr_session *session);
+
+/* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
+void fr_session_place(fr_session *session, size_t first, size_t place);
+
+/* The batch of the next `rows` ids that have not been run, and are about to be. */
+fr_forward fr_session_batch(fr_session *session, size_t rows);
+
+/* FR_ABORTED once the caller wants no more; FR_NUMERIC, of logits at a position that are not finite. */
+fr_status fr_session_check_abort(const fr_session *session);
+fr_status fr_session_not_finite(const fr_session *session, size_t position);
+
+/* What the target says about the drafts behind the timeline: how many stand, and the token after them (of the rows'
+ * logits only those up to that token count). */
+fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
+
+/* What a draft method is shown; and of the target's rows, before they are overwritten. */
+fr_draft_view fr_session_view(fr_session *session);
+void fr_session_follow(fr_session *session);
+
+/* How many drafts a round that has room for `limit` asks for, which may adapt; as many ids as the round asks for,
+ * proposed behind the timeline. */
+bool fr_session_adaptive(const fr_session *session);
+size_t fr_session_depth(fr_session *session, size_t limit);
+fr_status fr_session_draft(fr_session *session, const fr_draft_view *view, fr_depth_round *round);
+
+#endif
