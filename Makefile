@@ -201,7 +201,7 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 
 .PHONY: help
 help: ## these lines
-	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z% -]+:.*## / { sub("%", "NAME", $$1); printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 DEMO := tools/demo
 DEMO_PROMPT := $(firstword $(sort $(wildcard $(DEMO)/prompts/*.txt)))
@@ -280,7 +280,7 @@ FUZZ_SUITES := $(foreach n,$(FUZZ_NAMES),'fuzz/$n $(HOSTILE_BUILD)/tests/fuzz/fu
 SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: check
-check: ## set-up, then everything that must hold: source rules, every test, hostile input, NEON under an emulator
+check: ## set-up, then all that must hold: source rules, tests, hostile input, other processors under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) $(PRODUCT) \
@@ -307,9 +307,7 @@ quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find mo
 	@$(RUN_SUITES) $(call suites,$(QUICK_TESTS)) 'check_blocks $(BUILD)/tests/check_blocks --quick' \
 	  'source_rules tests/source_rules'
 
-# make t-kv, make t-check_blocks, make t-install: a suite by its name.
-.PHONY: t-%
-t-%: all
+t-%: all ## a suite by its name: t-kv, t-check_blocks, t-install
 	@$(if $(wildcard tests/test_$*.sh),,$(MAKE) $(call program_of,$*))
 	@$(RUN_SUITES) $(call suites,$(or $(wildcard tests/test_$*.sh),$(call program_of,$*)))
 program_of = $(BUILD)/tests/$(if $(wildcard tests/test_$(1).c),test_)$(1)
@@ -319,7 +317,7 @@ answers: all $(BUILD)/tests/test_answers ## writes tests/data/answers anew: a ch
 	$(BUILD)/tests/test_answers --write
 
 .PHONY: test
-test: programs ## every test of this build: no set-up, no source rules, no NEON
+test: programs ## every test of this build, none of speed: no set-up, no source rules, no NEON
 	@$(RUN_SUITES) $(TOGETHER) $(THEN_ALONE)
 
 .PHONY: tidy
