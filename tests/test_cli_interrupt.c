@@ -20,9 +20,10 @@
 
 enum { PIPE = 4096 }; /* bytes that a pipe holds */
 
-static char folder[] = "/tmp/forerun-interrupt-XXXXXX", cache[64], trace[64];
+static char folder[32], cache[64], trace[64];
 
 static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/forerun-interrupt-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(cache, sizeof cache, "%s/cache", folder);
     snprintf(trace, sizeof trace, "%s/trace", folder);
