@@ -64,7 +64,9 @@ else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc -lnuma
+# The command's own is libedit: who links the library does without.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
+COMMAND_LIBS := -ledit
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 
@@ -158,7 +160,7 @@ $(SHARED): $(OBJECTS)
 
 $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $^ $(LIBS) -o $@
+	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) -o $@
 
 # OpenBLAS, for a program that includes it.
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
@@ -188,10 +190,12 @@ $(MUTATORS): %: %.o $(LIBRARY)
 # What of the command reads bytes.
 $(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation,$(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer) $(filter %.o,$^) $(LIBRARY) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer) $(filter %.o,$^) $(LIBRARY) $(LIBS) \
+	  $(of_command) -o $@
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(TOOL_OBJECTS) $(TEST_HELPERS) $(BENCH_PARTS) \
   $(FUZZ_PARTS) $(FUZZ_MAIN) $(addsuffix .o,$(TEST_PROGRAMS) $(BENCH_PROGRAMS) $(ONCE) $(MUTATORS) $(FUZZERS)))
@@ -239,9 +243,10 @@ ifneq ($(HOST),aarch64)
   NEON_CORE := $(addprefix tests/, \
     test_answers test_one_answer check_kernels check_blocks test_attend test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_ahead test_bench test_bench_kernels \
-    test_bench_model test_cli_cache test_cli_chat test_cli_files test_cli_interrupt test_depth test_glm test_ngram \
-    test_perplexity test_pool test_quantize test_report test_session_file test_shared_model test_tokenizer \
-    test_topology test_trace test_turns test_unbuilt %_speed), $(basename $(call test_sources,plain)))
+    test_bench_model test_cli_cache test_cli_chat test_cli_terminal test_cli_files test_cli_interrupt test_depth \
+    test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file test_shared_model \
+    test_tokenizer test_topology test_trace test_turns test_unbuilt \
+    %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
   NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
   QUICK := $(if $(FULL),,--quick)

@@ -2,6 +2,7 @@
 #include "tests/command.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static void find_command(char *path, size_t size) {
     ck_assert_int_lt(snprintf(path, size, "%s/forerun", self), (int)size);
 }
 
-pid_t fr_command_start(const char *line, int in, int out, int err) {
+static pid_t start(const char *line, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes) {
     const char *emulator = getenv("FORERUN_EMULATOR"), *named = getenv("FORERUN");
     char path[PATH_MAX];
     find_command(path, sizeof path);
@@ -47,16 +48,38 @@ pid_t fr_command_start(const char *line, int in, int out, int err) {
     words[count++] = (char *)(named ? named : path);
     words[split(after, words, count)] = NULL;
 
+    pid_t process;
+    ck_assert_msg(posix_spawnp(&process, words[0], actions, attributes, words, environ) == 0, "cannot start %s",
+                  words[0]);
+    free(before);
+    free(after);
+    return process;
+}
+
+pid_t fr_command_start(const char *line, int in, int out, int err) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in, 0);
     posix_spawn_file_actions_adddup2(&actions, out, 1);
     posix_spawn_file_actions_adddup2(&actions, err, 2);
-    pid_t process;
-    ck_assert_msg(posix_spawnp(&process, words[0], &actions, NULL, words, environ) == 0, "cannot start %s", words[0]);
+    pid_t process = start(line, &actions, NULL);
     posix_spawn_file_actions_destroy(&actions);
-    free(before);
-    free(after);
+    return process;
+}
+
+/* The leader of a session gets the first terminal that it opens as its own. */
+pid_t fr_command_start_on(const char *terminal, const char *line, int out) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, terminal, O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, 1);
+    posix_spawn_file_actions_adddup2(&actions, 0, 2);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    pid_t process = start(line, &actions, &attributes);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
     return process;
 }
 

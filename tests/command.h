@@ -36,6 +36,9 @@ void fr_command_free(fr_command *command);
 
 /* Starts it on file descriptors of the caller's. */
 pid_t fr_command_start(const char *line, int in, int out, int err);
+
+/* Starts it on a terminal of its own, by the name of its end; standard output goes elsewhere. */
+pid_t fr_command_start_on(const char *terminal, const char *line, int out);
 int fr_command_wait(pid_t process);
 
 /* FOLDER's reference.json: what transformers computed. Its ids of a prompt, and those that follow it, greedy. */

@@ -24,8 +24,9 @@ static const fr_verb verbs[] = {
     {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat -m MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn; one that ends in a backslash goes on in the next line, and three quotes\n"
      "begin and end a turn of several lines. Lines that begin with / are commands: /clear, /undo, /image FILE, /exit,\n"
-     "and /help, which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; at an\n"
-     "empty prompt it ends the conversation, as /exit and the end of input do.\n",
+     "and /help, which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; at\n"
+     "the prompt of a terminal, where lines can be edited and gone back to, it drops the line. /exit and the end of\n"
+     "input (Ctrl-D) end the conversation.\n",
      "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
      "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n",
      fr_verb_chat},

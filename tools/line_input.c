@@ -2,30 +2,67 @@
 #include "line_input.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "key_wait.h"
 #include "output.h"
 
 void fr_line_input_open(fr_line_input *input) {
-    *input = (fr_line_input){.terminal = isatty(STDIN_FILENO)};
+    *input = (fr_line_input){.terminal = isatty(STDIN_FILENO), .editor = fr_line_editor_open()};
 }
 
-bool fr_line_input_read(fr_line_input *input, const char *prompt) {
-    if (input->terminal) fputs(prompt, stderr);
+static fr_line read_typed(fr_line_input *input, const char *prompt) {
+    const char *typed;
+    fr_line got = fr_line_editor_read(input->editor, prompt, &typed, &input->length);
+    if (got != FR_LINE_TYPED) return got;
+    if (input->capacity <= input->length) {
+        input->capacity = 2 * input->length + 256;
+        input->line = fr_resize(input->line, input->capacity, 1);
+    }
+    memcpy(input->line, typed, input->length);
+    return FR_LINE_TYPED;
+}
+
+static fr_line read_plain(fr_line_input *input) {
     ssize_t got = getline(&input->line, &input->capacity, stdin);
-    if (got < 0) return false;
-    while (got > 0 && (input->line[got - 1] == '\n' || input->line[got - 1] == '\r')) got--;
+    if (got < 0) return FR_LINE_END;
     input->length = (size_t)got;
-    input->line[got] = '\0';
-    return true;
+    return FR_LINE_TYPED;
+}
+
+/* The terminal itself has the line until it is complete, and drops it where Ctrl-C says so. */
+static fr_line read_terminal(fr_line_input *input, const char *prompt) {
+    int came;
+    if (!fr_key_wait_begin()) return FR_LINE_END;
+    fputs(prompt, stderr);
+    while ((came = fr_key_wait()) > 0 && came != SIGINT) continue;
+    fr_key_wait_end();
+    if (came != SIGINT) return came == 0 ? read_plain(input) : FR_LINE_END;
+    fputc('\n', stderr);
+    return FR_LINE_DROPPED;
+}
+
+fr_line fr_line_input_read(fr_line_input *input, const char *prompt) {
+    fr_line got = input->editor     ? read_typed(input, prompt)
+                  : input->terminal ? read_terminal(input, prompt)
+                                    : read_plain(input);
+    if (got != FR_LINE_TYPED) return got;
+    size_t length = input->length;
+    while (length > 0 && (input->line[length - 1] == '\n' || input->line[length - 1] == '\r')) length--;
+    input->length = length;
+    input->line[length] = '\0';
+    if (input->editor) fr_line_editor_remember(input->editor, input->line);
+    return FR_LINE_TYPED;
 }
 
 int fr_line_input_close(fr_line_input *input) {
     int code = ferror(stdin) && errno != EINTR ? fr_bad_input("standard input: %s", strerror(errno)) : 0;
     if (input->terminal) fputc('\n', stderr);
+    fr_line_editor_close(input->editor);
     free(input->line);
     *input = (fr_line_input){0};
     return code;

@@ -22,6 +22,13 @@ static void append(fr_turn *turn, const char *bytes, size_t length) {
     turn->bytes[turn->length] = '\0';
 }
 
+/* The next line of a turn that has begun: false where there is none, or the turn is dropped with it. */
+static bool read_more(fr_turn *turn, fr_line_input *input) {
+    fr_line got = fr_line_input_read(input, GOES_ON);
+    if (got == FR_LINE_DROPPED) turn->length = 0;
+    return got == FR_LINE_TYPED;
+}
+
 static bool ends_block(const char *line, size_t length) {
     return length >= QUOTES && memcmp(line + length - QUOTES, quotes, QUOTES) == 0;
 }
@@ -37,7 +44,7 @@ static void read_block(fr_turn *turn, fr_line_input *input, const char *line, si
             append(turn, line, length);
             first = false;
         }
-        if (last || !fr_line_input_read(input, GOES_ON)) return;
+        if (last || !read_more(turn, input)) return;
         line = input->line;
         length = input->length;
     }
@@ -48,7 +55,7 @@ static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, si
     for (;;) {
         bool more = length > 0 && line[length - 1] == '\\';
         append(turn, line, length - more);
-        if (!more || !fr_line_input_read(input, GOES_ON)) return;
+        if (!more || !read_more(turn, input)) return;
         append(turn, "\n", 1);
         line = input->line;
         length = input->length;
@@ -56,10 +63,12 @@ static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, si
 }
 
 bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
-    if (!fr_line_input_read(input, PROMPT)) return false;
+    fr_line got = fr_line_input_read(input, PROMPT);
     const char *line = input->line;
     size_t length = input->length;
     turn->length = 0;
+    turn->command = false;
+    if (got != FR_LINE_TYPED) return got == FR_LINE_DROPPED;
     append(turn, "", 0);
     turn->command = line[0] == '/' && line[1] != '/';
     if (turn->command) append(turn, line, length);

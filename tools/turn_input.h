@@ -20,8 +20,8 @@ typedef struct fr_turn {
     bool command; /* the bytes are those of its line */
 } fr_turn;
 
-/* Reads the next turn in the place of the last one, which may be empty. False when the input ends before it; a turn
- * that the end of the input cuts short is one. */
+/* Reads the next turn in the place of the last one, which may be empty: it is where one of its lines is dropped. False
+ * when the input ends before it; a turn that the end of the input cuts short is one. */
 bool fr_turn_read(fr_turn *turn, fr_line_input *input);
 void fr_turn_free(fr_turn *turn);
 
