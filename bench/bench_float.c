@@ -217,14 +217,14 @@ typedef struct head_job {
 
 static void run_plain_head(void *context, const fr_team *team) {
     head_job *job = context;
-    const fr_matrix *head = &job->assistant->net.head;
+    const fr_matrix *head = &job->assistant->trunk.head;
     fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, head, job->scores, 0, job->row, head->cols, 1);
 }
 
 static void run_centroid_head(void *context, const fr_team *team) {
     head_job *job = context;
     const fr_assistant *a = job->assistant;
-    const fr_matrix *head = &a->net.head;
+    const fr_matrix *head = &a->trunk.head;
     size_t begin, end, size = a->cluster_size;
     fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, &a->centroids, job->centroid_scores, 0, job->row,
                     head->cols, 1);
@@ -241,12 +241,12 @@ static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_f
     const fr_assistant *a = e->drafter->net;
     double seconds[PAIRS];
     head_job job = {.assistant = a, .kernels = e->model->kernels};
-    job.row = calloc(a->net.config.hidden, sizeof(float));
+    job.row = calloc(a->trunk.spec.hidden, sizeof(float));
     job.centroid_scores = calloc(a->clusters + 1, sizeof(float));
-    job.scores = calloc(a->net.config.vocab, sizeof(float));
+    job.scores = calloc(a->trunk.spec.vocab, sizeof(float));
     job.chosen = calloc(a->top + 1, sizeof(int32_t));
     job.work = calloc(a->clusters + 1, sizeof(int32_t));
-    for (size_t i = 0; i < a->net.config.hidden; i++) job.row[i] = (float)(i % 7) - 3;
+    for (size_t i = 0; i < a->trunk.spec.hidden; i++) job.row[i] = (float)(i % 7) - 3;
     for (int pair = -2; pair < PAIRS; pair++) {
         double start = fr_clock();
         fr_pool_run(session->pool, head, &job);
@@ -271,7 +271,8 @@ static void bench_centroids(void) {
         step[plain] = time_draft_step(session);
         head[plain] = time_head(&e, session, heads[plain]);
         bytes[plain] = (double)e.drafter->weights.bytes;
-        if (!plain) bytes[0] -= (double)(a->net.head.outs - a->top * a->cluster_size) * (double)a->net.head.row_bytes;
+        const fr_matrix *rows = &a->trunk.head;
+        if (!plain) bytes[0] -= (double)(rows->outs - a->top * a->cluster_size) * (double)rows->row_bytes;
         fr_session_close(session);
         fr_bench_engine_close(&e);
     }

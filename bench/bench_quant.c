@@ -19,7 +19,7 @@
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"
-#include "src/families/gemma4.h"
+#include "src/decoder/activations.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */
@@ -178,49 +178,49 @@ static void prepare(const fr_team *team, const fr_work *work, const fr_matrix *m
 }
 
 /* kv_rows fill the cache, rows go on behind it. */
-static void layer_products(products *p, const fr_team *team, const fr_gemma4_pass *pass, const fr_gemma4_layer *l,
+static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
                            size_t kv_rows, size_t rows) {
-    const fr_work *w = &pass->work;
-    prepare(team, w, &l->q, pass->normed, kv_rows);
-    apply(p, team, w, &l->q, pass->q, pass->normed, kv_rows);
-    if (l->k.data) apply(p, team, w, &l->k, pass->k, pass->normed, kv_rows);
-    if (l->v.data) apply(p, team, w, &l->v, pass->v, pass->normed, kv_rows);
-    prepare(team, w, &l->o, pass->attn, rows);
-    apply(p, team, w, &l->o, pass->out, pass->attn, rows);
-    prepare(team, w, &l->gate, pass->normed, rows);
-    apply(p, team, w, &l->gate, pass->gate, pass->normed, rows);
-    apply(p, team, w, &l->up, pass->up, pass->normed, rows);
-    prepare(team, w, &l->down, pass->up, rows);
-    apply(p, team, w, &l->down, pass->out, pass->up, rows);
-    if (!l->ple_gate.data) return;
-    prepare(team, w, &l->ple_gate, pass->x, rows);
-    apply(p, team, w, &l->ple_gate, pass->gate, pass->x, rows);
-    prepare(team, w, &l->ple_out, pass->gate, rows);
-    apply(p, team, w, &l->ple_out, pass->out, pass->gate, rows);
+    const fr_work *w = &a->work;
+    prepare(team, w, &l->q, a->normed, kv_rows);
+    apply(p, team, w, &l->q, a->q, a->normed, kv_rows);
+    if (l->k.data) apply(p, team, w, &l->k, a->k, a->normed, kv_rows);
+    if (l->v.data) apply(p, team, w, &l->v, a->v, a->normed, kv_rows);
+    prepare(team, w, &l->o, a->attn, rows);
+    apply(p, team, w, &l->o, a->out, a->attn, rows);
+    prepare(team, w, &l->gate_up[0], a->normed, rows);
+    apply(p, team, w, &l->gate_up[0], a->gate, a->normed, rows);
+    apply(p, team, w, &l->gate_up[1], a->up, a->normed, rows);
+    prepare(team, w, &l->down, a->up, rows);
+    apply(p, team, w, &l->down, a->out, a->up, rows);
+    if (!l->token_gate.data) return;
+    prepare(team, w, &l->token_gate, a->x, rows);
+    apply(p, team, w, &l->token_gate, a->gate, a->x, rows);
+    prepare(team, w, &l->token_out, a->gate, rows);
+    apply(p, team, w, &l->token_out, a->out, a->gate, rows);
 }
 
 /* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
     const fr_session *s = p->session;
-    const fr_gemma4_pass *pass = s->pass;
-    const fr_gemma4 *net = pass->net;
-    const fr_matrix *ple = &net->ple_projection;
-    size_t owned = net->owners * net->config.ple;
+    const fr_activations *a = s->pass;
+    const fr_trunk *trunk = a->trunk;
+    const fr_matrix *tokens = &trunk->token_projection;
+    size_t owned = trunk->owners * trunk->spec.token_width;
     for (size_t done = 0, rows; done < PROMPT; done += rows) {
         rows = s->chunk < PROMPT - done ? s->chunk : PROMPT - done;
         size_t kept = done + rows == PROMPT;
-        if (ple->data) {
-            prepare(team, &pass->work, ple, pass->x, rows);
-            apply_part(p, team, &pass->work, ple, 0, owned, pass->ple, pass->x, rows);
-            apply_part(p, team, &pass->work, ple, owned, ple->outs, pass->ple, pass->x, kept);
+        if (tokens->data) {
+            prepare(team, &a->work, tokens, a->x, rows);
+            apply_part(p, team, &a->work, tokens, 0, owned, a->token, a->x, rows);
+            apply_part(p, team, &a->work, tokens, owned, tokens->outs, a->token, a->x, kept);
         }
-        for (size_t l = 0; l < net->config.layers && (l < net->owners || kept); l++)
-            layer_products(p, team, pass, &net->layers[l], l < net->owners ? rows : kept,
-                           l + 1 < net->owners ? rows : kept);
+        for (size_t l = 0; l < trunk->spec.layers && (l < trunk->owners || kept); l++)
+            layer_products(p, team, a, &trunk->layers[l], l < trunk->owners ? rows : kept,
+                           l + 1 < trunk->owners ? rows : kept);
     }
-    prepare(team, &pass->work, &net->head, s->hidden, 1);
-    apply(p, team, &pass->work, &net->head, s->logits, s->hidden, 1);
+    prepare(team, &a->work, &trunk->head, s->hidden, 1);
+    apply(p, team, &a->work, &trunk->head, s->logits, s->hidden, 1);
 }
 
 /* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above

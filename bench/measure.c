@@ -26,12 +26,7 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     fr_forward f = {.model = s->model,
                     .pass = s->pass,
-                    .kv = &s->kv,
-                    .ids = s->ids + position,
-                    .places = s->places + position,
-                    .given = &fr_nothing_given,
-                    .rows = rows,
-                    .position = (int64_t)position,
+                    .batch = fr_session_rows(s, position, rows),
                     .keep = rows - head_rows,
                     .hidden = s->hidden,
                     .head_first = rows - head_rows,
@@ -158,15 +153,10 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-static fr_expert_use experts_so_far(const fr_session *session) {
-    const fr_family *family = session->model->family;
-    return family->experts ? family->experts(session->pass) : (fr_expert_use){0};
-}
-
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position) {
-    fr_expert_use before = experts_so_far(session);
+    fr_expert_use before = fr_model_expert_use(session->pass);
     fr_bench_forward(session, rows, position);
-    fr_expert_use use = experts_so_far(session);
+    fr_expert_use use = fr_model_expert_use(session->pass);
     use.all -= before.all;
     use.read -= before.read;
     use.pairs -= before.pairs;

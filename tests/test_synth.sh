@@ -60,13 +60,13 @@ described 'layers         35: 28 sliding (window 512), 7 full; 15 own their KV c
     'width          hidden 1536, feed-forward 6144 to 12288, 8 attention heads' 'per-layer      embeddings of width 256'
 outline gemma4-e4b --vocab 384
 described 'layers         42: 35 sliding (window 512), 7 full; 24 own their KV cache, 18 borrow one' \
-    'width          hidden 2560, feed-forward 10240 to 10240, 8 attention heads'
+    'width          hidden 2560, feed-forward 10240, 8 attention heads'
 outline gemma4-26b-a4b --vocab 384 --layers 6
 described 'layers         6: 5 sliding (window 1024), 1 full' 'experts        128 of width 704, 8 chosen a token' \
-    'width          hidden 2816, feed-forward 2112 to 2112, 16 attention heads'
+    'width          hidden 2816, feed-forward 2112, 16 attention heads'
 outline gemma4-31b --vocab 384 --layers 6
 described 'layers         6: 5 sliding (window 1024), 1 full' \
-    'width          hidden 5376, feed-forward 21504 to 21504, 32 attention heads'
+    'width          hidden 5376, feed-forward 21504, 32 attention heads'
 outline glm-ocr --vocab 384
 described 'layers         16, all of full attention' 'drafter        an MTP layer in the checkpoint' \
     'width          hidden 1536, feed-forward 4608, 16 attention heads, 8 of keys and values, of 128'

@@ -112,7 +112,7 @@ static void print_memory(const fr_inspected *what, FILE *out) {
 
 static void print_model(const fr_inspected *what, FILE *out) {
     const fr_model *model = what->model;
-    model->family->describe(model, out);
+    fr_trunk_describe(&model->trunk.spec, out);
     if (what->own)
         fprintf(out, "drafter        an MTP layer in the checkpoint, applied again and again: %.1f MB\n",
                 megabytes(what->own->weights.bytes));
@@ -143,12 +143,12 @@ static void print_tower(const fr_inspected *what, FILE *out) {
 
 static void print_drafter(const fr_inspected *what, FILE *out) {
     const fr_assistant *a = what->assistant;
-    fr_gemma4_describe(&a->net.config, out);
+    fr_trunk_describe(&a->trunk.spec, out);
     if (a->clusters)
         fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
-                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->net.config.vocab);
+                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->trunk.spec.vocab);
     else
-        fprintf(out, "head           plain: all %zu rows a draft\n", a->net.config.vocab);
+        fprintf(out, "head           plain: all %zu rows a draft\n", a->trunk.spec.vocab);
     if (what->how->target)
         fprintf(out, "fits           %s\n", what->how->target);
     else

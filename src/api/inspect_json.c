@@ -151,10 +151,10 @@ static void put_model(object *o, const fr_inspected *what) {
 
 static void put_drafter(object *o, const fr_inspected *what) {
     const fr_assistant *a = what->assistant;
-    put_count(o, "layers", a->net.config.layers);
-    put_count(o, "hidden", a->net.config.hidden);
-    put_count(o, "vocabulary", a->net.config.vocab);
-    put_count(o, "rows_a_draft", a->clusters ? a->top * a->cluster_size : a->net.config.vocab);
+    put_count(o, "layers", a->trunk.spec.layers);
+    put_count(o, "hidden", a->trunk.spec.hidden);
+    put_count(o, "vocabulary", a->trunk.spec.vocab);
+    put_count(o, "rows_a_draft", a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab);
     put(o, "target", what->how->target ? text_of(what->how->target) : json_null());
     if (what->model) put_memory(o, &what->memory);
 }

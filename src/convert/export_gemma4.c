@@ -124,7 +124,7 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
 
 /* The full layers' rotary positions, as divisors of their frequencies: 1 for angles that turn, 1e30 for the others. */
 static fr_status list_rope_factors(fr_export *export, fr_outputs *outputs) {
-    const fr_gemma4_config *c = &export->net.net.config;
+    const fr_gemma4_config *c = &export->config;
     const fr_gemma4_rope *rope = &c->rope[FR_FULL];
     size_t layer = 0;
     while (layer < c->layers && c->layer[layer].kind != FR_FULL) layer++;
@@ -146,8 +146,8 @@ static fr_status list_rope_factors(fr_export *export, fr_outputs *outputs) {
 
 /* What GGUF has no keys for. */
 static fr_status check_expressible(const fr_export *export) {
-    const fr_gemma4_rope *sliding = &export->net.net.config.rope[FR_SLIDING],
-                         *full = &export->net.net.config.rope[FR_FULL];
+    const fr_gemma4_rope *sliding = &export->config.rope[FR_SLIDING],
+                         *full = &export->config.rope[FR_FULL];
     if (sliding->proportional || sliding->partial < 1.0 || sliding->factor > 1.0 || sliding->factor < 1.0 ||
         full->factor > 1.0 || full->factor < 1.0)
         return fr_fail(FR_INPUT, "%s: its rotary positions have a factor or a part that GGUF has no key for",
@@ -160,20 +160,23 @@ static fr_status open_net(fr_export *export) {
     const fr_checkpoint *files = export->files;
     const char *architecture = fr_checkpoint_architecture(files);
     const fr_family *family;
-    fr_gemma4_config config;
+    fr_trunk_spec spec = {0};
     FR_TRY(fr_weights_open(&export->weights, files));
     export->assistant = fr_architecture_in(fr_draft_mtp.architectures, architecture);
+    if (!export->assistant) FR_TRY(fr_family_find(files, &family));
+    if (!export->assistant && family != &fr_family_gemma4)
+        return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", files->path,
+                       architecture);
+    FR_TRY(fr_gemma4_config_read(&export->config, &export->weights, export->assistant));
     if (export->assistant) {
         FR_TRY(fr_assistant_open(&export->net, NULL, files, &export->weights));
         export->architecture = export->net.clusters ? "gemma4_assistant" : "gemma4-assistant";
         return check_expressible(export);
     }
-    FR_TRY(fr_family_find(files, &family));
-    if (family != &fr_family_gemma4)
-        return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", files->path,
-                       architecture);
-    FR_TRY(fr_gemma4_config_read(&config, &export->weights, false));
-    FR_TRY(fr_gemma4_open(&export->net.net, &config, &export->weights));
+    FR_TRY(fr_gemma4_spec(&export->config, files->path, &spec));
+    fr_status status = fr_trunk_open(&export->net.trunk, &spec, &fr_gemma4_names, &export->weights, NULL);
+    free(spec.layer);
+    FR_TRY(status);
     export->architecture = "gemma4";
     return check_expressible(export);
 }
@@ -181,7 +184,7 @@ static fr_status open_net(fr_export *export) {
 fr_status fr_export_open(fr_export *export, const fr_checkpoint *files, fr_outputs *outputs) {
     *export = (fr_export){.files = files};
     FR_TRY(open_net(export));
-    const fr_gemma4_config *c = &export->net.net.config;
+    const fr_gemma4_config *c = &export->config;
     outputs->layers = c->layers;
     outputs->gqa = c->heads / c->layer[0].kv_heads;
     FR_TRY(list_rope_factors(export, outputs));
@@ -190,6 +193,7 @@ fr_status fr_export_open(fr_export *export, const fr_checkpoint *files, fr_outpu
 
 void fr_export_close(fr_export *export) {
     fr_assistant_close(&export->net);
+    fr_gemma4_config_free(&export->config);
     fr_weights_close(&export->weights);
     free(export->rope_factors);
     *export = (fr_export){0};
@@ -207,7 +211,7 @@ static void print_count(double count, char *text, size_t size) {
 
 /* Parameters; of a mixture "8x342K": its experts, times all that runs with one of them. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
-    size_t experts = export->net.net.config.experts;
+    size_t experts = export->config.experts;
     double total = 0;
     char count[32], label[64];
     for (size_t i = 0; i < outputs->count; i++) {
@@ -323,6 +327,6 @@ void fr_export_config(const fr_gemma4_config *config, size_t backbone, size_t cl
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const fr_assistant *net = &export->net;
     FR_TRY(put_general(export, outputs, writer));
-    fr_export_config(&net->net.config, net->post.outs, net->clusters, net->top, writer);
-    return fr_export_tokenizer(export->files, net->net.config.vocab, writer);
+    fr_export_config(&export->config, net->post.outs, net->clusters, net->top, writer);
+    return fr_export_tokenizer(export->files, export->config.vocab, writer);
 }

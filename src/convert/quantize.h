@@ -71,7 +71,8 @@ uint32_t fr_file_type(const fr_type_choice *choice);
 typedef struct fr_export {
     const fr_checkpoint *files;
     fr_weights weights;
-    fr_assistant net;         /* of a target: its net alone */
+    fr_gemma4_config config;
+    fr_assistant net;         /* of a target: its trunk alone */
     const char *architecture; /* of the GGUF file */
     bool assistant;
     float *rope_factors; /* [angles] of the full layers */

@@ -1,7 +1,7 @@
 /* A batch on its way through a target: what goes in, what comes out, and where.
  *
- * In: rows of a timeline. Out: hidden rows, logits. A family's forward fills the hidden rows (families/model.h), the
- * head makes logits of them (head.h). */
+ * In: rows of a timeline. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head makes logits of
+ * them (head.h). */
 #ifndef FR_SRC_FORWARD_H
 #define FR_SRC_FORWARD_H
 
@@ -29,17 +29,29 @@ static inline const float *fr_given_row(const fr_given *spans, size_t position, 
     return NULL;
 }
 
-/* One batch through the target: rows of tokens at consecutive positions in; hidden rows, and for some rows logits, out.
- * Prefill, decode and verify are this with many, one and K + 1 rows. */
+/* A row of a batch: a token, and where it stands. */
+typedef struct fr_row {
+    int32_t id;
+    int32_t timeline; /* of the batch's */
+    int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
+    int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
+    fr_place place;
+    const float *given; /* [hidden] its embedding, where that is not the id's; else NULL */
+} fr_row;
+
+/* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1. So
+ * far there is one timeline, and its rows are a chain at consecutive positions. */
+typedef struct fr_batch {
+    const fr_row *rows;
+    size_t count;
+    fr_kv *const *timelines; /* their caches: written at slot = position; not committed here */
+} fr_batch;
+
+/* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
 typedef struct fr_forward {
     const fr_model *model;
-    void *pass; /* the family's working rows */
-    fr_kv *kv;  /* written at slot = position; not committed here */
-    const int32_t *ids;
-    const fr_place *places; /* [rows] */
-    const fr_given *given;  /* embeddings that are not those of the ids */
-    size_t rows;
-    int64_t position;      /* of the first row */
+    void *pass; /* the model's working rows */
+    fr_batch batch;
     size_t keep;           /* rows before it are run for their K/V alone */
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */

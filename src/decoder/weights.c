@@ -122,9 +122,9 @@ static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matri
     return bound->packed;
 }
 
-/* A tensor as `count` matrices, of which matrix i is matrices[i * step]; it was written as stacks of `parts`. */
+/* A tensor as `count` matrices; it was written as stacks of `parts`. */
 static fr_status cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t outs, size_t cols,
-                     size_t step, fr_matrix *matrices) {
+                     fr_matrix *matrices) {
     if (bound->tensor->packed && parts > 1 && outs % FR_TILE_OUTS)
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
                        weights->files->path, bound->tensor->name, outs, FR_TILE_OUTS);
@@ -132,7 +132,7 @@ static fr_status cut(fr_weights *weights, fr_bound *bound, size_t count, size_t 
     const uint8_t *data = lay_out(weights, bound, count, outs, cols, &bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     for (size_t i = 0; i < count; i++)
-        matrices[i * step] = (fr_matrix){.data = data + i * bytes,
+        matrices[i] = (fr_matrix){.data = data + i * bytes,
                                          .type = bound->tensor->type,
                                          .packed = bound->packed || bound->tensor->packed,
                                          .outs = outs,
@@ -142,18 +142,18 @@ static fr_status cut(fr_weights *weights, fr_bound *bound, size_t count, size_t 
 }
 
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t outs, size_t cols, size_t step, fr_matrix *matrices) {
+                        size_t outs, size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
     bound->chosen = true;
-    return cut(weights, bound, count * parts, parts, outs, cols, step, matrices);
+    return cut(weights, bound, count * parts, parts, outs, cols, matrices);
 }
 
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
                         size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){parts * outs, cols}, 2, FR_STREAMED, &bound));
-    return cut(weights, bound, parts, parts, outs, cols, 1, matrices);
+    return cut(weights, bound, parts, parts, outs, cols, matrices);
 }
 
 /* Whether the file says that it has this tensor in an order other than its own. */
@@ -167,7 +167,7 @@ static fr_status sorted_in_file(const fr_weights *weights, const char *name, boo
 static fr_status bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
                              fr_access access, fr_bound **bound, fr_matrix *matrix) {
     FR_TRY(bind(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, bound));
-    return cut(weights, *bound, 1, 1, outs, cols, 1, matrix);
+    return cut(weights, *bound, 1, 1, outs, cols, matrix);
 }
 
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,

@@ -62,9 +62,9 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
                          size_t cols, fr_matrix *matrix, bool *sorted);
 
 /* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's
- * own: part p of entry i is matrices[(i * parts + p) * step]. */
+ * own: part p of entry i is matrices[i * parts + p]. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t outs, size_t cols, size_t step, fr_matrix *matrices);
+                        size_t outs, size_t cols, fr_matrix *matrices);
 
 /* The tensor PREFIX + NAME of shape [parts * outs, cols] as matrices [outs, cols]; parts is 1 or 2. */
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,

@@ -7,25 +7,26 @@
 #include "formats/error.h"
 #include "src/text/tokenizer.h"
 
-static const char *const kind_names[FR_LAYER_KINDS] = {"sliding", "full"};
-
-/* Every layer reads the target's last owning layer of its kind; its heads must fit that cache. */
-static fr_status borrow_kv(fr_gemma4 *net, const fr_model *target, const char *path) {
-    const fr_gemma4 *source = target->net;
-    for (size_t i = 0; i < net->config.layers; i++) {
-        const fr_gemma4_layer_config *layer = &net->config.layer[i];
-        size_t kv = source->kv_last[layer->kind];
-        if (kv == SIZE_MAX)
+/* Every layer reads the target's last owning layer of its kind, one that slides or one that doesn't; its heads must fit
+ * that cache. */
+static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *path) {
+    for (size_t i = 0; i < trunk->spec.layers; i++) {
+        fr_attention_spec *a = &trunk->spec.layer[i].attention;
+        const char *kind = a->window ? "sliding" : "full";
+        size_t kv = target->kv_count;
+        while (kv > 0 && (target->kv_shapes[kv - 1].window > 0) != (a->window > 0)) kv--;
+        if (kv == 0)
             return fr_fail(FR_INPUT, "%s: layer %zu reads %s-attention KV, of which the target has none", path, i,
-                           kind_names[layer->kind]);
-        const fr_kv_shape *shape = &target->kv_shapes[kv];
-        if (shape->head_dim != layer->head_dim)
+                           kind);
+        const fr_kv_shape *shape = &target->kv_shapes[--kv];
+        if (shape->head_dim != a->head_dim)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the target's %s-attention KV has %zu", path, i,
-                           layer->head_dim, kind_names[layer->kind], shape->head_dim);
-        if (net->config.heads % shape->heads)
+                           a->head_dim, kind, shape->head_dim);
+        if (a->heads % shape->heads)
             return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of the target's %zu %s KV heads", path,
-                           net->config.heads, shape->heads, kind_names[layer->kind]);
-        net->layers[i].kv = kv;
+                           a->heads, shape->heads, kind);
+        a->kv_heads = shape->heads;
+        a->kv = kv;
     }
     return FR_OK;
 }
@@ -138,7 +139,7 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
 }
 
 /* A packed head lies in the clusters' order. */
-static fr_status open_centroids(fr_assistant *a, fr_gemma4_config *config, fr_weights *weights) {
+static fr_status open_centroids(fr_assistant *a, const fr_gemma4_config *config, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
     FR_TRY(read_head(weights, (int64_t)config->vocab, &ordered, &clusters, &top));
@@ -152,7 +153,6 @@ static fr_status open_centroids(fr_assistant *a, fr_gemma4_config *config, fr_we
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &centroids), a->clusters, config->hidden, FR_STREAMED,
                           &a->centroids));
     FR_TRY(read_ordering(a, config->vocab, weights));
-    config->head_order = a->ordering;
     return FR_OK;
 }
 
@@ -177,6 +177,22 @@ static fr_status check_vocabulary(const fr_checkpoint *files, size_t vocab, cons
                    files->path, other_begin ? "bos" : "eos", (long long)(other_begin ? begin : end));
 }
 
+/* The trunk and its head, checked against the target. */
+static fr_status open_trunk(fr_assistant *a, const fr_model *target, const fr_gemma4_config *config,
+                            fr_weights *weights) {
+    const char *path = weights->files->path;
+    fr_trunk_spec spec = {0};
+    if (target) FR_TRY(check_vocabulary(weights->files, config->vocab, target));
+    if (config->ple || config->experts)
+        return fr_fail(FR_INPUT, "%s: an assistant has no per-layer embeddings and no experts", path);
+    FR_TRY(open_centroids(a, config, weights));
+    FR_TRY(fr_gemma4_spec(config, path, &spec));
+    fr_status status = fr_trunk_open(&a->trunk, &spec, &fr_gemma4_names, weights, a->ordering);
+    free(spec.layer);
+    FR_TRY(status);
+    return target ? borrow_kv(&a->trunk, target, path) : FR_OK;
+}
+
 static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_checkpoint *files, fr_weights *weights) {
     int64_t backbone;
     fr_gemma4_config config;
@@ -187,21 +203,14 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
                        files->path, (long long)backbone, target->hidden);
     FR_TRY(fr_gemma4_config_read(&config, weights, true));
     size_t hidden = config.hidden;
-    fr_status status = target ? check_vocabulary(files, config.vocab, target) : FR_OK;
-    if (status == FR_OK && (config.ple || config.experts))
-        status = fr_fail(FR_INPUT, "%s: an assistant has no per-layer embeddings and no experts", files->path);
-    if (status == FR_OK) status = open_centroids(a, &config, weights);
-    if (status != FR_OK) {
-        fr_gemma4_config_free(&config);
-        return status;
-    }
-    FR_TRY(fr_gemma4_open(&a->net, &config, weights));
-    if (target) FR_TRY(borrow_kv(&a->net, target, files->path));
+    fr_status status = open_trunk(a, target, &config, weights);
+    fr_gemma4_config_free(&config);
+    FR_TRY(status);
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &pre_projection), hidden, 2 * (size_t)backbone, FR_STREAMED,
                           &a->pre));
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
                           &a->post));
-    a->net.packed = weights->has_packed;
+    a->trunk.packed = weights->has_packed;
     fr_weights_note_slow(weights);
     return FR_OK;
 }
@@ -220,5 +229,5 @@ fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, con
 void fr_assistant_close(fr_assistant *assistant) {
     free(assistant->inverted);
     assistant->inverted = NULL;
-    fr_gemma4_close(&assistant->net);
+    fr_trunk_close(&assistant->trunk);
 }

@@ -9,7 +9,7 @@
 #include "src/families/gemma4.h"
 
 typedef struct fr_assistant {
-    fr_gemma4 net;             /* its layers' kv indices point into the target's cache */
+    fr_trunk trunk;            /* its layers' kv indices point into the target's cache */
     fr_matrix pre, post;       /* [hidden, 2 * backbone], [backbone, hidden] */
     size_t clusters;           /* 0: plain head */
     size_t cluster_size;       /* vocab / clusters */

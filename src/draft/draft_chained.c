@@ -1,10 +1,10 @@
-/* mtp: drafting with the MTP layer of the target's own checkpoint, chained: see draft_chained.h.
+/* mtp: drafting with the MTP layer of the target's own checkpoint, chained: see families/chained.h.
  *
  * In: the timeline, the target's hidden rows, as it runs them. Out: a chain of drafts.
  *
  * The layer's KV cache has a frontier of its own, the number of pairs that were made from the target's rows:
  *
- *     fr_chained_family.run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
+ *     the layer run over new pairs, in one batch --> frontier moves with the target's (follow, propose)
  *     a chain's pairs stand behind it and are overwritten by the next real ones: rejecting costs nothing
  *
  * For a timeline of L ids of which the target has run L - 1, propose first makes the pairs up to L - 2, whose last one
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/decoder/parts.h"
 #include "src/draft/draft.h"
 #include "src/families/chained.h"
 
@@ -20,12 +21,12 @@ typedef struct chained {
     fr_draft base;
     const fr_drafter *drafter;
     const fr_chained *net;
-    void *pass;    /* the family's */
+    fr_activations *activations; /* of the layer */
     fr_work work;  /* of eh_proj and the head */
     fr_kv kv;      /* one layer; its length is the frontier */
-    size_t rows;   /* the largest batch */
+    fr_kv *timelines[1];
+    fr_row *rows;  /* of the largest batch */
     float *input;  /* [rows, 2 * hidden]: embedding, hidden row, each normed */
-    float *x;      /* [rows, hidden] */
     float *normed; /* [hidden] the last pair's output: the next pair's hidden row in a chain */
     float *scores; /* [vocab] */
 } chained;
@@ -52,41 +53,49 @@ static void embed(const chained *c, const batch *b, size_t row, float *out) {
     else if (c->net->embedding.data)
         fr_matrix_row(target->kernels, &c->net->embedding, (size_t)id, 1.0f, out);
     else
-        target->family->embed(target, id, out);
+        fr_model_embed(target, id, out);
 }
 
 /* By the whole team: pairs through norms, eh_proj, layer; then norm and head of the last one. */
-static void run_batch(void *context, const fr_team *team) {
+static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const chained *c = b->state;
     const fr_chained *net = c->net;
-    const fr_model *target = c->drafter->target;
-    const fr_kernels *k = target->kernels;
-    size_t hidden = target->hidden, last = b->count - 1, begin, end;
+    const fr_kernels *k = c->drafter->target->kernels;
+    fr_activations a = *c->activations;
+    size_t hidden = c->drafter->target->hidden, last = b->count - 1, begin, end;
+    float eps = a.trunk->spec.eps;
     fr_rows_part(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *embedding = c->input + 2 * r * hidden, *row = embedding + hidden;
         embed(c, b, r, embedding);
-        k->rmsnorm(embedding, embedding, net->enorm, hidden, net->eps);
-        k->rmsnorm(row, b->hidden + r * hidden, net->hnorm, hidden, net->eps);
+        k->rmsnorm(embedding, embedding, net->enorm, hidden, eps);
+        k->rmsnorm(row, b->hidden + r * hidden, net->hnorm, hidden, eps);
         fr_work_row(&c->work, r, embedding, 2 * hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, &c->work, &net->eh_proj, c->x, hidden, c->input, 2 * hidden, b->count);
+    fr_matrix_apply(team, &c->work, &net->eh_proj, a.x, hidden, c->input, 2 * hidden, b->count);
     fr_team_sync(team);
-    const fr_chained_rows rows = {.x = c->x,
-                                  .count = b->count,
-                                  .kv = (fr_kv *)&c->kv,
-                                  .slot = b->first,
-                                  .places = b->view->places + b->first + 1};
-    target->family->chained->run(team, net, c->pass, &rows);
+    a.batch = (fr_batch){.rows = c->rows, .count = b->count, .timelines = c->timelines};
+    fr_rotations(team, &a);
+    fr_layer_run(team, &a, &net->spec, &net->layer, a.trunk->spec.layers);
     if (!b->head) return;
     if (begin <= last && last < end) {
-        k->rmsnorm(c->normed, c->x + last * hidden, net->norm, hidden, net->eps);
+        k->rmsnorm(c->normed, a.x + last * hidden, net->norm, hidden, eps);
         fr_work_row(&c->work, 0, c->normed, hidden);
     }
     fr_team_sync(team);
     fr_matrix_apply(team, &c->work, &net->head, c->scores, 0, c->normed, hidden, 1);
+}
+
+/* Pair p lies at slot p and stands where token p + 1 does. */
+static void run_batch(const batch *b) {
+    chained *c = b->state;
+    for (size_t r = 0; r < b->count; r++)
+        c->rows[r] = (fr_row){.position = (int32_t)(b->first + r),
+                              .parent = (int32_t)r - 1,
+                              .place = b->view->places[b->first + r + 1]};
+    fr_pool_run(b->view->pool, run_pairs, (void *)b);
 }
 
 /* Pairs from the frontier to `end`, of the target's rows; the frontier moves there. */
@@ -99,7 +108,7 @@ static void make_pairs(chained *c, const fr_draft_view *view, size_t end, bool h
                .first = first,
                .count = end - first,
                .head = head};
-    fr_pool_run(view->pool, run_batch, &b);
+    run_batch(&b);
     fr_kv_commit(&c->kv, end);
 }
 
@@ -130,7 +139,7 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
         if (d > 0) {
             b.ids = ids + d - 1;
             b.first = view->length - 2 + d;
-            fr_pool_run(view->pool, run_batch, &b);
+            run_batch(&b);
         }
         int64_t best = target->kernels->argmax(c->scores, target->vocab);
         if (best < 0)
@@ -150,19 +159,25 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
 static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     const fr_model *target = drafter->target;
     const fr_chained *net = drafter->net;
+    const fr_attention_spec *attention = &net->spec.attention;
+    const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
     size_t hidden = target->hidden;
     chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
     chained *place = fr_arena_take(arena, 1, sizeof *place);
-    state.rows = room->rows;
-    fr_kv_layout(&state.kv, arena, &net->kv, 1, room->kv_types, room->context + FR_STEP_MAX, room->rows);
-    state.pass = target->family->chained->layout(net, target, arena, room->rows, room->threads);
+    fr_activations activations;
+    fr_kv_layout(&state.kv, arena, &shape, 1, room->kv_types, room->context + FR_STEP_MAX, room->rows);
+    state.activations = fr_arena_take(arena, 1, sizeof *state.activations);
+    fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, room->rows, 0,
+                          room->threads);
     fr_work_layout(&state.work, target->kernels, arena, net->packed, room->rows, 2 * hidden, room->threads);
+    state.rows = fr_arena_take(arena, room->rows, sizeof *state.rows);
     state.input = fr_arena_take(arena, room->rows * 2 * hidden, sizeof(float));
-    state.x = fr_arena_take(arena, room->rows * hidden, sizeof(float));
     state.normed = fr_arena_take(arena, hidden, sizeof(float));
     state.scores = fr_arena_take(arena, target->vocab, sizeof(float));
-    if (!place) return NULL;
+    if (!place || !state.activations) return NULL;
+    *state.activations = activations;
     *place = state;
+    place->timelines[0] = &place->kv;
     return &place->base;
 }
 
@@ -170,19 +185,28 @@ static const fr_kv *chained_kv(const fr_draft *draft) {
     return &((const chained *)draft)->kv;
 }
 
+/* The layer behind the model's own, with what it has beside a layer's tensors. */
 static fr_status chained_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
+    const fr_trunk *trunk = &target->trunk;
+    const fr_naming *names = target->family->names;
     fr_chained *net = calloc(1, sizeof *net);
     if (!net) return fr_fail_memory("MTP layer", sizeof *net);
     drafter->net = net;
-    FR_TRY(target->family->chained->open(net, target, &drafter->weights));
+    net->spec = trunk->spec.layer[trunk->spec.layers - 1];
+    net->spec.attention.kv = 0;
+    fr_binding b = fr_binding_layer(&drafter->weights, &trunk->spec, &net->spec, trunk->spec.layers);
+    FR_TRY(fr_names_bind(&b, names->layer, &net->layer));
+    FR_TRY(fr_names_bind(&b, names->chained, net));
+    if (!net->head.data) net->head = trunk->head;
     net->packed = drafter->weights.has_packed || target->weights.has_packed;
     return FR_OK;
 }
 
 static void chained_unload(fr_drafter *drafter) {
-    if (drafter->net) drafter->target->family->chained->close(drafter->net);
-    free(drafter->net);
+    fr_chained *net = drafter->net;
+    if (net) fr_layer_close(&net->layer);
+    free(net);
 }
 
 static const char *const architectures[] = {NULL}; /* it lies in its target's files, not in files of its own */

@@ -13,12 +13,16 @@
 #include <stdlib.h>
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
+#include "src/decoder/parts.h"
 #include "src/draft/assistant_gemma4.h"
 
 typedef struct mtp {
     fr_draft base;
     const fr_drafter *drafter;
-    fr_gemma4_pass *pass;
+    fr_activations *activations;
+    fr_row row;             /* the one that is run: it sees the target's K/V, and stands behind them */
+    fr_kv *timelines[1];    /* the target's cache */
     float *input;           /* [2 * backbone]: embedding, hidden */
     float *scores;          /* [vocab], or [top * cluster_size] beside ids */
     float *centroid_scores; /* [clusters] */
@@ -30,18 +34,17 @@ typedef struct mtp {
 
 /* A cluster may begin and end within a tile. */
 static size_t tiles_width(const fr_assistant *a) {
-    return a->net.head_sorted ? a->cluster_size + 2 * FR_OUT_UNIT : 0;
+    return a->trunk.head_sorted ? a->cluster_size + 2 * FR_OUT_UNIT : 0;
 }
 
 static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
     const fr_assistant *a = drafter->net;
-    size_t candidates = a->clusters ? a->top * a->cluster_size : a->net.config.vocab;
+    size_t candidates = a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab;
     mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_gemma4_pass pass, *pass_place = fr_arena_take(arena, 1, sizeof *pass_place);
-    fr_gemma4_pass_layout(&pass, &a->net, drafter->target->kernels, arena, 1, 2 * drafter->target->hidden,
-                          room->threads);
-    pass.span[FR_SLIDING] = a->net.config.window + 1;
+    fr_activations activations, *activations_place = fr_arena_take(arena, 1, sizeof *activations_place);
+    fr_activations_layout(&activations, &a->trunk, drafter->target->kernels, a->trunk.packed, arena, 1,
+                          2 * drafter->target->hidden, room->threads);
     state.input = fr_arena_take(arena, 2 * drafter->target->hidden, sizeof(float));
     state.scores = fr_arena_take(arena, candidates, sizeof(float));
     state.centroid_scores = fr_arena_take(arena, a->clusters, sizeof(float));
@@ -49,17 +52,17 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     state.work = fr_arena_take(arena, a->clusters, sizeof(int32_t));
     state.ids = fr_arena_take(arena, a->clusters ? candidates : 0, sizeof(int32_t));
     state.tiles = fr_arena_take(arena, room->threads * tiles_width(a), sizeof(float));
-    if (!place || !pass_place) return NULL;
-    *pass_place = pass;
-    state.pass = pass_place;
+    if (!place || !activations_place) return NULL;
+    *activations_place = activations;
+    state.activations = activations_place;
     *place = state;
     return &place->base;
 }
 
 /* Rows [first, first + cluster_size) of a head in clusters' order: it is read in whole tiles. */
-static void score_sorted(const fr_team *team, const mtp *m, const fr_gemma4_pass *pass, size_t first, float *scores) {
+static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *pass, size_t first, float *scores) {
     const fr_assistant *a = m->drafter->net;
-    const fr_matrix *head = &a->net.head;
+    const fr_matrix *head = &a->trunk.head;
     size_t begin = first / FR_OUT_UNIT * FR_OUT_UNIT, last = first + a->cluster_size;
     size_t end = (last + FR_OUT_UNIT - 1) / FR_OUT_UNIT * FR_OUT_UNIT;
     fr_matrix tiles = fr_matrix_outs(head, begin, end < head->outs ? end : head->outs);
@@ -70,12 +73,12 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_gemma4_pass
 
 /* The ids that ordering has from `first` on. Their rows of the head lie side by side where it was packed in that
  * order. */
-static void score_cluster(const fr_team *team, const mtp *m, const fr_gemma4_pass *pass, size_t first, float *scores) {
+static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *pass, size_t first, float *scores) {
     const fr_assistant *a = m->drafter->net;
-    const fr_matrix *head = &a->net.head;
+    const fr_matrix *head = &a->trunk.head;
     const int32_t *ids = a->ordering + first;
     size_t size = a->cluster_size;
-    if (a->net.head_sorted)
+    if (a->trunk.head_sorted)
         score_sorted(team, m, pass, first, scores);
     else if (head->type < FR_FLOAT_TYPES)
         pass->kernels->gather[head->type](scores, pass->normed, head->data, head->row_bytes, head->cols, ids, size);
@@ -87,11 +90,11 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_gemma4_pas
 }
 
 /* The head over the normed row: scores of all ids, or of the candidates. */
-static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
+static void score(const fr_team *team, mtp *m, const fr_activations *pass) {
     const fr_assistant *a = m->drafter->net;
     const fr_kernels *k = pass->kernels;
-    const fr_matrix *head = &a->net.head;
-    size_t hidden = a->net.config.hidden, size = a->cluster_size, begin, end;
+    const fr_matrix *head = &a->trunk.head;
+    size_t hidden = a->trunk.spec.hidden, size = a->cluster_size, begin, end;
     if (a->clusters == 0) {
         fr_matrix_apply(team, &pass->work, head, m->scores, 0, pass->normed, hidden, 1);
         return;
@@ -112,18 +115,18 @@ static void score(const fr_team *team, mtp *m, const fr_gemma4_pass *pass) {
 static void step(void *context, const fr_team *team) {
     mtp *m = context;
     const fr_assistant *a = m->drafter->net;
-    fr_gemma4_pass pass = *m->pass;
-    const fr_gemma4_config *c = &a->net.config;
+    fr_activations pass = *m->activations;
+    const fr_trunk_spec *c = &a->trunk.spec;
     size_t backbone = m->drafter->target->hidden;
     const fr_work *w = &pass.work;
     fr_work_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
     fr_matrix_apply(team, w, &a->pre, pass.x, c->hidden, m->input, 2 * backbone, 1);
     fr_team_sync(team);
-    for (size_t l = 0; l < c->layers; l++) fr_gemma4_layer_run(team, &pass, l);
+    fr_layers_run(team, &pass);
     size_t begin, end;
     fr_rows_part(team, 1, &begin, &end);
     if (begin < end) {
-        pass.kernels->rmsnorm(pass.normed, pass.x, a->net.norm, c->hidden, c->eps);
+        pass.kernels->rmsnorm(pass.normed, pass.x, a->trunk.norm, c->hidden, c->eps);
         fr_work_row(w, 0, pass.normed, c->hidden);
     }
     fr_team_sync(team);
@@ -134,8 +137,8 @@ static void step(void *context, const fr_team *team) {
 /* The best candidate; of equal scores the lowest id. -1: a score is not finite. */
 static int64_t best_candidate(const mtp *m) {
     const fr_assistant *a = m->drafter->net;
-    const fr_kernels *k = m->pass->kernels;
-    if (a->clusters == 0) return k->argmax(m->scores, a->net.config.vocab);
+    const fr_kernels *k = m->activations->kernels;
+    if (a->clusters == 0) return k->argmax(m->scores, a->trunk.spec.vocab);
     size_t count = a->top * a->cluster_size;
     int64_t at = k->argmax(m->scores, count);
     if (at < 0) return -1;
@@ -148,7 +151,7 @@ static int64_t best_candidate(const mtp *m) {
 /* The draft at depth d where the target's tokens are drawn; -1: every candidate is banned. */
 static int64_t draw_candidate(const mtp *m, const fr_draft_view *view, const int32_t *drafts, size_t d) {
     const fr_assistant *a = m->drafter->net;
-    fr_scores scores = {.logits = m->scores, .count = a->net.config.vocab};
+    fr_scores scores = {.logits = m->scores, .count = a->trunk.spec.vocab};
     if (a->clusters) scores = (fr_scores){.logits = m->scores, .ids = m->ids, .count = a->top * a->cluster_size};
     fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
     return view->picker->pick(view->picker->sampler, &scores, &past);
@@ -156,7 +159,7 @@ static int64_t draw_candidate(const mtp *m, const fr_draft_view *view, const int
 
 static void write_logits(const mtp *m, float *logits) {
     const fr_assistant *a = m->drafter->net;
-    size_t vocab = a->net.config.vocab, count = a->top * a->cluster_size;
+    size_t vocab = a->trunk.spec.vocab, count = a->top * a->cluster_size;
     for (size_t i = 0; i < vocab; i++) logits[i] = a->clusters ? -INFINITY : m->scores[i];
     for (size_t i = 0; i < count; i++) logits[m->ids[i]] = m->scores[i];
 }
@@ -165,17 +168,15 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
                              float *logits) {
     mtp *m = (mtp *)draft;
     const fr_model *target = m->drafter->target;
-    fr_gemma4_pass *pass = m->pass;
-    int32_t id = view->ids[view->length - 1];
+    int32_t id = view->ids[view->length - 1], last = (int32_t)view->length - 1;
     *proposed = 0;
-    pass->kv = view->kv;
-    pass->rows = 1;
-    pass->position = (int64_t)view->length - 1;
-    pass->last = (int64_t)view->length - 2;
-    fr_gemma4_rotations(&(fr_team){.count = 1}, pass);
+    m->timelines[0] = view->kv;
+    m->row = (fr_row){.position = last - 1, .parent = -1, .place = {{last, last, last}}};
+    m->activations->batch = (fr_batch){.rows = &m->row, .count = 1, .timelines = m->timelines};
+    fr_rotations(&(fr_team){.count = 1}, m->activations);
     for (size_t i = 0; i < target->hidden; i++) m->input[target->hidden + i] = view->hidden[i];
     for (size_t d = 0; d < count; d++) {
-        target->family->embed(target, id, m->input);
+        fr_model_embed(target, id, m->input);
         fr_pool_run(view->pool, step, m);
         int64_t best = best_candidate(m);
         if (best < 0)
@@ -195,7 +196,8 @@ static fr_status mtp_load(fr_drafter *drafter) {
     if (!assistant) return fr_fail_memory("drafter", sizeof *assistant);
     drafter->net = assistant;
     FR_TRY(fr_assistant_open(assistant, drafter->target, &drafter->files, &drafter->weights));
-    drafter->reach = assistant->net.config.window + 1;
+    for (size_t i = 0; i < assistant->trunk.spec.layers; i++)
+        drafter->reach = fr_larger(drafter->reach, assistant->trunk.spec.layer[i].attention.window);
     return FR_OK;
 }
 

@@ -192,6 +192,7 @@ static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool ass
 
 fr_status fr_gemma4_config_share(fr_gemma4_config *config, size_t shared, bool assistant, const char *where) {
     size_t owners = assistant ? 0 : config->layers - shared;
+    config->assistant = assistant;
     if (!assistant && owners == 0)
         return fr_fail(FR_INPUT, "%s: %zu layers share a KV cache, which leaves none that owns one: this is a drafter",
                        where, shared);
@@ -225,22 +226,6 @@ fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, b
     fr_status status = from_json(config, weights->files->config, assistant);
     if (status != FR_OK) fr_gemma4_config_free(config);
     return status;
-}
-
-void fr_gemma4_describe(const fr_gemma4_config *c, FILE *out) {
-    size_t kinds[FR_LAYER_KINDS] = {0}, owners = 0;
-    for (size_t i = 0; i < c->layers; i++) {
-        kinds[c->layer[i].kind]++;
-        owners += c->layer[i].owns_kv;
-    }
-    fprintf(out, "layers         %zu: %zu sliding (window %zu), %zu full; %zu own their KV cache, %zu borrow one\n",
-            c->layers, kinds[FR_SLIDING], c->window, kinds[FR_FULL], owners, c->layers - owners);
-    fprintf(out, "width          hidden %zu, feed-forward %zu to %zu, %zu attention heads\n", c->hidden,
-            c->layer[0].ffn, c->layer[c->layers - 1].ffn, c->heads);
-    if (c->ple) fprintf(out, "per-layer      embeddings of width %zu\n", c->ple);
-    if (c->experts)
-        fprintf(out, "experts        %zu of width %zu, %zu chosen a token\n", c->experts, c->expert_ffn, c->expert_top);
-    fprintf(out, "vocabulary     %zu ids\n", c->vocab);
 }
 
 void fr_gemma4_config_free(fr_gemma4_config *config) {

@@ -102,11 +102,26 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     return FR_OK;
 }
 
+static fr_status open_trunk(fr_model *model) {
+    fr_trunk_spec spec = {0};
+    fr_status status = model->family->read(model, &spec);
+    if (status == FR_OK)
+        status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
+    free(spec.layer);
+    model->vocab = model->trunk.spec.vocab;
+    model->hidden = model->trunk.spec.hidden;
+    model->layers = model->trunk.spec.layers;
+    model->context_limit = model->trunk.spec.context_limit;
+    model->kv_shapes = model->trunk.kv_shapes;
+    model->kv_count = model->trunk.kv_count;
+    return status;
+}
+
 fr_status fr_model_bind_files(fr_model *model) {
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
-    FR_TRY(model->family->open(model));
+    FR_TRY(open_trunk(model));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model);
@@ -149,7 +164,7 @@ void fr_model_unload(fr_model *model) {
         fr_mmproj_close(model->mmproj);
     else
         fr_vision_close(model->vision);
-    if (model->family) model->family->close(model);
+    fr_trunk_close(&model->trunk);
     fr_tokenizer_close(model->tokenizer);
     fr_weights_close(&model->weights);
     fr_checkpoint_close(&model->files);
@@ -166,17 +181,60 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
     return false;
 }
 
+void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
+    const fr_layer_spec *first = &s->layer[0], *last = &s->layer[s->layers - 1];
+    size_t sliding = 0, owners = 0, window = 0;
+    bool alike = true;
+    for (size_t i = 0; i < s->layers; i++) {
+        const fr_attention_spec *a = &s->layer[i].attention;
+        sliding += a->window > 0;
+        window = a->window ? a->window : window;
+        owners += a->owns_kv;
+        alike &= a->kv_heads == first->attention.kv_heads && a->head_dim == first->attention.head_dim;
+    }
+    if (owners == 0) window--; /* as configured: a drafter's rows see one position more (gemma4.c) */
+    fprintf(out, "layers         %zu", s->layers);
+    if (sliding == 0) fprintf(out, ", all of full attention");
+    else fprintf(out, ": %zu sliding (window %zu), %zu full", sliding, window, s->layers - sliding);
+    if (owners < s->layers) fprintf(out, "; %zu own their KV cache, %zu borrow one", owners, s->layers - owners);
+    fprintf(out, "\nwidth          hidden %zu, feed-forward %zu", s->hidden, first->ffn.width);
+    if (last->ffn.width != first->ffn.width) fprintf(out, " to %zu", last->ffn.width);
+    fprintf(out, ", %zu attention heads", first->attention.heads);
+    if (alike) fprintf(out, ", %zu of keys and values, of %zu", first->attention.kv_heads, first->attention.head_dim);
+    if (s->token_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->token_width);
+    if (first->experts.count)
+        fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", first->experts.count,
+                first->experts.width, first->experts.top);
+    fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);
+}
+
 /* ----------------------------------------------------------------------------------------------------- forward runs */
+
+void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads) {
+    fr_activations a, *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_activations_layout(&a, &model->trunk, model->kernels, model->weights.has_packed, arena, max_rows, 0, threads);
+    if (place) *place = a;
+    return place;
+}
+
+void fr_model_embed(const fr_model *model, int32_t id, float *row) {
+    fr_trunk_embed(&model->trunk, model->kernels, id, row);
+}
+
+fr_expert_use fr_model_expert_use(const void *pass) {
+    const fr_activations *a = pass;
+    return a->experts ? a->experts->use : (fr_expert_use){0};
+}
 
 static void run_head(void *context, const fr_team *team) {
     fr_forward *f = context;
-    fr_head head = f->model->family->head(f);
+    fr_head head = fr_trunk_head(f, &f->model->trunk);
     fr_head_rows(team, &head, f);
 }
 
 static void run_forward(void *context, const fr_team *team) {
     fr_forward *f = context;
-    f->model->family->forward(team, f);
+    fr_trunk_run(team, f);
     if (f->head_rows == 0) return;
     fr_team_sync(team);
     run_head(f, team);

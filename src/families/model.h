@@ -1,20 +1,17 @@
-/* An opened target, whatever its family, and the one forward function a family has.
+/* An opened target, whatever its family.
  *
- * In: a model folder. Out: fr_model, immutable. A family is data plus the functions of fr_family, one file
- * (model_*.c) and one line in model.c's table. */
+ * In: a model folder or a GGUF file. Out: fr_model, immutable. A family is a configuration reader, names and what is
+ * truly its own (fr_family), and one line in model.c's table; the decoder runs it. */
 #ifndef FR_SRC_MODEL_H
 #define FR_SRC_MODEL_H
 
 #include "src/base/options.h"
-#include "src/decoder/forward.h"
-#include "src/decoder/matrix.h"
-#include "src/decoder/weights.h"
+#include "src/decoder/trunk.h"
 #include "src/families/architecture.h"
 
 #include <stdio.h>
 
 typedef struct fr_family fr_family;
-typedef struct fr_chained_family fr_chained_family;
 
 #define FR_MAX_EOS 64
 
@@ -22,14 +19,14 @@ struct fr_model {
     fr_checkpoint files;
     fr_weights weights;
     const fr_family *family;
-    void *net; /* the family's own */
+    fr_trunk trunk;
     const fr_kernels *kernels;
     fr_machine machine;
     fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
-    size_t vocab, hidden, layers, context_limit;
+    size_t vocab, hidden, layers, context_limit; /* the trunk's */
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
-    const fr_kv_shape *kv_shapes;
+    const fr_kv_shape *kv_shapes; /* the trunk's */
     size_t kv_count;
     struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
     struct fr_vision *vision; /* NULL: it can't see */
@@ -38,40 +35,13 @@ struct fr_model {
     size_t eos_count;
 };
 
-/* What a mixture's forwards chose since its working rows were made, summed over their layers. */
-typedef struct fr_expert_use {
-    uint64_t all;   /* experts that there were */
-    uint64_t read;  /* that some row chose, whose weights were read */
-    uint64_t pairs; /* of a row and an expert that it chose */
-} fr_expert_use;
-
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
+    const fr_naming *names;
 
-    /* Reads the configuration, binds the weights, fills the model's sizes. */
-    fr_status (*open)(fr_model *model);
-    void (*close)(fr_model *model);
-
-    /* Takes the working rows of batches up to max_rows from the arena (NULL while measuring). */
-    void *(*layout)(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
-
-    /* By the whole team: tokens to hidden rows. No barrier needed before; a barrier is needed after. */
-    void (*forward)(const fr_team *team, fr_forward *forward);
-
-    fr_head (*head)(const fr_forward *forward);
-
-    /* The scaled input embedding of a token, [hidden]: what drafters read. */
-    void (*embed)(const fr_model *model, int32_t id, float *row);
-
-    /* What the experts of these working rows were used for; NULL: the family has no mixtures. */
-    fr_expert_use (*experts)(const void *pass);
-
-    /* Its layers and widths in words, a line each. */
-    void (*describe)(const fr_model *model, FILE *out);
-
-    /* For models with an MTP layer in the checkpoint (draft_chained.h); NULL: the family has none. */
-    const fr_chained_family *chained;
+    /* Reads the configuration: what the decoder is, and what the model has beside it (MTP layers, vision). */
+    fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
 };
 
 extern const fr_family fr_family_gemma4, fr_family_glm;
@@ -85,6 +55,18 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
 fr_status fr_model_bind_files(fr_model *model);
 
 void fr_model_unload(fr_model *model);
+
+/* Its layers and widths in words, a line each. */
+void fr_trunk_describe(const fr_trunk_spec *spec, FILE *out);
+
+/* Takes the working rows of batches up to max_rows from the arena (NULL while measuring). */
+void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
+
+/* The scaled input embedding of a token, [hidden]: what drafters read. */
+void fr_model_embed(const fr_model *model, int32_t id, float *row);
+
+/* What the experts of these working rows were used for so far. */
+fr_expert_use fr_model_expert_use(const void *pass);
 
 /* Of all bound tensors, its vision tower's too. */
 uint64_t fr_model_bytes(const fr_model *model);

@@ -104,8 +104,8 @@ fr_status fr_cycle_round(fr_session *s, int32_t *ids, size_t limit, size_t *coun
 
 /* Logits of the batch's rows from `first` on, FR_STEP_MAX rows at a time. */
 static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {
-    for (f->head_first = first; f->head_first < f->rows; f->head_first += f->head_rows) {
-        f->head_rows = fr_smaller(FR_STEP_MAX, f->rows - f->head_first);
+    for (f->head_first = first; f->head_first < f->batch.count; f->head_first += f->head_rows) {
+        f->head_rows = fr_smaller(FR_STEP_MAX, f->batch.count - f->head_first);
         fr_head_run(s->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
             if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
@@ -123,12 +123,12 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
         FR_TRY(fr_session_check_abort(s));
         fr_forward f = fr_session_batch(s, fr_smaller(s->chunk, count - s->kv.length));
         size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
-        first = fr_smaller(first, f.rows);
+        first = fr_smaller(first, f.batch.count);
         f.keep = s->draft->follows ? 0 : first;
         fr_forward_run(s->pool, &f);
         FR_TRY(hand_out(s, &f, first, sink, context));
-        fr_timeline_advance(s, s->kv.length + f.rows, false);
-        s->hidden_row = f.rows - 1;
+        fr_timeline_advance(s, s->kv.length + f.batch.count, false);
+        s->hidden_row = f.batch.count - 1;
         fr_session_follow(s);
     }
     fr_timeline_forget_pictures(s);

@@ -37,7 +37,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     size_t after_kv = s->arena.used;
     fr_snapshots_layout(&s->snapshots, &s->arena, &s->kv, s->checkpoints, s->context);
     size_t after_snapshots = s->arena.used;
-    s->pass = model->family->layout(model, &s->arena, rows, threads);
+    s->pass = fr_model_layout(model, &s->arena, rows, threads);
+    s->rows = fr_arena_take(&s->arena, rows, sizeof *s->rows);
     const fr_draft_room room = {threads, s->context, rows, s->kv_types};
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &room);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
@@ -126,6 +127,7 @@ static fr_session *new_session(const fr_model *model, const fr_drafter *drafter,
     s->given = &fr_nothing_given;
     s->log = options->log;
     s->picker = fr_sampler_picker(&s->sampler);
+    s->timelines[0] = &s->kv;
     return s;
 }
 

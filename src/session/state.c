@@ -19,16 +19,21 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
         for (int axis = 0; axis < FR_AXES; axis++) s->places[i].at[axis] = (int32_t)place;
 }
 
-fr_forward fr_session_batch(fr_session *s, size_t rows) {
-    fr_kv_claim(&s->kv, rows);
+fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
+    for (size_t r = 0; r < count; r++)
+        s->rows[r] = (fr_row){.id = s->ids[position + r],
+                              .position = (int32_t)(position + r),
+                              .parent = (int32_t)r - 1,
+                              .place = s->places[position + r],
+                              .given = fr_given_row(s->given, position + r, s->model->hidden)};
+    return (fr_batch){.rows = s->rows, .count = count, .timelines = s->timelines};
+}
+
+fr_forward fr_session_batch(fr_session *s, size_t count) {
+    fr_kv_claim(&s->kv, count);
     return (fr_forward){.model = s->model,
                         .pass = s->pass,
-                        .kv = &s->kv,
-                        .ids = s->ids + s->kv.length,
-                        .places = s->places + s->kv.length,
-                        .given = s->given,
-                        .rows = rows,
-                        .position = (int64_t)s->kv.length,
+                        .batch = fr_session_rows(s, s->kv.length, count),
                         .hidden = s->hidden,
                         .logits = s->logits,
                         .best = s->best};

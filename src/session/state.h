@@ -42,6 +42,8 @@ struct fr_session {
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     fr_place *places; /* [context + FR_STEP_MAX] */
+    fr_row *rows;     /* [of the largest batch] those of the forward that runs */
+    fr_kv *timelines[1];
     fr_shown shown;        /* pictures for the next prompt */
     const fr_given *given; /* their rows, while it runs */
     size_t length;
@@ -70,8 +72,10 @@ void fr_session_clear(fr_session *session);
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);
 
-/* The batch of the next `rows` ids that have not been run, and are about to be. */
-fr_forward fr_session_batch(fr_session *session, size_t rows);
+/* `count` ids of the timeline from a position on as a batch; and the forward of the next ids that have not been run,
+ * and are about to be. */
+fr_batch fr_session_rows(fr_session *session, size_t position, size_t count);
+fr_forward fr_session_batch(fr_session *session, size_t count);
 
 /* FR_ABORTED once the caller wants no more; FR_NUMERIC, of logits at a position that are not finite. */
 fr_status fr_session_check_abort(const fr_session *session);

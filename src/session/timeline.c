@@ -92,7 +92,7 @@ static fr_status run_pending(fr_session *s) {
         f.keep = s->draft->follows ? 0 : rows - f.head_rows;
         double clock = fr_clock();
         fr_forward_run(s->pool, &f);
-        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, f.ids, rows);
+        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, s->ids + s->kv.length, rows);
         fr_timeline_advance(s, s->kv.length + rows, last);
         s->hidden_row = rows - 1;
         fr_session_follow(s);

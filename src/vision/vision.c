@@ -11,7 +11,7 @@
 #include "formats/error.h"
 #include "kernels/rope_table.h"
 #include "src/base/sizes.h"
-#include "src/decoder/binder.h"
+#include "src/vision/binder.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
 

@@ -1,4 +1,4 @@
-/* Tensors bound under a prefix, each named twice: as published and as GGUF has it. For the files that bind a family. */
+/* Tensors bound under a prefix, each named twice: as published and as GGUF has it. For towers. */
 #ifndef FR_SRC_BINDER_H
 #define FR_SRC_BINDER_H
 
@@ -21,13 +21,6 @@ static inline fr_status matrix(const binder *b, const char *published, const cha
 static inline fr_status vector(const binder *b, const char *published, const char *gguf, size_t n,
                                const float **field) {
     return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
-}
-
-/* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
-static inline const char *name_prefix(const fr_weights *weights) {
-    static const char nested[] = "model.language_model.";
-    if (weights->files->gguf) return "";
-    return fr_weights_has(weights, nested, "embed_tokens.weight") ? nested : "model.";
 }
 
 #endif

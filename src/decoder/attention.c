@@ -1,0 +1,124 @@
+/* Attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
+ *
+ * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
+ * rows, the weight's outs or the heads that it owns:
+ *
+ *     rows   normed = input_norm(x)
+ *     outs   q, k, v = projections of normed
+ *     heads  q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
+ *     heads  attn = attention(q, cache)
+ *     outs   out = o(attn)
+ *
+ * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
+ * a phase of their own (fr_work_rows). */
+#include <string.h>
+
+#include "src/decoder/parts.h"
+
+void fr_rotations(const fr_team *team, const fr_activations *a) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    size_t begin, end;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t i = 0; i < s->ropes; i++)
+        for (size_t r = begin; r < end; r++)
+            for (size_t axis = 0, at = 0, angles = s->rope[i].dims / 2; axis < FR_AXES;
+                 at += s->rope[i].sections[axis++])
+                fr_rope_angles(a->trunk->inverse[i] + at, s->rope[i].sections[axis], a->batch.rows[r].place.at[axis],
+                               a->cosine[i] + r * angles + at, a->sine[i] + r * angles + at);
+}
+
+static void norm_input(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
+    for (size_t r = begin; r < end; r++) fr_work_row(&a->work, r, a->normed + r * hidden, hidden);
+}
+
+static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
+    const fr_work *w = &a->work;
+    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
+    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, a->normed, hidden, rows);
+    if (!owns_kv) return;
+    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, a->normed, hidden, rows);
+    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, a->normed, hidden, rows);
+}
+
+/* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
+static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
+                       const float *norm, size_t row) {
+    const fr_kernels *k = a->kernels;
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    size_t angles = rope->dims / 2;
+    fr_rope_fn *rotate = rope->halves ? k->rope_half : k->rope_pair;
+    if (bias) k->add(head, bias, spec->head_dim);
+    if (norm) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+}
+
+/* One key head and its value head of one row, in the working rows; then stored at slot = position. The value may come
+ * from the raw key, so it is first. */
+static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_layer *layer, size_t row,
+                     size_t head) {
+    const fr_kernels *k = a->kernels;
+    const fr_row *of = &a->batch.rows[row];
+    const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
+    size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
+    float *key = a->k + at, *value = spec->keys_are_values ? key : a->v + at, *stored = a->v + at;
+    if (layer->v_bias) k->add(value, layer->v_bias + head * n, n);
+    if (spec->norms_values) k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
+    else if (value != stored) memcpy(stored, value, n * sizeof *value);
+    shape_head(a, spec, key, layer->k_bias ? layer->k_bias + head * n : NULL, layer->k_norm, row);
+    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
+    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
+}
+
+/* Queries are dealt as attention deals them, and keys and values by heads too: what a thread reads there, it mostly
+ * wrote here, and its part of the projections before. */
+static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                            const fr_layer *layer) {
+    size_t rows = a->batch.count, n = spec->head_dim, begin, end;
+    fr_partition(rows * spec->heads, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t row, head;
+        fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
+        shape_head(a, spec, a->q + row * a->q_width + head * n, layer->q_bias ? layer->q_bias + head * n : NULL,
+                   layer->q_norm, row);
+    }
+    if (!spec->owns_kv) return;
+    fr_partition(rows * spec->kv_heads, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, layer, item % rows, item / rows);
+}
+
+static void attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    const fr_row *first = a->batch.rows;
+    if (a->batch.count == 0) return;
+    const fr_attend_rows rows = {.kernels = a->kernels,
+                                 .room = &a->attend,
+                                 .cache = &a->batch.timelines[first->timeline]->layers[spec->kv],
+                                 .q = a->q,
+                                 .out = a->attn,
+                                 .rows = a->batch.count,
+                                 .stride = a->q_width,
+                                 .heads = spec->heads,
+                                 .last = first->position,
+                                 .span = spec->window,
+                                 .scale = spec->scale};
+    fr_attend_run(team, &rows);
+}
+
+void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
+                      bool ends_rows) {
+    const fr_attention_spec *spec = &layer_spec->attention;
+    norm_input(team, a, layer);
+    fr_team_sync(team);
+    project(team, a, layer, spec->owns_kv);
+    fr_team_sync(team);
+    shape_and_store(team, a, spec, layer);
+    fr_team_sync(team);
+    if (ends_rows) fr_activations_narrow(a);
+    attend(team, a, spec);
+    fr_team_sync(team);
+    fr_work_rows(team, &a->work, a->attn, a->q_width, layer->o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->work, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
+}

@@ -1,0 +1,68 @@
+/* The gated feed-forward, and the joining of branches to the stream: see parts.h. */
+#include "src/decoder/parts.h"
+
+/* x += norm(out + bias), by the row's owner; without a norm as it is. */
+static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
+    const fr_kernels *k = a->kernels;
+    size_t hidden = a->trunk->spec.hidden;
+    float *out = a->out + row * hidden;
+    if (bias) k->add(out, bias, hidden);
+    if (norm) k->rmsnorm(out, out, norm, hidden, a->trunk->spec.eps);
+    k->add(a->x + row * hidden, out, hidden);
+}
+
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *normed = a->normed + r * hidden;
+        join_row(a, layer->o_bias, layer->post_attn_norm, r);
+        a->kernels->rmsnorm(normed, a->x + r * hidden, layer->pre_ffn_norm, hidden, a->trunk->spec.eps);
+        fr_work_row(&a->work, r, normed, hidden);
+        if (layer->router.data) fr_experts_prepare(a, layer, r);
+    }
+}
+
+/* A thread's gate and up outs are the same range, so the activation needs no barrier. */
+void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer) {
+    const fr_kernels *k = a->kernels;
+    size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
+    fr_matrix_apply(team, &a->work, &layer->gate_up[0], a->gate, a->ffn_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->work, &layer->gate_up[1], a->up, a->ffn_width, a->normed, hidden, rows);
+    fr_matrix_part(team, &layer->gate_up[0], &begin, &end);
+    for (size_t r = 0; r < rows; r++) {
+        float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
+        if (layer->gate_bias) k->add(gate, layer->gate_bias + begin, end - begin);
+        if (layer->up_bias) k->add(up, layer->up_bias + begin, end - begin);
+        if (spec->activation == FR_GELU) k->gelu_mul(gate, gate, up, end - begin);
+        else k->silu_mul(gate, gate, up, end - begin);
+    }
+}
+
+void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+    fr_work_rows(team, &a->work, a->gate, a->ffn_width, layer->down.cols, a->batch.count);
+    fr_matrix_apply(team, &a->work, &layer->down, a->out, a->trunk->spec.hidden, a->gate, a->ffn_width,
+                    a->batch.count);
+}
+
+/* The dense branch and the experts', each normed, as one. */
+static void join_experts(const fr_activations *a, const fr_layer *layer, size_t row) {
+    const fr_kernels *k = a->kernels;
+    size_t hidden = a->trunk->spec.hidden;
+    float *out = a->out + row * hidden, *routed = a->experts->sum + row * hidden, eps = a->trunk->spec.eps;
+    k->rmsnorm(out, out, layer->post_dense_norm, hidden, eps);
+    k->rmsnorm(routed, routed, layer->post_experts_norm, hidden, eps);
+    k->add(out, routed, hidden);
+}
+
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *x = a->x + r * hidden;
+        if (layer->router.data) join_experts(a, layer, r);
+        join_row(a, layer->down_bias, layer->post_ffn_norm, r);
+        if (layer->token_gate.data) fr_work_row(&a->work, r, x, hidden);
+        else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);
+    }
+}

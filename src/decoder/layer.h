@@ -1,0 +1,47 @@
+/* A decoder's weights, bound: the fields that names.c fills and the parts read.
+ *
+ * In: a spec (layer_spec.h), a checkpoint. Out: fr_trunk, immutable. What a model doesn't have is NULL, or without
+ * data: a part that finds no norm, bias or projection leaves that step out. */
+#ifndef FR_SRC_LAYER_H
+#define FR_SRC_LAYER_H
+
+#include "src/decoder/layer_spec.h"
+
+typedef struct fr_layer {
+    const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
+    fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
+    const float *q_bias, *k_bias, *v_bias, *o_bias;
+    const float *q_norm, *k_norm; /* [d] */
+    fr_matrix gate_up[2], down;   /* [ffn, hidden] each, [hidden, ffn] */
+    const float *gate_bias, *up_bias, *down_bias;
+    const float *scalar; /* [1] multiplies the layer's output */
+
+    fr_matrix token_gate, token_out; /* [token_width, hidden], [hidden, token_width] */
+    const float *post_token_norm;    /* [hidden] */
+
+    fr_matrix router;          /* [experts, hidden] */
+    const float *router_scale; /* [hidden] */
+    const float *expert_scale; /* [experts] */
+    const float *pre_experts_norm, *post_dense_norm, *post_experts_norm; /* [hidden] */
+    fr_matrix *expert_gate, *expert_up, *expert_down; /* [experts]: [width, hidden] twice, [hidden, width] */
+} fr_layer;
+
+typedef struct fr_trunk {
+    fr_trunk_spec spec;
+    fr_layer *layers;
+    fr_matrix embedding; /* [vocab, hidden] */
+    fr_matrix head;      /* [vocab, hidden]; the embedding where they are tied */
+    bool head_sorted;    /* its rows stand in another order; there is no embedding then */
+    const float *norm;   /* [hidden], the final one */
+    fr_matrix token_table;      /* [vocab, layers * token_width] */
+    fr_matrix token_projection; /* [layers * token_width, hidden] */
+    const float *token_norm;    /* [token_width] */
+
+    float *inverse[FR_ROPES]; /* rotary frequencies, [dims / 2] */
+    fr_kv_shape *kv_shapes;   /* one per owning layer */
+    size_t kv_count;
+    size_t owners; /* layers from here on borrow their KV */
+    bool packed;   /* some matrix is */
+} fr_trunk;
+
+#endif

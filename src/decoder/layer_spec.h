@@ -1,0 +1,65 @@
+/* What a decoder is, as data: its layers, its rotary positions, its widths.
+ *
+ * In: a family's configuration, which fills this. Out: what the parts (attention.c, ffn.c, experts.c, token_inputs.c)
+ * and the loop over layers (trunk.c) read; no part asks which family it runs. Sizes count values. */
+#ifndef FR_SRC_LAYER_SPEC_H
+#define FR_SRC_LAYER_SPEC_H
+
+#include "kernels/rope_table.h"
+#include "src/decoder/forward.h"
+
+/* Su et al. 2021, arXiv:2104.09864. */
+typedef struct fr_rope_spec {
+    fr_rope_kind kind;
+    size_t dims; /* of a head's values, those that turn: the first */
+    bool halves; /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
+    size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
+    double theta, partial, factor; /* as fr_rope_frequencies takes them */
+} fr_rope_spec;
+
+/* Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
+typedef struct fr_attention_spec {
+    size_t heads, kv_heads, head_dim;
+    size_t window; /* positions that a row sees at most, its own included; 0: all */
+    size_t rope;   /* of the trunk's rotary forms */
+    size_t kv;     /* the KV layer that it reads */
+    bool owns_kv;  /* and writes; else it borrows that of an earlier layer, or of the target */
+    bool keys_are_values; /* values come from the key projection, before its norm */
+    bool norms_values;
+    float scale; /* of the scores */
+} fr_attention_spec;
+
+typedef enum fr_activation { FR_GELU, FR_SILU } fr_activation;
+
+/* down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. */
+typedef struct fr_ffn_spec {
+    size_t width;
+    fr_activation activation;
+} fr_ffn_spec;
+
+/* A mixture beside the feed-forward (experts.c); count 0: none. */
+typedef struct fr_experts_spec {
+    size_t count, top, width;
+} fr_experts_spec;
+
+typedef struct fr_layer_spec {
+    fr_attention_spec attention;
+    fr_ffn_spec ffn;
+    fr_experts_spec experts;
+} fr_layer_spec;
+
+enum { FR_ROPES = 2 };
+
+typedef struct fr_trunk_spec {
+    size_t vocab, hidden, layers, context_limit;
+    size_t token_width;    /* of what each layer is told of a row's token (token_inputs.c); 0: nothing */
+    float embedding_scale; /* of an id's row of the table */
+    float eps;             /* of all norms */
+    float softcap;         /* of the logits; 0: none */
+    fr_rope_spec rope[FR_ROPES];
+    size_t ropes;
+    bool embeds;          /* has a table of ids; a drafter with a sorted head doesn't */
+    fr_layer_spec *layer; /* [layers] */
+} fr_trunk_spec;
+
+#endif

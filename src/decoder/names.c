@@ -1,0 +1,121 @@
+/* Binding by name tables: see names.h. */
+#include "src/decoder/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "formats/error.h"
+
+const char *fr_names_prefix(const fr_weights *weights) {
+    static const char nested[] = "model.language_model.";
+    if (weights->files->gguf) return "";
+    return fr_weights_has(weights, nested, "embed_tokens.weight") ? nested : "model.";
+}
+
+fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk) {
+    fr_binding b = {.weights = weights, .trunk = trunk};
+    snprintf(b.prefix, sizeof b.prefix, "%s", fr_names_prefix(weights));
+    return b;
+}
+
+fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index) {
+    fr_binding b = {.weights = weights, .trunk = trunk, .layer = layer};
+    snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "%sblk.%zu." : "%slayers.%zu.",
+             fr_names_prefix(weights), index);
+    return b;
+}
+
+size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    switch (dim) {
+    case FR_DIM_ONE: return 1;
+    case FR_DIM_HIDDEN: return trunk->hidden;
+    case FR_DIM_TWICE_HIDDEN: return 2 * trunk->hidden;
+    case FR_DIM_VOCAB: return trunk->vocab;
+    case FR_DIM_HEAD: return layer->attention.head_dim;
+    case FR_DIM_QUERIES: return layer->attention.heads * layer->attention.head_dim;
+    case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
+    case FR_DIM_FFN: return layer->ffn.width;
+    case FR_DIM_EXPERTS: return layer->experts.count;
+    case FR_DIM_EXPERT_FFN: return layer->experts.width;
+    case FR_DIM_TOKEN: return trunk->token_width;
+    case FR_DIM_TOKENS: return trunk->layers * trunk->token_width;
+    }
+    return 0;
+}
+
+bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    unsigned needs = name->needs;
+    if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
+    if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.keys_are_values)) return false;
+    if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
+    if (needs & FR_IF_TOKENS && trunk->token_width == 0) return false;
+    return !(needs & FR_IF_EMBEDS) || trunk->embeds;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- binding */
+
+static const char *spelled(const fr_binding *b, const fr_name *name) {
+    return b->weights->files->gguf ? name->gguf : name->published;
+}
+
+static const char *prefix_of(const fr_binding *b, const fr_name *name) {
+    return name->top && !b->weights->files->gguf ? "" : b->prefix;
+}
+
+bool fr_name_there(const fr_binding *b, const fr_name *name) {
+    return spelled(b, name) && fr_weights_has(b->weights, prefix_of(b, name), spelled(b, name));
+}
+
+static bool is_filled(const fr_name *name, const void *field) {
+    bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS;
+    return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
+}
+
+/* Whether a later line may fill the same field. */
+static bool has_another(const fr_binding *b, const fr_name *name) {
+    for (const fr_name *other = name + 1; other->published || other->gguf; other++)
+        if (other->field == name->field && spelled(b, other)) return true;
+    return false;
+}
+
+static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
+    size_t count = b->layer->experts.count, parts = name->slot == FR_SLOT_EXPERTS_PARTS ? 2 : 1;
+    fr_matrix *both = calloc(parts * count, sizeof *both);
+    if (!both) return fr_fail_memory("experts", parts * count * sizeof *both);
+    fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), count, parts, rows, cols, both);
+    for (size_t p = 0; status == FR_OK && p < parts; p++) {
+        field[p] = calloc(count, sizeof **field);
+        if (!field[p]) status = fr_fail_memory("experts", count * sizeof **field);
+        for (size_t i = 0; status == FR_OK && i < count; i++) field[p][i] = both[i * parts + p];
+    }
+    free(both);
+    return status;
+}
+
+static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
+    fr_weights *w = b->weights;
+    const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
+    size_t rows = fr_dim_size(name->rows, b->trunk, b->layer), cols = fr_dim_size(name->cols, b->trunk, b->layer);
+    switch (name->slot) {
+    case FR_SLOT_MATRIX:
+        if (b->head_order && name->rows == FR_DIM_VOCAB)
+            return fr_bind_sorted(w, prefix, spelling, b->head_order, rows, cols, field, b->head_sorted);
+        return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
+    case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
+    case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
+    case FR_SLOT_VECTOR: return fr_bind_vector(w, prefix, spelling, rows, field);
+    case FR_SLOT_EXPERTS:
+    case FR_SLOT_EXPERTS_PARTS: return bind_experts(b, name, rows, cols, field);
+    }
+    return FR_OK;
+}
+
+fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
+    for (const fr_name *name = names; name->published || name->gguf; name++) {
+        void *field = (char *)base + name->field;
+        if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
+        if (!fr_name_there(b, name) && (name->needs & FR_IF_THERE || has_another(b, name))) continue;
+        FR_TRY(fill(b, name, field));
+    }
+    return FR_OK;
+}

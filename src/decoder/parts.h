@@ -1,0 +1,59 @@
+/* The parts that a decoder layer is made of, each run by the whole team over activations.
+ *
+ * In: a layer's spec and weights, the working rows as the part before left them. Out: the working rows. What each needs
+ * before it and leaves behind it is said here; a layer strings them together (trunk.c). Rows are dealt by fr_rows_part,
+ * outs by fr_matrix_part, so that each thread finds what it made itself. */
+#ifndef FR_SRC_PARTS_H
+#define FR_SRC_PARTS_H
+
+#include "src/decoder/activations.h"
+
+/* ------------------------------------------------------------------------------------------------------ attention.c */
+
+/* cos and sin of the rows' angles; the thread's own rows. */
+void fr_rotations(const fr_team *team, const fr_activations *a);
+
+/* out = o(attention(x)), K/V of the rows in the cache. The stream is whole for each row's owner before; a barrier is
+ * needed behind. ends_rows: no later layer has K/V, so the activations are narrowed to the rows from `keep` on. */
+void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                      bool ends_rows);
+
+/* ------------------------------------------------------------------------------------------------------------ ffn.c */
+
+/* x += norm(out), and the next products' input, normed = pre_ffn_norm(x): the thread's own rows; a barrier behind. */
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+
+/* gate = activation(gate(normed)) * up(normed); a barrier behind. */
+void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer);
+
+/* out = down(gate); a barrier behind. Has one of its own, if rows are quantized. */
+void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+
+/* x += norm(out), with a mixture's branch beside it: the thread's own rows. */
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+
+/* -------------------------------------------------------------------------------------------------------- experts.c */
+
+void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
+                       size_t threads);
+
+/* What router and experts read of one row, from the stream before the feed-forward: by the row's owner. */
+void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t row);
+
+/* The router's scores of all rows. Needs a barrier between it and fr_experts_prepare. */
+void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                      const fr_layer *layer);
+
+/* Routing and experts: needs a barrier between it and fr_experts_score, has barriers of its own; experts->sum needs one
+ * more before it is read. */
+void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer);
+
+/* --------------------------------------------------------------------------------------------------- token_inputs.c */
+
+/* What each layer is told of each row's token, from the embeddings in x; barriers of its own, and one behind. */
+void fr_token_inputs(const fr_team *team, const fr_activations *a);
+
+/* x += norm(out(gelu(gate(x)) * told)), of layer `index`; barriers of its own. The stream's rows were prepared. */
+void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index);
+
+#endif

@@ -1,0 +1,97 @@
+/* The GLM family: what its layers are, and what its tensors are called. See glm.h.
+ *
+ * Names in GGUF: github.com/ggml-org/llama.cpp, conversion/glm.py. */
+#include "src/families/glm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/families/chained.h"
+#include "src/families/model.h"
+#include "src/vision/vision.h"
+
+static const fr_name model_names[] = {
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
+    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
+    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
+    {0},
+};
+
+/* GGUF has the gate, then what it gates, as one tensor too. */
+static const fr_name layer_names[] = {
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
+    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_HALVES),
+    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_HALVES),
+    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
+    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
+    FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_self_attn_layernorm.weight", "post_attention_norm.weight"),
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
+    FR_NAMED(fr_layer, gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
+    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
+    FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_mlp_layernorm.weight", "post_ffw_norm.weight"),
+    {0},
+};
+
+/* What the MTP layer has beside a layer's. Its table and its head may be the model's. */
+static const fr_name chained_names[] = {
+    FR_MATRIX(fr_chained, eh_proj, HIDDEN, TWICE_HIDDEN, "eh_proj.weight", "nextn.eh_proj.weight"),
+    FR_TABLE(fr_chained, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "nextn.embed_tokens.weight",
+             .needs = FR_IF_THERE),
+    FR_VECTOR(fr_chained, enorm, HIDDEN, "enorm.weight", "nextn.enorm.weight"),
+    FR_VECTOR(fr_chained, hnorm, HIDDEN, "hnorm.weight", "nextn.hnorm.weight"),
+    FR_MATRIX(fr_chained, head, VOCAB, HIDDEN, "shared_head.head.weight", "nextn.shared_head_head.weight",
+              .needs = FR_IF_THERE),
+    FR_VECTOR(fr_chained, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight"),
+    {0},
+};
+
+static const fr_naming names = {.model = model_names, .layer = layer_names, .chained = chained_names};
+
+fr_status fr_glm_spec(const fr_glm_config *c, fr_trunk_spec *spec) {
+    const fr_layer_spec layer = {
+        .attention = {.heads = c->heads,
+                      .kv_heads = c->kv_heads,
+                      .head_dim = c->head_dim,
+                      .owns_kv = true,
+                      .scale = (float)(1.0 / sqrt((double)c->head_dim))},
+        .ffn = {.width = c->ffn, .activation = FR_SILU},
+    };
+    *spec = (fr_trunk_spec){.vocab = c->vocab,
+                            .hidden = c->hidden,
+                            .layers = c->layers,
+                            .context_limit = c->context_limit,
+                            .embedding_scale = 1.0f,
+                            .eps = c->eps,
+                            .rope = {{.kind = FR_ROPE_DEFAULT,
+                                      .dims = c->rotary,
+                                      .halves = c->halves,
+                                      .theta = c->theta,
+                                      .partial = 1.0,
+                                      .factor = 1.0}},
+                            .ropes = 1};
+    memcpy(spec->rope[0].sections, c->sections, sizeof c->sections);
+    spec->layer = calloc(c->layers, sizeof *spec->layer);
+    if (!spec->layer) return fr_fail_memory("layers", c->layers * sizeof *spec->layer);
+    for (size_t i = 0; i < c->layers; i++) spec->layer[i] = layer;
+    return FR_OK;
+}
+
+/* MTP layers that were announced may have been dropped by whoever saved the file. */
+static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
+    fr_glm_config config;
+    FR_TRY(fr_glm_config_read(&config, &model->weights));
+    FR_TRY(fr_glm_spec(&config, spec));
+    fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, config.layers);
+    model->mtp_layers = fr_name_there(&mtp, chained_names) ? config.mtp_layers : 0;
+    model->image_token = config.image_token;
+    if (!fr_vision_exists(&model->weights)) return FR_OK;
+    return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);
+}
+
+static const char *const architectures[] = {"GlmOcrForConditionalGeneration", "glm4", NULL};
+
+const fr_family fr_family_glm = {
+    .architectures = architectures, .picture = "<|image|>", .names = &names, .read = glm_read};
