@@ -20,6 +20,7 @@
 #define CTRL_D "\004"
 #define ERASE  "\177"
 #define ENTER  "\r"
+#define OTHER  "\xef\xbf\xbd" /* for what is no character */
 
 #define CHAT "chat " DEMO "-n 12 --stop ~ "
 
@@ -102,7 +103,21 @@ START_TEST(keys_edit_a_line) {
     type(&p, NEXT, ENTER);
     type(&p, NEXT, "and \xff\xe2no more\xe2\x82\xac" ENTER);
     type(&p, NEXT, CTRL_D);
-    expect_answers(&p, CHAT, "Hello!\nIs it a Caf\xc3\xa9?\nHello!\nand no more\xe2\x82\xac\n");
+    expect_answers(&p, CHAT, "Hello!\nIs it a Caf\xc3\xa9?\nHello!\nand " OTHER OTHER "no more\xe2\x82\xac\n");
+}
+END_TEST
+
+/* The answers are much the same whatever is said; what a command is told comes back. */
+START_TEST(what_is_typed_stays) {
+    person p = sit_down(CHAT, "xterm");
+    type(&p, FIRST, "/x\xe2no\xff" ENTER);
+    await(&p, "/x" OTHER "no" OTHER " is no command");
+    type(&p, NEXT, "/y\xe2\x82" ENTER);
+    await(&p, "/y" OTHER " is no command");
+    type(&p, NEXT, "/image a\tb" ENTER);
+    await(&p, "see a?b"); /* an error line has no tabs */
+    type(&p, NEXT, CTRL_D);
+    stand_up(&p);
 }
 END_TEST
 
@@ -185,6 +200,7 @@ int main(void) {
     TCase *cases = tcase_create("cli_terminal");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, keys_edit_a_line);
+    tcase_add_test(cases, what_is_typed_stays);
     tcase_add_loop_test(cases, a_locale_without_characters_does_not_matter, 0, 2);
     tcase_add_loop_test(cases, an_interrupt_drops_the_line, 0, 2);
     tcase_add_loop_test(cases, an_interrupt_ends_an_answer, 0, 2);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <histedit.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ struct fr_line_editor {
     History *history;
     char prompt[8];
     mbstate_t half; /* of a character that is being read */
-    bool dropped;
+    char again;     /* if `reread`: the byte that showed that to be none, and may begin the next */
+    bool reread, dropped;
 };
 
 /* After a signal: whether the line goes on. */
@@ -47,17 +49,31 @@ static int next_byte(fr_line_editor *editor, char *byte) {
     }
 }
 
-/* An el_rfunc_t. Bytes that are no character are passed over. */
+/* For what is no character; libedit aborts at one that the locale can't write. */
+static wchar_t replacement(void) {
+    char bytes[MB_LEN_MAX];
+    mbstate_t state = {0};
+    return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
+}
+
+/* An el_rfunc_t. Bytes that are no character are replaced: one that begins none, or all that began one. */
 static int next_character(EditLine *edit, wchar_t *character) {
     fr_line_editor *editor;
     el_get(edit, EL_CLIENTDATA, &editor);
     for (;;) {
-        char byte;
-        int got = next_byte(editor, &byte);
+        char byte = editor->again;
+        int got = editor->reread ? 1 : next_byte(editor, &byte);
+        editor->reread = false;
         if (got <= 0) return got;
+        bool begun = !mbsinit(&editor->half);
         size_t length = mbrtowc(character, &byte, 1, &editor->half);
-        if (length == (size_t)-1) memset(&editor->half, 0, sizeof(editor->half));
-        else if (length != (size_t)-2) return 1;
+        if (length == (size_t)-2) continue;
+        if (length != (size_t)-1) return 1;
+        memset(&editor->half, 0, sizeof(editor->half));
+        editor->again = byte;
+        editor->reread = begun;
+        *character = replacement();
+        return 1;
     }
 }
 
@@ -93,6 +109,7 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_GETCFN, next_character);
     el_set(editor->edit, EL_PROMPT, prompt_of);
     el_set(editor->edit, EL_EDITOR, "emacs");
+    el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* what is pasted may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
     el_source(editor->edit, NULL); /* the user's own ~/.editrc */
     return editor;
@@ -110,6 +127,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     snprintf(editor->prompt, sizeof(editor->prompt), "%s", prompt);
     editor->dropped = false;
     memset(&editor->half, 0, sizeof(editor->half));
+    editor->reread = false;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     el_set(editor->edit, EL_PREP_TERM, 1); /* before the prompt: what is typed at it is typed here */
     *line = el_gets(editor->edit, &count);
