@@ -19,6 +19,7 @@ typedef struct tokenizer_kind {
     const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
     const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
     bool begins;          /* a bos stands before every text, whatever the file says */
+    bool begins_unless_told; /* the same where the file says nothing */
     void (*rules)(fr_tokenizer_source *source);
 } tokenizer_kind;
 
@@ -46,8 +47,8 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* GLM-4's pieces; inside them, bytes. */
-static void glm4_rules(fr_tokenizer_source *source) {
+/* The pieces of GLM-4 and Llama 3, as GPT-4 has them; inside them, bytes. */
+static void byte_rules(fr_tokenizer_source *source) {
     static const char pieces[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
                                  " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
     source->byte_level = source->ignore_merges = source->loose_merges = true;
@@ -67,7 +68,12 @@ static const tokenizer_kind kinds[] = {
                "<|\"|>"},
      .begins = true,
      .rules = gemma4_rules},
-    {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = glm4_rules},
+    {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = byte_rules},
+    {.model = "gpt2",
+     .pre = "llama-bpe",
+     .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},
+     .begins_unless_told = true,
+     .rules = byte_rules},
 };
 
 static bool equals(fr_text text, const char *word) {
@@ -184,7 +190,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     FR_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", source->vocabulary_count, &begin));
     FR_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", source->vocabulary_count, &end));
     FR_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", source->vocabulary_count, &unknown));
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", false, &add_begin));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", kind->begins_unless_told, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &add_space));
     if (add_space) return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);

@@ -21,7 +21,18 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
         float exponent = (float)(2 * i) / (float)head_dim;
         float power = (float)fr_exp_double(exponent * log_theta);
         inverse[i] = i < turning ? 1.0f / power : 0.0f;
-        if (kind == FR_ROPE_PROPORTIONAL) inverse[i] /= (float)factor;
+        if (kind == FR_ROPE_PROPORTIONAL || kind == FR_ROPE_LINEAR) inverse[i] /= (float)factor;
+    }
+}
+
+void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained) {
+    const float two_pi = 0x1.921fb54442d18p+2f;
+    float longest = (float)(trained / low), shortest = (float)(trained / high);
+    for (size_t i = 0; i < n; i++) {
+        float wave = two_pi / inverse[i], slow = inverse[i] / (float)factor;
+        float smooth = ((float)trained / wave - (float)low) / (float)(high - low);
+        float between = (1.0f - smooth) * inverse[i] / (float)factor + smooth * inverse[i];
+        inverse[i] = wave > longest ? slow : wave < shortest ? inverse[i] : between;
     }
 }
 

@@ -12,13 +12,24 @@
 typedef enum fr_rope_kind {
     FR_ROPE_DEFAULT,      /* every pair turns */
     FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs turn, the others stand */
+    FR_ROPE_LINEAR,       /* every pair turns, slower by the factor */
+    FR_ROPE_LLAMA3,       /* every pair turns as by default, before fr_rope_scale */
 } fr_rope_kind;
 
 /* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values.
  * theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32. theta > 0 and normal in
- * float32; the default kind looks at neither partial_rotary_factor nor factor. */
+ * float32. partial_rotary_factor is the proportional kind's, factor that one's and the linear one's. */
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse);
+
+/* Llama 3's scaling of n frequencies, in place (transformers 5.17, modeling_rope_utils): a pair whose wave is longer
+ * than trained / low is slower by the factor, one shorter than trained / high stays, between them smoothly. In float32,
+ * each step rounded:
+ *
+ *     wave = 2 pi / inverse;  smooth = (trained / wave - low) / (high - low)
+ *     between: ((1 - smooth) * inverse) / factor + smooth * inverse
+ */
+void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained);
 
 /* cosine[i], sine[i] of the float32 product position * inverse[i], i < n, correctly rounded but for rare last bits. The
  * product's size is at most 2^27. Frequency 0 gives exactly 1 and 0. */

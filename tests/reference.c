@@ -13,8 +13,14 @@ static const char *const names[] = {
     "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
     "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  NULL};
 
+static const char *const alone[] = {"llama", "llama-odd", NULL};
+
 const char *fr_reference_name(size_t index) {
     return names[index];
+}
+
+const char *fr_reference_alone(size_t index) {
+    return alone[index];
 }
 
 void fr_reference_open(fr_reference *r, const char *name, const fr_options *options) {
@@ -30,7 +36,9 @@ void fr_reference_open(fr_reference *r, const char *name, const fr_options *opti
     ck_assert_msg(fr_safetensors_read(&r->map, 0, &r->tensors, &unread) == FR_OK, "%s", fr_last_error());
     fr_tensors_free(&unread);
     ck_assert_msg(fr_model_open(r->folder, options, &r->model) == FR_OK, "%s", fr_last_error());
-    const char *drafter = fr_model_fact(r->model, FR_FACT_MTP_LAYERS) ? NULL : r->assistant;
+    bool own = fr_model_fact(r->model, FR_FACT_MTP_LAYERS) > 0;
+    const char *drafter = own ? NULL : r->assistant;
+    if (!own && !fr_file_exists(drafter)) return;
     ck_assert_msg(fr_drafter_open(drafter, r->model, options, &r->drafter) == FR_OK, "%s", fr_last_error());
 }
 

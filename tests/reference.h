@@ -12,6 +12,9 @@
 /* The fixtures' names, NULL past the end. */
 const char *fr_reference_name(size_t index);
 
+/* The same of targets that have no drafter: r->drafter is NULL. */
+const char *fr_reference_alone(size_t index);
+
 typedef struct fr_reference {
     char folder[256], assistant[256];
     json_t *info;

@@ -43,16 +43,19 @@ static subject *add(fr_dtype type) {
     return &subjects[subject_count++];
 }
 
+static void add_fixture(const char *name) {
+    subject *s = add(FR_DTYPE_COUNT);
+    char folder[128], assistant[160];
+    snprintf(folder, sizeof folder, FR_TEST_MODELS "%s", name);
+    snprintf(assistant, sizeof assistant, "-md %s/assistant", folder);
+    snprintf(s->name, sizeof s->name, "%s", strrchr(folder, '/') + 1);
+    bool has_one = access(assistant + strlen("-md "), R_OK) == 0;
+    snprintf(s->arguments, sizeof s->arguments, "-m %s %s", folder, has_one ? assistant : "");
+}
+
 static void add_fixtures(void) {
-    for (size_t i = 0; fr_reference_name(i); i++) {
-        subject *s = add(FR_DTYPE_COUNT);
-        char folder[128], assistant[160];
-        snprintf(folder, sizeof folder, FR_TEST_MODELS "%s", fr_reference_name(i));
-        snprintf(assistant, sizeof assistant, "-md %s/assistant", folder);
-        snprintf(s->name, sizeof s->name, "%s", strrchr(folder, '/') + 1);
-        bool has_one = access(assistant + strlen("-md "), R_OK) == 0;
-        snprintf(s->arguments, sizeof s->arguments, "-m %s %s", folder, has_one ? assistant : "");
-    }
+    for (size_t i = 0; fr_reference_name(i); i++) add_fixture(fr_reference_name(i));
+    for (size_t i = 0; fr_reference_alone(i); i++) add_fixture(fr_reference_alone(i));
 }
 
 static void add_types(void) {

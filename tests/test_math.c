@@ -161,6 +161,24 @@ START_TEST(published_frequencies) {
 }
 END_TEST
 
+/* Llama 3.2's: theta 500000, heads of 64, factor 32, 1 and 4, 8192 positions. */
+START_TEST(published_scaling) {
+    static const float published_llama[] = {
+        0x1.000000p+0f,  0x1.53c38cp-1f,  0x1.c2ef78p-2f,  0x1.2b3dc6p-2f,  0x1.8d2760p-3f,  0x1.078d40p-3f,
+        0x1.5dc95ap-4f,  0x1.d03ccep-5f,  0x1.341190p-5f,  0x1.98de92p-6f,  0x1.0f5386p-6f,  0x1.681adap-7f,
+        0x1.ddee9ep-8f,  0x1.3d2804p-8f,  0x1.a4ee40p-9f,  0x1.524f36p-10f, 0x1.c26c40p-12f, 0x1.9731eep-14f,
+        0x1.46831ap-16f, 0x1.b15902p-17f, 0x1.1f91f0p-17f, 0x1.7da9e8p-18f, 0x1.fa8b86p-19f, 0x1.5024d6p-19f,
+        0x1.be2188p-20f, 0x1.280d96p-20f, 0x1.88ec20p-21f, 0x1.04be68p-21f, 0x1.5a0f4ep-22f, 0x1.cb4a9ap-23f,
+        0x1.30c94ep-23f, 0x1.948360p-24f};
+    float inverse[32];
+    fr_rope_frequencies(FR_ROPE_LLAMA3, 500000, 64, 1, 32, inverse);
+    fr_rope_scale(inverse, 32, 32, 1, 4, 8192);
+    for (size_t i = 0; i < 32; i++)
+        ck_assert_msg(error_in_ulps(inverse[i], published_llama[i]) <= 2, "index %zu: %a, not %a", i,
+                      (double)inverse[i], (double)published_llama[i]);
+}
+END_TEST
+
 START_TEST(frequencies) {
     static const double thetas[] = {10000, 500000, 1000000, 1e7, 10001.3};
     for (size_t t = 0; t < 5; t++)
@@ -230,6 +248,7 @@ int main(void) {
     tcase_add_test(functions, layer_norm);
     tcase_set_timeout(tables, 600);
     tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
+    tcase_add_test(tables, published_scaling);
     tcase_add_test(tables, frequencies);
     tcase_add_test(tables, which_pairs_turn);
     tcase_add_test(tables, angles);

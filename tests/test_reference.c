@@ -27,9 +27,9 @@ static double largest_difference(const float *a, const float *b, size_t count) {
     return largest;
 }
 
-START_TEST(prompt_logits_are_within_a_thousandth) {
+static void compare_prompts(const char *name) {
     fr_reference r;
-    fr_reference_open(&r, fr_reference_name((size_t)_i), NULL);
+    fr_reference_open(&r, name, NULL);
     fr_session *session = open_session(&r, NULL);
     const json_t *prompts = json_object_get(r.info, "prompts");
     ck_assert_uint_gt(json_array_size(prompts), 0);
@@ -48,6 +48,15 @@ START_TEST(prompt_logits_are_within_a_thousandth) {
     }
     fr_session_close(session);
     fr_reference_close(&r);
+}
+
+START_TEST(prompt_logits_are_within_a_thousandth) {
+    compare_prompts(fr_reference_name((size_t)_i));
+}
+END_TEST
+
+START_TEST(prompt_logits_of_targets_alone_are_within_a_thousandth) {
+    compare_prompts(fr_reference_alone((size_t)_i));
 }
 END_TEST
 
@@ -68,10 +77,10 @@ static fr_options *endless(void) {
     return options;
 }
 
-START_TEST(greedy_ids_are_the_references) {
+static void compare_greedy(const char *name) {
     fr_reference r;
     fr_options *options = endless();
-    fr_reference_open(&r, fr_reference_name((size_t)_i), options);
+    fr_reference_open(&r, name, options);
     fr_session *session = open_session(&r, options);
     json_t *greedy = json_object_get(r.info, "greedy"), *item;
     size_t index;
@@ -98,6 +107,15 @@ START_TEST(greedy_ids_are_the_references) {
     fr_session_close(session);
     fr_options_free(options);
     fr_reference_close(&r);
+}
+
+START_TEST(greedy_ids_are_the_references) {
+    compare_greedy(fr_reference_name((size_t)_i));
+}
+END_TEST
+
+START_TEST(greedy_ids_of_targets_alone_are_the_references) {
+    compare_greedy(fr_reference_alone((size_t)_i));
 }
 END_TEST
 
@@ -197,12 +215,15 @@ START_TEST(accepted_lengths_are_the_references) {
 END_TEST
 
 int main(void) {
-    int fixtures = 0;
+    int fixtures = 0, alone = 0;
     while (fr_reference_name((size_t)fixtures)) fixtures++;
+    while (fr_reference_alone((size_t)alone)) alone++;
     TCase *references = tcase_create("transformers");
     tcase_set_timeout(references, 300);
     tcase_add_loop_test(references, prompt_logits_are_within_a_thousandth, 0, fixtures);
     tcase_add_loop_test(references, greedy_ids_are_the_references, 0, fixtures);
+    tcase_add_loop_test(references, prompt_logits_of_targets_alone_are_within_a_thousandth, 0, alone);
+    tcase_add_loop_test(references, greedy_ids_of_targets_alone_are_the_references, 0, alone);
     tcase_add_loop_test(references, draft_logits_are_within_a_thousandth, 0, fixtures);
     tcase_add_loop_test(references, accepted_lengths_are_the_references, 0, fixtures);
     Suite *suite = suite_create("reference");

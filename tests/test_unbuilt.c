@@ -54,7 +54,7 @@ static const struct {
     bool gguf, drafter;
     int status;
 } cases[] = {
-    {"LlamaForCausalLM", false, false, 2},
+    {"MistralForCausalLM", false, false, 2},
     {"Qwen3_5ForConditionalGeneration", false, false, 2},
     {"Qwen3_5MoeForCausalLM", false, false, 2},
     {"DeepseekV3ForCausalLM", false, false, 2},
@@ -62,7 +62,7 @@ static const struct {
     {"LlamaForCausalLMEagle3", false, true, 2},
     {"Eagle3Speculator", false, true, 2},
     {"DFlashDraftModel", false, true, 2},
-    {"llama", true, false, 2},
+    {"qwen2", true, false, 2},
     {"qwen35", true, false, 2},
     {"qwen35moe", true, false, 2},
     {"deepseek2", true, false, 2},

@@ -15,6 +15,8 @@ typedef struct fr_rope_spec {
     bool halves; /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
     size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
+    double low_factor, high_factor, trained; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
+    const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
 } fr_rope_spec;
 
 /* Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
@@ -26,6 +28,7 @@ typedef struct fr_attention_spec {
     bool owns_kv;  /* and writes; else it borrows that of an earlier layer, or of the target */
     bool keys_are_values; /* values come from the key projection, before its norm */
     bool norms_values;
+    bool biased; /* its projections add biases */
     float scale; /* of the scores */
 } fr_attention_spec;
 
@@ -35,6 +38,7 @@ typedef enum fr_activation { FR_GELU, FR_SILU } fr_activation;
 typedef struct fr_ffn_spec {
     size_t width;
     fr_activation activation;
+    bool biased;
 } fr_ffn_spec;
 
 /* A mixture beside the feed-forward (experts.c); count 0: none. */
@@ -61,5 +65,8 @@ typedef struct fr_trunk_spec {
     bool embeds;          /* has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
 } fr_trunk_spec;
+
+/* Gives it layers that are all alike. */
+fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer);
 
 #endif

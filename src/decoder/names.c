@@ -1,8 +1,10 @@
 /* Binding by name tables: see names.h. */
 #include "src/decoder/names.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/error.h"
 
@@ -49,6 +51,8 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.keys_are_values)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
     if (needs & FR_IF_TOKENS && trunk->token_width == 0) return false;
+    if (needs & FR_IF_ATTENTION_BIASED && !layer->attention.biased) return false;
+    if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     return !(needs & FR_IF_EMBEDS) || trunk->embeds;
 }
 
@@ -117,5 +121,43 @@ fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
         if (!fr_name_there(b, name) && (name->needs & FR_IF_THERE || has_another(b, name))) continue;
         FR_TRY(fill(b, name, field));
     }
+    return FR_OK;
+}
+
+/* --------------------------------------------------------------------------------------------- what nobody has read */
+
+static bool is_bound(const fr_weights *weights, const fr_tensor *tensor) {
+    for (size_t i = 0; i < weights->count; i++)
+        if (weights->bound[i].tensor == tensor) return true;
+    return false;
+}
+
+/* Of a layer behind the last. */
+static bool is_behind(const char *prefix, const char *name, size_t layers) {
+    char *end;
+    const char *number = name + strlen(prefix);
+    if (strncmp(name, prefix, strlen(prefix)) != 0 || *number < '0' || *number > '9') return false;
+    return strtoul(number, &end, 10) >= layers && *end == '.';
+}
+
+static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers) {
+    char prefix[128];
+    bool gguf = weights->files->gguf != NULL;
+    snprintf(prefix, sizeof prefix, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
+    if (naming->chained && is_behind(prefix, name, layers)) return true;
+    for (const char *const *extra = naming->extras; *extra; extra++)
+        if (fnmatch(*extra, name, 0) == 0) return true;
+    return false;
+}
+
+fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers) {
+    const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            const fr_tensor *t = &lists[l]->items[i];
+            if (!is_bound(weights, t) && !is_extra(weights, naming, t->name, layers))
+                return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
+                               weights->files->path, t->name);
+        }
     return FR_OK;
 }

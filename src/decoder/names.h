@@ -44,7 +44,9 @@ enum {
     FR_IF_EXPERTS = 4,
     FR_IF_TOKENS = 8,   /* models with per-layer embeddings */
     FR_IF_EMBEDS = 16,  /* models that embed ids */
-    FR_IF_THERE = 32,   /* where the file has it; else the field stays empty */
+    FR_IF_ATTENTION_BIASED = 32,
+    FR_IF_FFN_BIASED = 64,
+    FR_IF_THERE = 128,  /* where the file has it; else the field stays empty */
 };
 
 /* How rows of queries or keys stand in GGUF as against published files (llama.cpp's converter): in each head, those
@@ -75,7 +77,7 @@ typedef struct fr_naming {
     const fr_name *model; /* fields of fr_trunk; up to a line without names */
     const fr_name *layer; /* fields of fr_layer */
     const fr_name *chained; /* fields of fr_chained (families/chained.h), beside a layer's; NULL: has none */
-    const char *const *extras; /* published names that are read by nobody, as patterns of fnmatch; NULL-terminated */
+    const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated */
 } fr_naming;
 
 /* What is bound: where names begin, and whose sizes count. */
@@ -105,5 +107,9 @@ bool fr_name_there(const fr_binding *binding, const fr_name *name);
 
 /* Fills the fields of `base` that the table speaks of. */
 fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *base);
+
+/* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. Layers
+ * behind the last are the MTP layer's, if there may be one. */
+fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers);
 
 #endif

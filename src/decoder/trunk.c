@@ -10,6 +10,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
+fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer) {
+    spec->layer = calloc(spec->layers, sizeof *spec->layer);
+    if (!spec->layer) return fr_fail_memory("layers", spec->layers * sizeof *spec->layer);
+    for (size_t i = 0; i < spec->layers; i++) spec->layer[i] = *layer;
+    return FR_OK;
+}
+
 static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,
                               const int32_t *head_order) {
     const fr_trunk_spec *s = &trunk->spec;
@@ -63,6 +70,10 @@ static fr_status make_ropes(fr_trunk *trunk) {
         trunk->inverse[i] = calloc(rope->dims / 2 + 1, sizeof(float));
         if (!trunk->inverse[i]) return fr_fail_memory("rotary frequencies", rope->dims / 2 * sizeof(float));
         fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, trunk->inverse[i]);
+        if (rope->kind == FR_ROPE_LLAMA3)
+            fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
+                          rope->trained);
+        for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
     }
     return FR_OK;
 }

@@ -202,7 +202,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
                        "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
                        files->path, (long long)backbone, target->hidden);
     FR_TRY(fr_gemma4_config_read(&config, weights, true));
-    size_t hidden = config.hidden;
+    size_t hidden = config.hidden, layers = config.layers;
     fr_status status = open_trunk(a, target, &config, weights);
     fr_gemma4_config_free(&config);
     FR_TRY(status);
@@ -212,7 +212,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
                           &a->post));
     a->trunk.packed = weights->has_packed;
     fr_weights_note_slow(weights);
-    return FR_OK;
+    return fr_names_check_read(weights, &fr_gemma4_names, layers);
 }
 
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,

@@ -30,7 +30,7 @@ bool fr_is_drafter(const fr_checkpoint *files) {
 static const struct {
     const char *names, *what;
 } known[] = {
-    {"LlamaForCausalLM MistralForCausalLM llama", "Llama"},
+    {"MistralForCausalLM", "Mistral"},
     {"Qwen2ForCausalLM Qwen3ForCausalLM Qwen3MoeForCausalLM qwen2 qwen3 qwen3moe", "Qwen3"},
     {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM "

@@ -62,13 +62,11 @@ static const fr_name layer_names[] = {
     {0},
 };
 
-/* Towers of other senses; projections that borrowers of K/V have and don't use. */
-static const char *const extras[] = {"*vision*",
-                                     "*audio*",
-                                     "*self_attn.k_proj.weight",
-                                     "*self_attn.k_norm.weight",
-                                     "*self_attn.v_proj.weight",
-                                     NULL};
+/* Towers of other senses; projections that borrowers of K/V have and don't use; an assistant's centroids where it is
+ * told to score all ids; the angles of full layers where there are none. */
+static const char *const extras[] = {
+    "*vision*", "*audio*", "*.self_attn.[kv]_proj.weight", "*.self_attn.k_norm.weight", "blk.*.attn_[kv].weight",
+    "blk.*.attn_k_norm.weight", "masked_emb*", "mtp*centroids*", "mtp*token_ordering*", "rope_freqs.weight", NULL};
 
 const fr_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .extras = extras};
 

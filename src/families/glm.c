@@ -4,7 +4,6 @@
 #include "src/families/glm.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/error.h"
@@ -48,7 +47,10 @@ static const fr_name chained_names[] = {
     {0},
 };
 
-static const fr_naming names = {.model = model_names, .layer = layer_names, .chained = chained_names};
+static const char *const extras[] = {NULL};
+
+static const fr_naming names = {
+    .model = model_names, .layer = layer_names, .chained = chained_names, .extras = extras};
 
 fr_status fr_glm_spec(const fr_glm_config *c, fr_trunk_spec *spec) {
     const fr_layer_spec layer = {
@@ -73,10 +75,7 @@ fr_status fr_glm_spec(const fr_glm_config *c, fr_trunk_spec *spec) {
                                       .factor = 1.0}},
                             .ropes = 1};
     memcpy(spec->rope[0].sections, c->sections, sizeof c->sections);
-    spec->layer = calloc(c->layers, sizeof *spec->layer);
-    if (!spec->layer) return fr_fail_memory("layers", c->layers * sizeof *spec->layer);
-    for (size_t i = 0; i < c->layers; i++) spec->layer[i] = layer;
-    return FR_OK;
+    return fr_spec_repeat(spec, &layer);
 }
 
 /* MTP layers that were announced may have been dropped by whoever saved the file. */

@@ -11,7 +11,7 @@
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm};
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm, &fr_family_llama};
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
@@ -29,7 +29,7 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
-                   "GlmOcrForConditionalGeneration; in GGUF gemma4, glm4)",
+                   "GlmOcrForConditionalGeneration, LlamaForCausalLM; in GGUF gemma4, glm4, llama)",
                    files->path, architecture);
 }
 
@@ -122,6 +122,7 @@ fr_status fr_model_bind_files(fr_model *model) {
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(open_trunk(model));
+    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->layers));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model);

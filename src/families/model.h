@@ -44,7 +44,7 @@ struct fr_family {
     fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
 };
 
-extern const fr_family fr_family_gemma4, fr_family_glm;
+extern const fr_family fr_family_gemma4, fr_family_glm, fr_family_llama;
 
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
 

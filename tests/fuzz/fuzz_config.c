@@ -5,7 +5,8 @@
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd",
-                                     "tests/data/models/gemma4-moe", "tests/data/models/glm-ocr-odd"};
+                                     "tests/data/models/gemma4-moe", "tests/data/models/glm-ocr-odd",
+                                     "tests/data/models/llama-odd"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static void run(const fr_checkpoint *weights, const fr_checkpoint *configs) {

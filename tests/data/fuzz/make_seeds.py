@@ -119,7 +119,7 @@ def weights():
 
 
 def configurations():
-    for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd"):
+    for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd", "llama", "llama-odd"):
         write("config", name, compact(json.loads(read(f"models/{name}/config.json"))))
     write("generation", "two-ends", read("models/gemma4-dense-odd/generation_config.json"))
     write("generation", "one-end", '{"eos_token_id": 1}')

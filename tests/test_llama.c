@@ -1,0 +1,283 @@
+/* Llama: GGUF files of llama.cpp against transformers with the same weights, one answer in every manner of running, and
+ * what configurations and tensors must not be. (Folders against transformers: test_reference.c.) */
+#include <check.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "formats/safetensors.h"
+#include "tests/reference.h"
+#include "tests/token_files.h"
+
+#define MODELS "tests/data/models/"
+#define GGUF   "tests/data/llama/q4_0"
+
+enum { IDS = 48 };
+
+static char folder[64], file[128];
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-llama-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, names[i]);
+        unlink(file);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* The file with its weights decoded to float32: what the reference multiplied. */
+static fr_model *open_decoded(void) {
+    fr_model *model;
+    const fr_lab_quantization how = {.type = "f32", .pure = true};
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_lab_quantize(GGUF ".gguf", &how, NULL, out));
+    fclose(out);
+    require(fr_model_open(file, NULL, &model));
+    return model;
+}
+
+static void compare_rows(const float *got, const float *expected, size_t count) {
+    float scale = 0;
+    for (size_t i = 0; i < count; i++) scale = fmaxf(scale, fabsf(expected[i]));
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(fabsf(got[i] - expected[i]) <= 5e-5f * scale, "logit %zu is %g, not %g", i, (double)got[i],
+                      (double)expected[i]);
+}
+
+/* Rows of queries and keys stand in llama.cpp's order there, rotary positions scaled by a table. */
+START_TEST(a_file_has_the_references_logits) {
+    fr_model *model = open_decoded();
+    fr_session *session;
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    json_t *info = fr_load_json(MODELS "llama/reference.json");
+    size_t compared = 0;
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_map_open(&map, GGUF ".reference.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    for (size_t p = 0; p < json_array_size(json_object_get(info, "prompts")); p++) {
+        char name[64];
+        size_t count;
+        snprintf(name, sizeof name, "prompt.%zu.logits", p);
+        const fr_tensor *expected = fr_tensors_find(&tensors, name);
+        if (!expected) continue;
+        int32_t *ids = fr_ids_of(json_array_get(json_object_get(info, "prompts"), p), &count);
+        fr_rows got = {malloc(expected->bytes), 0, expected->bytes / sizeof(float)};
+        require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+        compare_rows(got.values, expected->data, got.count);
+        compared += got.count;
+        free(got.values);
+        free(ids);
+    }
+    ck_assert_uint_gt(compared, 20000);
+    json_decref(info);
+    fr_tensors_free(&tensors);
+    fr_map_close(&map);
+    fr_session_close(session);
+    fr_model_close(model);
+}
+END_TEST
+
+static void generate(fr_session *session, const int32_t *prompt, size_t count, int32_t *ids, size_t wanted) {
+    require(fr_session_prompt(session, prompt, count));
+    for (size_t made = 0, got, accepted; made < wanted; made += got)
+        require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
+}
+
+START_TEST(a_file_says_what_the_reference_says) {
+    fr_model *model = open_decoded();
+    fr_session *session;
+    fr_options *options = fr_options_new();
+    json_t *info = fr_load_json(MODELS "llama/reference.json"), *own = fr_load_json(GGUF ".reference.json"), *text;
+    size_t i;
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    json_array_foreach(json_object_get(own, "greedy"), i, text) {
+        size_t count, expected_count, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
+        int32_t *ids = fr_ids_of(json_array_get(json_object_get(info, "prompts"), prompt), &count), got[IDS];
+        int32_t *expected = fr_ids_of(json_object_get(text, "tokens"), &expected_count);
+        require(fr_session_open(model, NULL, options, &session));
+        generate(session, ids, count, got, IDS);
+        ck_assert_uint_eq(expected_count, IDS);
+        ck_assert_mem_eq(got, expected, sizeof got);
+        fr_session_close(session);
+        free(expected);
+        free(ids);
+    }
+    ck_assert_uint_gt(i, 0);
+    json_decref(info);
+    json_decref(own);
+    fr_options_free(options);
+    fr_model_close(model);
+}
+END_TEST
+
+/* The file's own tokenizer, and the folder's. */
+START_TEST(both_tokenizers_are_the_same) {
+    static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ",
+                                        "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac", "<|eot_id|>"};
+    fr_model *folder_model, *file_model;
+    require(fr_model_open(MODELS "llama", NULL, &folder_model));
+    require(fr_model_open(GGUF ".gguf", NULL, &file_model));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        int32_t *ids[2];
+        size_t counts[2];
+        require(fr_tokenize(fr_model_tokenizer(folder_model), texts[i], strlen(texts[i]), true, &ids[0],
+                                    &counts[0]));
+        require(fr_tokenize(fr_model_tokenizer(file_model), texts[i], strlen(texts[i]), true, &ids[1],
+                                    &counts[1]));
+        ck_assert_uint_eq(counts[0], counts[1]);
+        ck_assert_uint_ge(counts[0], 1);
+        ck_assert_mem_eq(ids[0], ids[1], counts[0] * sizeof **ids);
+        fr_free(ids[0]);
+        fr_free(ids[1]);
+    }
+    fr_model_close(folder_model);
+    fr_model_close(file_model);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- one answer */
+
+/* Sampled text, which goes through every logit. */
+static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
+    static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    require(fr_options_set_text(options, FR_OPT_ISA, isa));
+    require(fr_options_set(options, FR_OPT_THREADS, threads));
+    require(fr_options_set(options, FR_OPT_CHUNK, chunk));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_PIN, 0));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    require(fr_model_open(path, options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    generate(session, prompt, sizeof prompt / sizeof *prompt, ids, IDS);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+
+START_TEST(every_manner_of_running_gives_one_answer) {
+    static const char *const paths[] = {MODELS "llama", MODELS "llama-odd", GGUF ".gguf"};
+    static const char *const methods[] = {"none", "ngram"};
+    static const int chunks[] = {1, 7, 64};
+    int32_t first[IDS], ids[IDS];
+    bool begun = false;
+    for (size_t i = 0; fr_lab_isa_word(i); i++) {
+        const char *isa = fr_lab_isa_word(i);
+        if (!fr_lab_isa_here(isa)) continue;
+        for (int threads = 1; threads <= 3; threads++)
+            for (size_t m = 0; m < 2; m++) {
+                text_of(paths[_i], isa, threads, chunks[(size_t)threads - 1], methods[m], begun ? ids : first);
+                if (begun)
+                    ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %d threads, %s", paths[_i], isa,
+                                  threads, methods[m]);
+                begun = true;
+            }
+    }
+    ck_assert(begun);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- what is refused */
+
+/* The model with members of its config.json replaced, which are written as JSON; null takes one away. */
+static fr_status open_changed(const char *name, const char *changes) {
+    char from[PATH_MAX], whole[PATH_MAX];
+    fr_model *model;
+    snprintf(from, sizeof from, MODELS "%s/config.json", name);
+    json_t *config = fr_load_json(from), *change = json_loads(changes, 0, NULL), *value;
+    const char *key;
+    void *next;
+    ck_assert_ptr_nonnull(change);
+    json_object_foreach_safe(change, next, key, value) {
+        if (json_is_null(value)) json_object_del(config, key);
+        else json_object_set(config, key, value);
+    }
+    snprintf(file, sizeof file, "%s/config.json", folder);
+    ck_assert_int_eq(json_dump_file(config, file, 0), 0);
+    snprintf(from, sizeof from, MODELS "%s/model.safetensors", name);
+    ck_assert_ptr_nonnull(realpath(from, whole));
+    snprintf(file, sizeof file, "%s/model.safetensors", folder);
+    ck_assert_int_eq(symlink(whole, file), 0);
+    fr_status status = fr_model_open(folder, NULL, &model);
+    if (status == FR_OK) fr_model_close(model);
+    json_decref(change);
+    json_decref(config);
+    return status;
+}
+
+#define LLAMA3 "\"rope_type\": \"llama3\", \"factor\": 8, \"original_max_position_embeddings\": 32"
+
+static const struct {
+    const char *name, *changes;
+    fr_status status;
+    const char *line; /* a part of it */
+} cases[] = {
+    {"llama", "{}", FR_OK, ""},
+    {"llama", "{\"rope_scaling\": null}", FR_OK, ""},
+    {"llama", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}}", FR_OK, ""},
+    {"llama", "{\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}}", FR_UNBUILT, "rope_type yarn"},
+    {"llama", "{\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}}", FR_UNBUILT, "rope_type dynamic"},
+    {"llama", "{\"rope_scaling\": {\"rope_type\": \"linear\"}}", FR_INPUT, "factor"},
+    {"llama", "{\"rope_scaling\": {" LLAMA3 ", \"low_freq_factor\": 1}}", FR_INPUT, "high_freq_factor"},
+    {"llama", "{\"rope_scaling\": {" LLAMA3 ", \"low_freq_factor\": 4, \"high_freq_factor\": 4}}", FR_INPUT,
+     "not below"},
+    {"llama", "{\"rope_scaling\": []}", FR_INPUT, "rope_scaling"},
+    {"llama", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"llama", "{\"num_key_value_heads\": 3}", FR_INPUT, "no multiple"},
+    {"llama", "{\"head_dim\": 17}", FR_INPUT, "17 rotary values"},
+    {"llama", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
+    {"llama", "{\"num_hidden_layers\": 8}", FR_INPUT, "model.layers.7."},
+    {"llama", "{\"mlp_bias\": true}", FR_INPUT, "model.layers.0.mlp.gate_proj.bias"},
+    {"llama", "{\"num_hidden_layers\": 6}", FR_INPUT, "nothing reads tensor model.layers.6."},
+    {"llama-odd", "{\"attention_bias\": false}", FR_INPUT, "nothing reads tensor model.layers.0.self_attn."},
+    {"llama-odd", "{\"mlp_bias\": false}", FR_INPUT, "nothing reads tensor model.layers.0.mlp."},
+};
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    fr_status status = open_changed(cases[_i].name, cases[_i].changes);
+    ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
+                  status == FR_OK ? "" : fr_last_error());
+    if (status == FR_OK) return;
+    ck_assert_msg(strstr(fr_last_error(), cases[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("llama");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, a_file_has_the_references_logits);
+    tcase_add_test(tests, a_file_says_what_the_reference_says);
+    tcase_add_test(tests, both_tokenizers_are_the_same);
+    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, 3);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
+    Suite *suite = suite_create("llama");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
