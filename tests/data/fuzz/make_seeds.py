@@ -253,7 +253,8 @@ def files(folder):
 
 def pictures():
     for name in ("png-0-1-i.png", "png-0-16.png", "png-2-8-key.png", "png-3-4-i.png", "png-6-8.png", "jpeg-420.jpg",
-                 "jpeg-cmyk.jpg", "jpeg-grey.jpg", "jpeg-progressive.jpg", "jpeg-restarts.jpg", "jpeg-turned.jpg"):
+                 "jpeg-cmyk.jpg", "jpeg-grey.jpg", "jpeg-progressive.jpg", "jpeg-restarts.jpg", "jpeg-turned-6.jpg", "jpeg-turned-astray.jpg",
+                 "jpeg-turned-big-endian.jpg"):
         write("image", name, read(f"images/{name}"))
 
 
