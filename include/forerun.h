@@ -352,8 +352,8 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
                                   fr_logits_fn *sink, void *context);
 
 typedef enum fr_stat {
-    FR_STAT_PROMPT_TOKENS, /* put on the timeline by prompts */
-    FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already */
+    FR_STAT_PROMPT_TOKENS, /* of prompts, run for the first time: what an abort left over counts once it is run */
+    FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already, run */
     FR_STAT_RERUN_TOKENS,  /* run again, because a truncation took their caches with it */
     FR_STAT_GENERATED_TOKENS,
     FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */

@@ -305,6 +305,12 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert_str_eq(fr_status_name(FR_ABORTED), "aborted");
         ck_assert_uint_eq(session->kv.length, (size_t)chunks * CHUNK);
         ck_assert_uint_eq(fr_session_length(session), 100);
+        ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == (double)chunks * CHUNK);
+        countdown = -1; /* the rest */
+        require(fr_session_set_prompt(session, ids, 100));
+        ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 100);
+        ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == (double)chunks * CHUNK);
+        ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
         fr_session_reset(session);
     }
     int countdown = -1; /* a step that is aborted gives nothing, and takes nothing back */

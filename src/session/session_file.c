@@ -314,6 +314,7 @@ static void take(fr_session *s, const fr_saved *saved, void *attached) {
     fr_timeline_truncate(s, 0);
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
+    s->met = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
         bytes = take_layer(&kv->layers[i], kv->layers[i].slides ? from : 0, frontier, bytes);

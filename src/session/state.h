@@ -47,6 +47,7 @@ struct fr_session {
     fr_shown shown;        /* pictures for the next prompt */
     const fr_given *given; /* their rows, while it runs */
     size_t length;
+    size_t met;     /* while `pending`: ids before it have been run, if not since the last truncation */
     size_t told;    /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [rows of the largest batch, hidden] */
     size_t hidden_row;

@@ -8,6 +8,7 @@
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
+    if (s->met < length) s->met = length;
     fr_snapshots_note(&s->snapshots, &s->kv, prompt_end);
 }
 
@@ -54,10 +55,16 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
+/* How many ids have been run, or given by a step: all, but while some of a prompt's wait. */
+static size_t met(const fr_session *s) {
+    return s->pending ? s->met : s->length;
+}
+
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count));
     FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
+    s->met = met(s);
     s->length += count;
     s->fresh = s->ended = false;
     s->pending = true;
@@ -84,7 +91,7 @@ static fr_status run_pending(fr_session *s) {
     fr_session_follow(s);
     while (s->kv.length < s->length) {
         FR_TRY(fr_session_check_abort(s));
-        size_t rows = fr_smaller(s->chunk, s->length - s->kv.length);
+        size_t rows = fr_smaller(s->chunk, s->length - s->kv.length), before = s->met;
         bool last = s->kv.length + rows == s->length;
         fr_forward f = fr_session_batch(s, rows);
         f.head_first = rows - 1;
@@ -94,6 +101,7 @@ static fr_status run_pending(fr_session *s) {
         fr_forward_run(s->pool, &f);
         fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, s->ids + s->kv.length, rows);
         fr_timeline_advance(s, s->kv.length + rows, last);
+        s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
         s->hidden_row = rows - 1;
         fr_session_follow(s);
     }
@@ -116,7 +124,6 @@ fr_status fr_timeline_run(fr_session *s) {
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
-    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
     return fr_timeline_run(s);
 }
 
@@ -132,6 +139,7 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return;
     fr_session_follow(s);
     size_t ran = fr_smaller(s->kv.length, length);
+    s->met = fr_smaller(met(s), length);
     s->length = length;
     fr_session_place(s, length, (size_t)s->places[length].at[0]);
     s->told = fr_smaller(s->told, length);
@@ -162,7 +170,7 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, kept, ids + kept, count - kept));
     fr_timeline_truncate(s, kept);
     s->ended = false;
-    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)kept;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
     if (kept < count) return fr_timeline_append(s, ids + kept, count - kept);
     return s->fresh ? FR_OK : fr_timeline_run(s); /* fresh: just this prompt has run last */
 }
