@@ -1,0 +1,149 @@
+/* Bound tensors brought into memory, each row by the thread that will read it: see weights.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "formats/error.h"
+#include "quant/packed.h"
+#include "src/decoder/bound.h"
+
+#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
+
+typedef struct placing {
+    const fr_weights *weights;
+    fr_progress_fn *progress;
+    void *context;
+    fr_failure *failures; /* [threads] of each */
+} placing;
+
+/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used, and
+ * what was packed beforehand with the first step: such a file is there to start at once. */
+static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
+    bool mapped = weights->files->files[bound->tensor->file].fd < 0;
+    return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
+}
+
+/* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
+static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
+    fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
+    size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
+    size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
+    size_t to = tensor->packed ? fr_packed_bytes(tensor->type, end, cols) : end * row_bytes;
+    for (size_t s = 0; s < stacks; s++)
+        FR_TRY(fr_bound_fill(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+    return FR_OK;
+}
+
+/* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
+static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
+                             uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    uint8_t *rows = malloc(FR_TILE_OUTS * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_OUTS * row_bytes);
+    fr_status status = FR_OK;
+    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_OUTS) {
+        size_t count = end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS;
+        for (size_t i = 0; i < count && status == FR_OK; i++) {
+            size_t at = (size_t)bound->order[o + i] * row_bytes;
+            status = fr_bound_fill(weights, tensor, at, at + row_bytes);
+            memcpy(rows + i * row_bytes, (const uint8_t *)tensor->data + at, row_bytes);
+        }
+        fr_pack_tile(tensor->type, tiles + fr_packed_bytes(tensor->type, o - begin, cols), rows, row_bytes, count,
+                     cols);
+    }
+    free(rows);
+    return status;
+}
+
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_OUTS, cols);
+    const uint8_t *rows = tensor->data;
+    if (bound->order) return pack_sorted(weights, bound, begin, end, tiles);
+    FR_TRY(fr_bound_fill(weights, tensor, begin * row_bytes, end * row_bytes));
+    for (size_t o = begin; o < end; o += FR_TILE_OUTS, tiles += tile_bytes)
+        fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
+                     end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS, cols);
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)(rows - map->bytes);
+    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+    return FR_OK;
+}
+
+/* A thread's share of one tensor that is packed: the tiles it will read, of each of its matrices. */
+static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_OUTS * FR_TILE_OUTS + FR_TILE_OUTS;
+    fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    for (size_t m = 0; m < bound->matrices; m++) {
+        uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
+        for (size_t o = begin; o < end; o += step) {
+            size_t last = o + step < end ? o + step : end;
+            FR_TRY(fr_bound_pack(weights, bound, m * bound->rows + o, m * bound->rows + last,
+                                 packed + fr_packed_bytes(tensor->type, o, cols)));
+        }
+    }
+    return FR_OK;
+}
+
+static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
+}
+
+static void place(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    uint64_t done = 0;
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(place_tensor(weights, bound, team));
+        done += bound->tensor->bytes;
+        if (team->index == 0 && job->progress) job->progress(job->context, done, weights->bytes);
+    }
+}
+
+static void release_sorted(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].order) fr_map_release(map, at, at + tensor->bytes);
+    }
+}
+
+fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
+    placing job = {.weights = weights, .progress = progress, .context = context};
+    fr_status status = FR_OK;
+    job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    fr_pool_run(pool, place, &job);
+    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job.failures[t]);
+    free(job.failures);
+    if (status == FR_OK) release_sorted(weights);
+    return status;
+}
+
+fr_status fr_weights_lock(const fr_weights *weights) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        const fr_tensor *tensor = bound->tensor;
+        uintptr_t first = (uintptr_t)(bound->packed ? bound->packed : tensor->data), begin = first / page * page;
+        size_t bytes = tensor->bytes;
+        if (bound->packed)
+            bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+        if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
+            return fr_fail(FR_MACHINE,
+                           "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
+                           weights->files->path, (unsigned long long)(weights->bytes >> 20));
+    }
+    return FR_OK;
+}
