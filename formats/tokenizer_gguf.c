@@ -257,3 +257,32 @@ fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids
     }
     return fr_gguf_find(gguf, keys[1]) ? FR_OK : add_known_ends(gguf, vocab, ids, capacity, count);
 }
+
+/* -------------------------------------------------------------------------------------------------------- comparing */
+
+static bool same_text(fr_text a, fr_text b) {
+    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+}
+
+static bool same_rules(const fr_text_rules *a, const fr_text_rules *b) {
+    if (a->count != b->count) return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const fr_text_rule *x = &a->items[i], *y = &b->items[i];
+        if (x->kind != y->kind || !same_text(x->content, y->content) || !same_text(x->pattern, y->pattern) ||
+            x->regex != y->regex || x->behavior != y->behavior || x->invert != y->invert)
+            return false;
+    }
+    return true;
+}
+
+bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        fr_tokenizer_source kind = {0};
+        if (strcmp(model, kinds[i].model) != 0 || (pre && strcmp(pre, kinds[i].pre) != 0)) continue;
+        kinds[i].rules(&kind);
+        return kind.byte_level == source->byte_level && kind.byte_fallback == source->byte_fallback &&
+               kind.ignore_merges == source->ignore_merges && same_rules(&kind.normalizer, &source->normalizer) &&
+               same_rules(&kind.pre_tokenizer, &source->pre_tokenizer);
+    }
+    return false;
+}

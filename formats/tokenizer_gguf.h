@@ -25,4 +25,7 @@ fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *ggu
  * tokens that the kind of tokenizer is known to end a turn with. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 
+/* Whether texts that are cut as the source says are cut so from a file of that kind too (model, and pre or NULL). */
+bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
+
 #endif

@@ -289,19 +289,32 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
 }
 END_TEST
 
+/* A folder of that kind, to be removed. */
+static const char *make_partial(void) {
+    static char folder[64];
+    char command[512];
+    snprintf(folder, sizeof folder, "/tmp/forerun-partial-%d", (int)getpid());
+    snprintf(command, sizeof command,
+             "mkdir -p %s && cp %s/partial.config.json %s/config.json && cp %s/model.safetensors %s", folder, FOLDER,
+             folder, FOLDER, folder);
+    ck_assert_int_eq(system(command), 0);
+    return folder;
+}
+
+static void remove_folder(const char *folder) {
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
 START_TEST(partial_rotation) {
-    char folder[64], command[512];
     fr_reference r;
     fr_model *model;
     fr_session *session;
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
     size_t count;
-    snprintf(folder, sizeof folder, "/tmp/forerun-partial-%d", (int)getpid());
-    snprintf(command, sizeof command,
-             "mkdir -p %s && cp %s/partial.config.json %s/config.json && cp %s/model.safetensors %s", folder, FOLDER,
-             folder, FOLDER, folder);
-    ck_assert_int_eq(system(command), 0);
+    const char *folder = make_partial();
     fr_reference_open(&r, "../glm-ocr", NULL);
     require(fr_map_open(&map, FOLDER "/partial.reference.safetensors", true));
     require(fr_safetensors_read(&map, 0, &tensors, &unread));
@@ -310,8 +323,7 @@ START_TEST(partial_rotation) {
     int32_t *ids = prompt_of(&r, 3, &count);
     const fr_tensor *expected = fr_tensors_find(&tensors, "prompt.3.logits");
     ck_assert_double_lt(difference(session, ids, count, 0, expected->data, expected->bytes / sizeof(float)), BOUND);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
+    remove_folder(folder);
     free(ids);
     fr_session_close(session);
     fr_model_close(model);
@@ -350,6 +362,64 @@ START_TEST(gguf_is_the_same_model) {
     fr_drafter_close(drafter);
     fr_model_close(model);
     fr_reference_close(&r);
+}
+END_TEST
+
+/* Logits, drafts and a text of 40 ids with drafting. */
+static void compare_models(const char *expected_path, const char *path) {
+    const char *const paths[] = {expected_path, path};
+    fr_model *models[2];
+    fr_drafter *drafters[2];
+    fr_session *sessions[2];
+    fr_reference r;
+    fr_options *options = endless(7);
+    fr_rows logits = {0}, drafts = {0};
+    size_t count;
+    int32_t texts[2][40];
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    int32_t *ids = prompt_of(&r, 4, &count);
+    for (size_t i = 0; i < 2; i++) {
+        require(fr_model_open(paths[i], NULL, &models[i]));
+        require(fr_drafter_open(NULL, models[i], NULL, &drafters[i]));
+        require(fr_session_open(models[i], drafters[i], options, &sessions[i]));
+    }
+    size_t vocab = (size_t)fr_model_fact(models[0], FR_FACT_VOCAB);
+    logits = (fr_rows){malloc(count * vocab * sizeof(float)), 0, count * vocab};
+    drafts = (fr_rows){malloc(4 * vocab * sizeof(float)), 0, 4 * vocab};
+    require(fr_session_logits(sessions[0], ids, count, 0, fr_rows_collect, &logits));
+    require(fr_session_draft_logits(sessions[0], ids, count, 4, fr_rows_collect, &drafts));
+    ck_assert_double_lt(difference(sessions[1], ids, count, 0, logits.values, logits.count), BOUND);
+    ck_assert_double_lt(difference(sessions[1], ids, count, 4, drafts.values, drafts.count), BOUND);
+    for (size_t i = 0; i < 2; i++) {
+        require(fr_session_prompt(sessions[i], ids, count));
+        step_to(sessions[i], texts[i], 40);
+        fr_session_close(sessions[i]);
+        fr_drafter_close(drafters[i]);
+        fr_model_close(models[i]);
+    }
+    ck_assert_mem_eq(texts[0], texts[1], sizeof texts[0]);
+    free(logits.values);
+    free(drafts.values);
+    free(ids);
+    fr_options_free(options);
+    fr_reference_close(&r);
+}
+
+/* Heads of 32 and of 20, and of 32 of which 16 turn: forerun quantize orders their rows as the file's readers want. */
+START_TEST(a_folder_as_gguf_is_the_same_model) {
+    char path[64];
+    const char *folders[] = {FOLDER, FR_TEST_MODELS "glm-ocr-odd", make_partial()};
+    static const char *const types[] = {"f32", "bf16"};
+    snprintf(path, sizeof path, "/tmp/forerun-glm-written-%d.gguf", (int)getpid());
+    for (size_t i = 0; i < 6; i++) {
+        FILE *out = fopen(path, "wb");
+        ck_assert_ptr_nonnull(out);
+        require(fr_lab_quantize(folders[i / 2], &(fr_lab_quantization){.type = types[i % 2]}, NULL, out));
+        ck_assert_int_eq(fclose(out), 0);
+        compare_models(folders[i / 2], path);
+    }
+    unlink(path);
+    remove_folder(folders[2]);
 }
 END_TEST
 
@@ -576,6 +646,7 @@ int main(void) {
     tcase_add_test(cases, a_cut_picture_gives_no_rows_to_text);
     tcase_add_test(cases, partial_rotation);
     tcase_add_test(cases, gguf_is_the_same_model);
+    tcase_add_test(cases, a_folder_as_gguf_is_the_same_model);
     tcase_add_test(cases, quantized_logits);
     tcase_add_test(cases, quantized_text_is_one_answer);
     tcase_add_loop_test(cases, the_mtp_cache_is_that_of_the_text, 0, sizeof speculations / sizeof *speculations);

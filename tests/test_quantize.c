@@ -273,6 +273,35 @@ START_TEST(keys_tensors_and_types) {
 }
 END_TEST
 
+/* The file that llama.cpp's converter made of the folder: the same tensors with the same bytes, and its keys. */
+START_TEST(glm_as_the_converter_writes_it) {
+    make_folder();
+    fr_checkpoint theirs = open_model("tests/data/glm-ocr/model-bf16.gguf"), ours;
+    ours = open_model(quantized("tests/data/glm-ocr", "--type bf16", "glm.gguf"));
+    ck_assert_uint_eq(ours.tensors.count, theirs.tensors.count);
+    for (size_t i = 0; i < theirs.tensors.count; i++) {
+        const fr_tensor *expected = &theirs.tensors.items[i], *got = fr_tensors_find(&ours.tensors, expected->name);
+        ck_assert_msg(got && got->type == expected->type && got->dims == expected->dims &&
+                          memcmp(got->shape, expected->shape, got->dims * sizeof *got->shape) == 0,
+                      "tensor %s", expected->name);
+        ck_assert_msg(memcmp(got->data, expected->data, (size_t)got->bytes) == 0, "numbers of %s", expected->name);
+    }
+    for (size_t i = 0; i < theirs.gguf->count; i++) {
+        const fr_gguf_value *expected = &theirs.gguf->values[i];
+        char key[64];
+        snprintf(key, sizeof key, "%.*s", FR_SHOW(expected->key));
+        const fr_gguf_value *got = fr_gguf_find(ours.gguf, key);
+        if (strcmp(key, "general.name") == 0) continue; /* the folder's, which they prettify */
+        ck_assert_msg(got && got->type == expected->type && got->bytes == expected->bytes &&
+                          memcmp(got->data, expected->data, got->bytes) == 0,
+                      "key %s", key);
+    }
+    fr_checkpoint_close(&theirs);
+    fr_checkpoint_close(&ours);
+    remove_folder();
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
 /* Tensor `name` of the GGUF file is what encoding makes of tensor `published`. */
@@ -541,6 +570,7 @@ int main(void) {
     tcase_add_test(tests, writer_and_reader_agree);
     tcase_add_test(tests, writer_counts);
     tcase_add_test(tests, keys_tensors_and_types);
+    tcase_add_test(tests, glm_as_the_converter_writes_it);
     tcase_add_test(tests, numbers_of_a_target);
     tcase_add_test(tests, numbers_of_an_assistant);
     tcase_add_test(tests, same_text);

@@ -96,16 +96,10 @@ START_TEST(a_known_part_is_2_an_unknown_one_1) {
 }
 END_TEST
 
-START_TEST(a_conversion_is_2) {
-    expect("quantize -m tests/data/glm-ocr --type q4_0 -o /dev/null", 2, "is not built yet");
-}
-END_TEST
-
 int main(void) {
     TCase *cases_of_files = tcase_create("unbuilt");
     tcase_set_timeout(cases_of_files, 60);
     tcase_add_loop_test(cases_of_files, a_known_part_is_2_an_unknown_one_1, 0, COUNT_OF(cases));
-    tcase_add_test(cases_of_files, a_conversion_is_2);
     Suite *suite = suite_create("unbuilt");
     suite_add_tcase(suite, cases_of_files);
     SRunner *runner = srunner_create(suite);

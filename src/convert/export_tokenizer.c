@@ -1,15 +1,17 @@
 /* A published folder's tokenizer as GGUF metadata (formats/tokenizer_gguf.h has the keys).
  *
- * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template. Out: the keys that
- * llama.cpp's converter writes for Gemma 4, and the ids that end a text: eos, eot and eom, so that all of them
- * survive. */
+ * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
+ * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes, and the ids that end a text:
+ * eos, eot and eom, so that all of them survive. A tokenizer that readers of that kind would take for another is
+ * refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
-#include "src/convert/quantize.h"
+#include "src/convert/export.h"
 
 #define TEMPLATE_LIMIT ((size_t)4 << 20)
 #define MAX_ENDS       3
@@ -49,7 +51,8 @@ static fr_status place(const fr_tokenizer_source *source, token *tokens, size_t 
 static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_t vocab) {
     for (size_t i = 0; i < source->vocabulary_count; i++) {
         fr_text text = source->vocabulary[i].text;
-        FR_TRY(place(source, tokens, vocab, text, source->vocabulary[i].id, is_byte(text) ? BYTE : NORMAL));
+        bool byte = !source->byte_level && is_byte(text);
+        FR_TRY(place(source, tokens, vocab, text, source->vocabulary[i].id, byte ? BYTE : NORMAL));
     }
     for (size_t i = 0; i < source->added_count; i++) {
         const fr_added_entry *added = &source->added[i];
@@ -59,15 +62,18 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
     return FR_OK;
 }
 
-static void put_tokens(const token *tokens, size_t vocab, fr_gguf_writer *writer) {
+/* Merges have ranks; llama.cpp wants scores too where pieces are no bytes. */
+static void put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     fr_gguf_put_array(writer, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
     for (size_t id = 0; id < vocab; id++) {
         char unused[32];
-        int length = snprintf(unused, sizeof unused, "<unused-%zu>", id);
+        int length = snprintf(unused, sizeof unused, source->byte_level ? "[PAD%zu]" : "<unused-%zu>", id);
         fr_gguf_add_text(writer, tokens[id].text.bytes ? tokens[id].text : (fr_text){unused, (size_t)length});
     }
-    fr_gguf_put_array(writer, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);
-    for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, -1000); /* merges have ranks instead */
+    if (!source->byte_level) {
+        fr_gguf_put_array(writer, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);
+        for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, -1000);
+    }
     fr_gguf_put_array(writer, "tokenizer.ggml.token_type", FR_GGUF_I32, vocab);
     for (size_t id = 0; id < vocab; id++) fr_gguf_add_u32(writer, tokens[id].text.bytes ? tokens[id].type : UNUSED);
 }
@@ -119,6 +125,14 @@ static void put_id(fr_gguf_writer *writer, const char *key, int64_t id) {
     if (id >= 0) fr_gguf_put_u32(writer, key, (uint32_t)id);
 }
 
+/* KIND_token_id of config.json, or of its text part; -1 when there is none. */
+static fr_status configured_token(const fr_checkpoint *files, size_t vocab, const char *key, int64_t *id) {
+    const json_t *text = json_object_get(files->config, "text_config");
+    FR_TRY(fr_json_int(files->config, key, -1, (int64_t)vocab - 1, -1, files->path, id));
+    if (*id >= 0 || !json_is_object(text)) return FR_OK;
+    return fr_json_int(text, key, -1, (int64_t)vocab - 1, -1, files->path, id);
+}
+
 /* The end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. One id stands for eos and
  * eot: readers that find no eot would add those that they know by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
@@ -150,13 +164,19 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
-static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source, const token *tokens,
-                              size_t vocab, fr_gguf_writer *writer) {
+/* In GLM-4's kind the end of a text stands for what else it has no token for (conversion/glm.py). */
+static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_family *family,
+                              const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
+    int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
+    bool end_for_all = family->pre && strcmp(family->pre, "glm4") == 0;
+    if (end_for_all && begin < 0) begin = end;
+    if (end_for_all && unknown < 0) unknown = end;
+    if (padding < 0) FR_TRY(configured_token(files, vocab, "pad_token_id", &padding));
     put_id(writer, "tokenizer.ggml.bos_token_id", begin);
     FR_TRY(put_ends(files, vocab, end, writer));
-    put_id(writer, "tokenizer.ggml.unknown_token_id", named_token(source, tokens, vocab, "unk"));
-    put_id(writer, "tokenizer.ggml.padding_token_id", named_token(source, tokens, vocab, "pad"));
+    put_id(writer, "tokenizer.ggml.unknown_token_id", unknown);
+    put_id(writer, "tokenizer.ggml.padding_token_id", padding);
     put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
@@ -183,18 +203,23 @@ static fr_status put_template(const char *folder, const json_t *config, fr_gguf_
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, token *tokens, size_t vocab,
-                         fr_gguf_writer *writer) {
+static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_family *family,
+                         token *tokens, size_t vocab, fr_gguf_writer *writer) {
     if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
+    if (!fr_tokenizer_gguf_suits(source, family->tokenizer, family->pre))
+        return fr_fail(FR_UNBUILT, "%s: writing a tokenizer as GGUF that cuts texts otherwise than \"%s\" is not built",
+                       source->path, family->pre ? family->pre : family->tokenizer);
     FR_TRY(collect(source, tokens, vocab));
-    fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"gemma4", 6});
-    put_tokens(tokens, vocab, writer);
+    fr_gguf_put_string(writer, "tokenizer.ggml.model", family->tokenizer);
+    if (family->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", family->pre);
+    put_tokens(source, tokens, vocab, writer);
     FR_TRY(put_merges(source, writer));
-    FR_TRY(put_specials(files, source, tokens, vocab, writer));
+    FR_TRY(put_specials(files, source, family, tokens, vocab, writer));
     return put_template(files->path, source->config, writer);
 }
 
-fr_status fr_export_tokenizer(const fr_checkpoint *files, size_t vocab, fr_gguf_writer *writer) {
+fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
+                              fr_gguf_writer *writer) {
     char *path = fr_path_join(files->path, "tokenizer.json");
     if (!path) return fr_fail_memory("a path", strlen(files->path));
     bool there = fr_file_exists(path);
@@ -207,7 +232,7 @@ fr_status fr_export_tokenizer(const fr_checkpoint *files, size_t vocab, fr_gguf_
     fr_tokenizer_source source;
     FR_TRY(fr_tokenizer_json_open(&source, files->path));
     token *tokens = calloc(vocab, sizeof *tokens);
-    fr_status status = put_all(files, &source, tokens, vocab, writer);
+    fr_status status = put_all(files, &source, family, tokens, vocab, writer);
     free(tokens);
     fr_tokenizer_source_close(&source);
     return status;

@@ -3,60 +3,20 @@
  * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are dealt to a team of
  * threads and written in order, so the file does not depend on how many there are. Source pages are given back as they
  * are read: memory stays at a batch of rows and the metadata. */
-#include "src/convert/quantize.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/error.h"
 #include "kernels/fpenv.h"
 #include "quant/encode.h"
+#include "src/convert/export.h"
+#include "src/convert/quantize_types.h"
 #include "src/families/model.h"
-#include "src/families/architecture.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)
 
-/* --------------------------------------------------------------------------------------------------------- the list */
-
-fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source) {
-    if (outputs->count == outputs->capacity) {
-        size_t capacity = 2 * outputs->capacity + 64;
-        fr_output *items = realloc(outputs->items, capacity * sizeof *items);
-        if (!items) return fr_fail_memory("a list of tensors", capacity * sizeof *items);
-        outputs->items = items;
-        outputs->capacity = capacity;
-    }
-    fr_output output = {.name = strdup(name), .source = source, .dims = 1, .shape = {1}};
-    if (!output.name) return fr_fail_memory("a tensor's name", strlen(name));
-    if (source && source->dims > 0) {
-        output.dims = source->dims;
-        memcpy(output.shape, source->shape, sizeof output.shape);
-    }
-    outputs->items[outputs->count++] = output;
-    if (output.dims > FR_GGUF_MAX_DIMS)
-        return fr_fail(FR_INPUT, "tensor %s has %u dimensions, and GGUF's have 4", source->name, source->dims);
-    for (uint32_t i = 0; i < output.dims; i++)
-        if (output.shape[i] == 0) return fr_fail(FR_INPUT, "tensor %s is empty", name);
-    return FR_OK;
-}
-
-void fr_outputs_free(fr_outputs *outputs) {
-    for (size_t i = 0; i < outputs->count; i++) free(outputs->items[i].name);
-    free(outputs->items);
-    *outputs = (fr_outputs){0};
-}
-
-/* Layers follow the tables in ascending order, whatever order the source has. */
-static int by_layer(const void *left, const void *right) {
-    const fr_output *a = left, *b = right;
-    bool a_block = strncmp(a->name, "blk.", 4) == 0, b_block = strncmp(b->name, "blk.", 4) == 0;
-    unsigned long a_layer = a_block ? strtoul(a->name + 4, NULL, 10) : 0;
-    unsigned long b_layer = b_block ? strtoul(b->name + 4, NULL, 10) : 0;
-    if (a_block != b_block) return a_block ? 1 : -1;
-    if (a_layer != b_layer) return a_layer < b_layer ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
+/* -------------------------------------------------------------------------------------------- what a GGUF file has */
 
 /* Of all layers' numbers the first; 1 where there is none. */
 static size_t first_number(const fr_gguf *gguf, const char *key) {
@@ -108,8 +68,9 @@ static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
 /* What the team works on. */
 typedef struct batch {
     const fr_output *output;
-    const uint8_t *source; /* of its first row */
+    const uint8_t *source; /* of the tensor */
     fr_dtype source_type;
+    size_t first; /* row of the tensor */
     size_t rows, cols;
     uint8_t *target;  /* [rows], encoded */
     float *values;    /* [threads, cols] */
@@ -132,7 +93,8 @@ static void encode_rows(void *context, const fr_team *team) {
     fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
     b->bad[team->index] = b->rows;
     for (size_t row = begin; row < end; row++) {
-        const uint8_t *source = b->source + row * source_row;
+        size_t from = fr_row_published(b->output->order, b->output->head_dim, b->output->turning, b->first + row);
+        const uint8_t *source = b->source + from * source_row;
         uint8_t *target = b->target + row * target_row;
         fr_dtype_decode(b->source_type, source, values, b->cols);
         size_t bad = find_bad(values, b->cols, limit);
@@ -181,10 +143,9 @@ static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
 static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows) {
     size_t source_row = fr_dtype_row_bytes(b->source_type, b->cols);
     size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
-    const uint8_t *data = b->source;
     for (size_t row = 0; row < rows; row += b->rows) {
         b->rows = rows - row < batch_rows ? rows - row : batch_rows;
-        b->source = data + row * source_row;
+        b->first = row;
         fr_pool_run(s->pool, encode_rows, b);
         FR_TRY(check_batch(b, s->threads, row));
         FR_TRY(fr_gguf_write_data(s->writer, b->target, b->rows * target_row));
@@ -193,14 +154,14 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
     return FR_OK;
 }
 
-static size_t row_count(const fr_output *output) {
-    size_t rows = 1;
-    for (uint32_t i = 0; i + 1 < output->dims; i++) rows *= (size_t)output->shape[i];
-    return rows;
-}
-
+/* A vector whose values change places is as many rows of one. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
-    size_t cols = (size_t)output->shape[output->dims - 1], rows = row_count(output), batch_rows = BATCH_VALUES / cols;
+    size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
+    if (output->order != FR_ROWS_ALIKE && output->dims == 1) {
+        rows = cols;
+        cols = 1;
+    }
+    size_t batch_rows = BATCH_VALUES / cols;
     if (batch_rows < s->threads) batch_rows = s->threads;
     if (batch_rows > rows) batch_rows = rows;
     batch b = {
@@ -304,18 +265,18 @@ static fr_status write_file(const fr_checkpoint *files, const fr_export *export,
     return status;
 }
 
-static fr_status quantize(const fr_checkpoint *files, const fr_lab_quantization *how, const fr_type_choice *choice,
+static fr_status quantize(fr_checkpoint *files, const fr_lab_quantization *how, const fr_type_choice *choice,
                           const fr_options *options, FILE *out) {
     fr_outputs outputs = {0};
     fr_export export = {0};
     fr_status status = files->gguf ? list_gguf(files, &outputs) : fr_export_open(&export, files, &outputs);
     if (status == FR_OK) {
-        qsort(outputs.items, outputs.count, sizeof *outputs.items, by_layer);
+        fr_outputs_sort(&outputs);
         status = fr_choose_types(choice, &outputs);
     }
     if (status == FR_OK) {
         take_notes(how, &outputs);
-        status = write_file(files, &export, &outputs, choice, options, out);
+        status = write_file(files->gguf ? files : export.files, &export, &outputs, choice, options, out);
     }
     fr_export_close(&export);
     fr_outputs_free(&outputs);

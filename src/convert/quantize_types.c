@@ -13,6 +13,8 @@
  *     other matrices                    the type asked for
  *
  * pure: every matrix but the router gets the type asked for. */
+#include "src/convert/quantize_types.h"
+
 #include <ctype.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -20,7 +22,6 @@
 
 #include "formats/error.h"
 #include "quant/encode.h"
-#include "src/convert/quantize.h"
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
@@ -193,4 +194,13 @@ fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs) {
             return fr_fail(FR_USAGE, "pattern %.*s decides no matrix's type: no name fits, or others come first",
                            (int)choice->rules[i].length, choice->rules[i].pattern);
     return FR_OK;
+}
+
+void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        fr_output *output = &outputs->items[i];
+        if (output->values) continue;
+        if (!is_matrix(output)) output->type = FR_F32;
+        else output->type = stays(output->name) ? FR_F16 : fr_type_fitting(type, output->shape[output->dims - 1]);
+    }
 }

@@ -2,13 +2,11 @@
  *
  * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
  * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
- * file; what there is of a shape: synth_gemma4.c, synth_glm.c.
+ * file; what there is of a shape: synth_gemma4.c, synth_glm.c, synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
  * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
  * one, a large table would have each row hundreds of times, and logits as many ties. */
-#include "src/convert/synth.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,8 @@
 #include "kernels/fpenv.h"
 #include "quant/encode.h"
 #include "src/base/options.h"
-#include "src/convert/quantize.h"
+#include "src/convert/quantize_types.h"
+#include "src/convert/synth.h"
 
 #define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
 #define MOST_POOLS 16                /* types and numbers of columns that a shape has, at most */
@@ -30,36 +29,35 @@ typedef struct pool {
     uint8_t *blocks; /* POOL values */
 } pool;
 
-/* The file on its way: every tensor is announced by a first walk over the shape, and written by a second. */
-struct fr_synth {
+/* The file on its way. */
+typedef struct synth {
     fr_dtype type;
     const fr_options *options;
     fr_gguf_writer writer;
-    bool writing;
     uint64_t random, done;
     pool pools[MOST_POOLS];
     uint8_t *buffer; /* BUFFER bytes */
     fr_status status;
-};
+} synth;
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
 /* Marsaglia 2003, Xorshift RNGs. */
-static uint64_t next_random(fr_synth *s) {
+static uint64_t next_random(synth *s) {
     s->random ^= s->random << 13;
     s->random ^= s->random >> 7;
     return s->random ^= s->random << 17;
 }
 
 /* About normal, of deviation 1: the sum of four uniform numbers. */
-static float next_noise(fr_synth *s) {
+static float next_noise(synth *s) {
     uint64_t bits = next_random(s);
     int sum = 0;
     for (int i = 0; i < 4; i++, bits >>= 16) sum += (int)(bits & 0xffff) - 32768;
     return (float)sum * (1.0f / 37837.2f);
 }
 
-static fr_status fill_pool(fr_synth *s, pool *p, fr_dtype type, size_t cols) {
+static fr_status fill_pool(synth *s, pool *p, fr_dtype type, size_t cols) {
     float *values = malloc(POOL * sizeof *values), deviation = 1.0f / sqrtf((float)cols);
     *p = (pool){.type = type, .cols = cols, .blocks = malloc(fr_dtype_row_bytes(type, POOL))};
     if (values && p->blocks) {
@@ -70,7 +68,7 @@ static fr_status fill_pool(fr_synth *s, pool *p, fr_dtype type, size_t cols) {
     return values && p->blocks ? FR_OK : fr_fail_memory("random blocks", POOL * sizeof *values);
 }
 
-static fr_status find_pool(fr_synth *s, fr_dtype type, size_t cols, const pool **found) {
+static fr_status find_pool(synth *s, fr_dtype type, size_t cols, const pool **found) {
     pool *p = s->pools;
     while (p->cols && (p->type != type || p->cols != cols)) p++;
     *found = p;
@@ -79,7 +77,7 @@ static fr_status find_pool(fr_synth *s, fr_dtype type, size_t cols, const pool *
 
 /* ------------------------------------------------------------------------------------------------------ the tensors */
 
-static void put_bytes(fr_synth *s, const void *bytes, size_t count) {
+static void put_bytes(synth *s, const void *bytes, size_t count) {
     s->status = fr_gguf_write_data(&s->writer, bytes, count);
     s->done += count;
     const fr_options *o = s->options;
@@ -87,20 +85,20 @@ static void put_bytes(fr_synth *s, const void *bytes, size_t count) {
 }
 
 /* The pool from a random block on, and from its beginning where it ends. */
-static void copy_stretch(fr_synth *s, const pool *p, uint8_t *to, size_t count) {
+static void copy_stretch(synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);
     size_t at = next_random(s) % (size / block) * block, first = size - at < count ? size - at : count;
     memcpy(to, p->blocks + at, first);
     memcpy(to + first, p->blocks, count - first);
 }
 
-static void copy_row(fr_synth *s, const pool *p, uint8_t *row, size_t cols) {
+static void copy_row(synth *s, const pool *p, uint8_t *row, size_t cols) {
     size_t block = fr_dtype_block(p->type), half = fr_dtype_row_bytes(p->type, cols / block / 2 * block);
     copy_stretch(s, p, row, half);
     copy_stretch(s, p, row + half, fr_dtype_row_bytes(p->type, cols) - half);
 }
 
-static void write_rows(fr_synth *s, fr_dtype type, size_t outs, size_t cols) {
+static void write_rows(synth *s, fr_dtype type, size_t outs, size_t cols) {
     const pool *p;
     size_t row_bytes = fr_dtype_row_bytes(type, cols), batch = BUFFER / row_bytes;
     s->status = find_pool(s, type, cols, &p);
@@ -111,70 +109,39 @@ static void write_rows(fr_synth *s, fr_dtype type, size_t outs, size_t cols) {
     }
 }
 
-static void announce(fr_synth *s, int layer, const char *name, fr_dtype type, uint32_t dims, const uint64_t *shape) {
-    char whole[64];
-    if (layer < 0)
-        snprintf(whole, sizeof whole, "%s", name);
-    else
-        snprintf(whole, sizeof whole, "blk.%d.%s", layer, name);
-    fr_gguf_put_tensor(&s->writer, whole, type, false, dims, shape);
-}
-
-void fr_synth_float_matrix(fr_synth *s, int layer, const char *name, fr_dtype type, size_t outs, size_t cols) {
-    if (s->status != FR_OK) return;
-    if (s->writing)
-        write_rows(s, type, outs, cols);
-    else
-        announce(s, layer, name, type, 2, (uint64_t[]){outs, cols});
-}
-
-void fr_synth_matrix(fr_synth *s, int layer, const char *name, size_t outs, size_t cols) {
-    fr_synth_float_matrix(s, layer, name, fr_type_fitting(s->type, cols), outs, cols);
-}
-
-void fr_synth_stack(fr_synth *s, int layer, const char *name, size_t count, size_t outs, size_t cols) {
-    fr_dtype type = fr_type_fitting(s->type, cols);
-    if (s->status != FR_OK) return;
-    if (s->writing)
-        write_rows(s, type, count * outs, cols);
-    else
-        announce(s, layer, name, type, 3, (uint64_t[]){count, outs, cols});
-}
-
-void fr_synth_vector(fr_synth *s, int layer, const char *name, size_t n, float mean) {
-    if (s->status != FR_OK) return;
-    if (!s->writing) {
-        announce(s, layer, name, FR_F32, 1, (uint64_t[]){n});
-        return;
+static float mean_of(const fr_synth_mean *means, const char *name) {
+    for (; means && means->name; means++) {
+        size_t length = strlen(name), tail = strlen(means->name);
+        if (length >= tail && strcmp(name + length - tail, means->name) == 0) return means->mean;
     }
+    return 1;
+}
+
+static void write_vector(synth *s, size_t n, float mean) {
     float *values = (float *)(void *)s->buffer;
     for (size_t i = 0; i < n; i++) values[i] = mean * (1.0f + 0.1f * next_noise(s));
     put_bytes(s, values, n * sizeof *values);
 }
 
-void fr_synth_given(fr_synth *s, const char *name, fr_dtype type, size_t n, const void *values) {
-    if (s->status != FR_OK) return;
-    if (!values)
-        s->status = fr_fail_memory(name, n * 4);
-    else if (s->writing)
-        put_bytes(s, values, n * 4);
-    else
-        announce(s, -1, name, type, 1, (uint64_t[]){n});
-}
-
-fr_status fr_synth_tensors(fr_synth *s, fr_synth_walk *walk, const void *model) {
-    walk(s, model);
-    FR_TRY(s->status);
+static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_synth_mean *means) {
+    for (size_t i = 0; i < outputs->count; i++)
+        fr_gguf_put_tensor(&s->writer, outputs->items[i].name, outputs->items[i].type, false, outputs->items[i].dims,
+                           outputs->items[i].shape);
     FR_TRY(fr_gguf_write_header(&s->writer));
-    s->writing = true;
-    walk(s, model);
-    FR_TRY(s->status);
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *o = &outputs->items[i];
+        size_t cols = (size_t)o->shape[o->dims - 1];
+        if (o->values) put_bytes(s, o->values, 4 * cols);
+        else if (o->dims == 1) write_vector(s, cols, mean_of(means, o->name));
+        else write_rows(s, o->type, fr_output_rows(o), cols);
+        FR_TRY(s->status);
+    }
     return fr_gguf_write_end(&s->writer);
 }
 
 /* --------------------------------------------------------------------------------------------------------- the file */
 
-static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_glm};
+static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_gemma4_assistant, &fr_synth_glm};
 
 static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
     char known[512] = "";
@@ -200,11 +167,34 @@ static fr_status check(const fr_synth_order *order) {
     return FR_OK;
 }
 
+static void put_general(synth *s, const fr_synth_order *order) {
+    fr_gguf_put_string(&s->writer, "general.type", "model");
+    fr_gguf_put_string(&s->writer, "general.name", order->shape->name);
+    fr_gguf_put_u32(&s->writer, "general.file_type", fr_file_type(&(fr_type_choice){.type = s->type, .pure = true}));
+    fr_gguf_put_u32(&s->writer, "general.quantization_version", 2);
+}
+
+static fr_status write_model(synth *s, const fr_synth_family *family, const fr_synth_order *order,
+                             fr_synth_model *model) {
+    const fr_family *of = family->family;
+    FR_TRY(family->make_spec(order, &model->spec));
+    put_general(s, order);
+    FR_TRY(fr_synth_list(family, order->shape, model));
+    if (family->add_drafter)
+        FR_TRY(family->add_drafter(order, model, &s->writer));
+    else
+        FR_TRY(of->put_keys(&model->spec, family->mtp_layers, order->shape->name, &s->writer));
+    fr_synth_put_tokenizer(family->tokenizer, order->vocab, &s->writer);
+    fr_choose_plain_types(s->type, &model->outputs);
+    return write_tensors(s, &model->outputs, family->means);
+}
+
 static fr_status write_file(const char *name, const char *type, size_t vocab, size_t layers, const fr_options *options,
                             FILE *out) {
-    fr_synth s = {.options = options, .random = 0x9e3779b97f4a7c15u};
+    synth s = {.options = options, .random = 0x9e3779b97f4a7c15u};
     const fr_synth_family *family = NULL;
     fr_synth_order order = {0};
+    fr_synth_model model = {0};
     FR_TRY(find_shape(name, &family, &order.shape));
     FR_TRY(fr_type_read(type, &s.type));
     order.vocab = vocab ? vocab : order.shape->vocab;
@@ -213,13 +203,12 @@ static fr_status write_file(const char *name, const char *type, size_t vocab, si
     s.buffer = malloc(BUFFER);
     if (!s.buffer) return fr_fail_memory("random weights", BUFFER);
     fr_gguf_writer_open(&s.writer, out, order.shape->architecture);
-    fr_gguf_put_string(&s.writer, "general.type", "model");
-    fr_gguf_put_string(&s.writer, "general.name", order.shape->name);
-    fr_gguf_put_u32(&s.writer, "general.file_type", fr_file_type(&(fr_type_choice){.type = s.type, .pure = true}));
-    fr_gguf_put_u32(&s.writer, "general.quantization_version", 2);
-    fr_status status = family->write(&order, &s.writer, &s);
+    fr_status status = write_model(&s, family, &order, &model);
     fr_gguf_writer_close(&s.writer);
     for (size_t i = 0; i < MOST_POOLS; i++) free(s.pools[i].blocks);
+    fr_outputs_free(&model.outputs);
+    free(model.spec.layer);
+    free(model.ids);
     free(s.buffer);
     return status;
 }

@@ -1,12 +1,13 @@
-/* Random weights of a shape: what a family says of its shapes (synth_gemma4.c, synth_glm.c), and what it writes them
- * with (synth.c).
+/* Random weights of a shape: what a family says of its shapes (synth_gemma4.c, synth_glm.c), and what is made of it.
  *
- * In: an order: a shape, how many of its layers, how many ids. Out: a GGUF file as llama.cpp's converter writes it. A
- * family puts its keys, then walks over its tensors in the file's order. */
+ * In: an order: a shape, how many of its layers, how many ids. Out: a GGUF file as llama.cpp's converter writes it. Its
+ * tensors are those of the family's name tables (synth_tensors.c), its keys the family's; numbers and file are
+ * synth.c's. */
 #ifndef FR_SRC_SYNTH_H
 #define FR_SRC_SYNTH_H
 
-#include "formats/gguf_write.h"
+#include "src/convert/outputs.h"
+#include "src/families/model.h"
 
 /* Positions: fewer than models are published for, since some engines cache as many as a file allows. */
 #define FR_SYNTH_CONTEXT 32768
@@ -16,21 +17,13 @@ typedef struct fr_synth_shape {
     size_t layers, vocab; /* as published */
     size_t vocab_unit;    /* a vocabulary is a multiple of it */
     const void *sizes;    /* the family's own */
+    const char *const *has; /* names in GGUF, NULL-terminated: tensors that a model may lack, and this one doesn't */
 } fr_synth_shape;
 
 typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
 } fr_synth_order;
-
-typedef struct fr_synth fr_synth;
-
-typedef struct fr_synth_family {
-    const fr_synth_shape *shapes; /* up to one without a name */
-    fr_status (*write)(const fr_synth_order *order, fr_gguf_writer *writer, fr_synth *synth);
-} fr_synth_family;
-
-extern const fr_synth_family fr_synth_gemma4, fr_synth_glm;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
@@ -48,29 +41,37 @@ typedef struct fr_synth_tokenizer {
 /* A vocabulary that every reader takes: special tokens, bytes, then "t0", "t1" and so on. */
 void fr_synth_put_tokenizer(const fr_synth_tokenizer *tokenizer, size_t vocab, fr_gguf_writer *writer);
 
-/* ---------------------------------------------------------------------------------------------------------- tensors */
+/* ----------------------------------------------------------------------------------------------------------- family */
 
-typedef void fr_synth_walk(fr_synth *synth, const void *model);
+/* A vector's numbers are noise about its mean: that of the first line whose name its own ends with, or 1. */
+typedef struct fr_synth_mean {
+    const char *name;
+    float mean;
+} fr_synth_mean;
 
-/* Walks twice: over what the tensors are, and over what is in them. All keys have been put. */
-fr_status fr_synth_tensors(fr_synth *synth, fr_synth_walk *walk, const void *model);
+/* A model on its way. */
+typedef struct fr_synth_model {
+    fr_trunk_spec spec;
+    fr_outputs outputs;
+    int32_t *ids; /* of a drafter's tensor; freed with the model */
+} fr_synth_model;
 
-/* The steps of a walk. layer -1: a tensor of the whole model. */
+typedef struct fr_synth_family {
+    const fr_synth_shape *shapes; /* up to one without a name */
+    const fr_family *family;
+    const fr_synth_tokenizer *tokenizer;
+    const fr_synth_mean *means; /* up to one without a name; NULL: none */
+    size_t mtp_layers;
 
-/* Noise of deviation 1 / sqrt(cols), of the type that was ordered; where its blocks don't fill the rows, of the one
- * that llama-quantize takes then. */
-void fr_synth_matrix(fr_synth *synth, int layer, const char *name, size_t outs, size_t cols);
+    fr_status (*make_spec)(const fr_synth_order *order, fr_trunk_spec *spec);
 
-/* The same of `count` matrices in one tensor. */
-void fr_synth_stack(fr_synth *synth, int layer, const char *name, size_t count, size_t outs, size_t cols);
+    /* A drafter's keys, in place of its family's, and its tensors beside the trunk's; NULL: it is a target. */
+    fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
+} fr_synth_family;
 
-/* A matrix that quantizers leave as it is. */
-void fr_synth_float_matrix(fr_synth *synth, int layer, const char *name, fr_dtype type, size_t outs, size_t cols);
+extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm;
 
-/* Float32: noise about `mean`. */
-void fr_synth_vector(fr_synth *synth, int layer, const char *name, size_t n, float mean);
-
-/* n given numbers of 4 bytes each. NULL: there was no memory for them. */
-void fr_synth_given(fr_synth *synth, const char *name, fr_dtype type, size_t n, const void *values);
+/* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
+fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);
 
 #endif

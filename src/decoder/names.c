@@ -62,6 +62,12 @@ static const char *spelled(const fr_binding *b, const fr_name *name) {
     return b->weights->files->gguf ? name->gguf : name->published;
 }
 
+bool fr_name_has_another(const fr_name *name, bool gguf) {
+    for (const fr_name *other = name + 1; other->published || other->gguf; other++)
+        if (other->field == name->field && (gguf ? other->gguf : other->published)) return true;
+    return false;
+}
+
 static const char *prefix_of(const fr_binding *b, const fr_name *name) {
     return name->top && !b->weights->files->gguf ? "" : b->prefix;
 }
@@ -73,13 +79,6 @@ bool fr_name_there(const fr_binding *b, const fr_name *name) {
 static bool is_filled(const fr_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
-}
-
-/* Whether a later line may fill the same field. */
-static bool has_another(const fr_binding *b, const fr_name *name) {
-    for (const fr_name *other = name + 1; other->published || other->gguf; other++)
-        if (other->field == name->field && spelled(b, other)) return true;
-    return false;
 }
 
 static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
@@ -118,19 +117,14 @@ fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
     for (const fr_name *name = names; name->published || name->gguf; name++) {
         void *field = (char *)base + name->field;
         if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
-        if (!fr_name_there(b, name) && (name->needs & FR_IF_THERE || has_another(b, name))) continue;
+        bool may_lack = name->needs & FR_IF_THERE || fr_name_has_another(name, b->weights->files->gguf);
+        if (may_lack && !fr_name_there(b, name)) continue;
         FR_TRY(fill(b, name, field));
     }
     return FR_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- what nobody has read */
-
-static bool is_bound(const fr_weights *weights, const fr_tensor *tensor) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].tensor == tensor) return true;
-    return false;
-}
 
 /* Of a layer behind the last. */
 static bool is_behind(const char *prefix, const char *name, size_t layers) {
@@ -140,14 +134,18 @@ static bool is_behind(const char *prefix, const char *name, size_t layers) {
     return strtoul(number, &end, 10) >= layers && *end == '.';
 }
 
+bool fr_names_extra(const fr_naming *naming, const char *tensor) {
+    for (const char *const *extra = naming->extras; extra && *extra; extra++)
+        if (fnmatch(*extra, tensor, 0) == 0) return true;
+    return false;
+}
+
 static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers) {
     char prefix[128];
     bool gguf = weights->files->gguf != NULL;
     snprintf(prefix, sizeof prefix, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
     if (naming->chained && is_behind(prefix, name, layers)) return true;
-    for (const char *const *extra = naming->extras; *extra; extra++)
-        if (fnmatch(*extra, name, 0) == 0) return true;
-    return false;
+    return fr_names_extra(naming, name);
 }
 
 fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers) {
@@ -155,9 +153,52 @@ fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             const fr_tensor *t = &lists[l]->items[i];
-            if (!is_bound(weights, t) && !is_extra(weights, naming, t->name, layers))
+            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers))
                 return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
                                weights->files->path, t->name);
         }
     return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ without a binding */
+
+bool fr_name_fills_two(const fr_name *name) {
+    return name->slot == FR_SLOT_EXPERTS_PARTS;
+}
+
+static const fr_name *find_line(const fr_name *names, const char *published, bool top) {
+    for (const fr_name *name = names; name && (name->published || name->gguf); name++)
+        if (name->top == top && name->published && name->gguf && strcmp(name->published, published) == 0) return name;
+    return NULL;
+}
+
+/* "layers.12." before a name; NULL: it is no layer's. */
+static const char *behind_layer(const char *below, size_t *layer) {
+    static const char word[] = "layers.";
+    if (strncmp(below, word, strlen(word)) != 0 || below[7] < '0' || below[7] > '9') return NULL;
+    char *end;
+    *layer = strtoul(below + strlen(word), &end, 10);
+    return *end == '.' ? end + 1 : NULL;
+}
+
+bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
+                   fr_name_found *found) {
+    *found = (fr_name_found){.name = find_line(naming->model, published, true)};
+    if (found->name || strncmp(published, prefix, strlen(prefix)) != 0) return found->name != NULL;
+    const char *below = published + strlen(prefix), *rest = behind_layer(below, &found->layer);
+    found->of_layer = rest != NULL;
+    if (!rest)
+        found->name = find_line(naming->model, below, false);
+    else if (found->layer < layers + chained)
+        found->name = find_line(naming->layer, rest, false);
+    if (rest && !found->name && found->layer >= layers && found->layer < layers + chained)
+        found->name = find_line(naming->chained, rest, false);
+    return found->name != NULL;
+}
+
+size_t fr_row_published(fr_row_order order, size_t head_dim, size_t turning, size_t row) {
+    size_t first = row / head_dim * head_dim, at = row % head_dim, half = turning / 2;
+    if (order == FR_ROWS_ALIKE || at >= 2 * half) return row;
+    if (order == FR_ROWS_TO_HALVES) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
+    return first + at / 2 + at % 2 * half;
 }

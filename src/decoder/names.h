@@ -108,8 +108,34 @@ bool fr_name_there(const fr_binding *binding, const fr_name *name);
 /* Fills the fields of `base` that the table speaks of. */
 fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *base);
 
+/* Whether a tensor is one of the family's extras. */
+bool fr_names_extra(const fr_naming *naming, const char *tensor);
+
 /* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. Layers
  * behind the last are the MTP layer's, if there may be one. */
 fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers);
+
+/* ------------------------------------------------------------------------------------------------ without a binding */
+
+/* Whether a later line may fill the same field where the file has this one's tensor not. */
+bool fr_name_has_another(const fr_name *name, bool gguf);
+
+/* Whether the line's slot has room for more than one field, the next one too. */
+bool fr_name_fills_two(const fr_name *name);
+
+/* The line that a published tensor is named in, and with which layer's number. `layers`: those of the trunk; lines of
+ * the chained table are about layers behind them, of which there are `chained`. */
+typedef struct fr_name_found {
+    const fr_name *name;
+    bool of_layer;
+    size_t layer;
+} fr_name_found;
+
+bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
+                   fr_name_found *found);
+
+/* Row `row` of a tensor in GGUF is that row of the published one. dims: of the layer's heads, and of their values that
+ * turn. */
+size_t fr_row_published(fr_row_order order, size_t head_dim, size_t turning, size_t row);
 
 #endif

@@ -57,6 +57,12 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
     return fr_tensors_find(&weights->files->tensors, full) != NULL;
 }
 
+bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {
+    for (size_t i = 0; i < weights->count; i++)
+        if (weights->bound[i].tensor == tensor) return true;
+    return false;
+}
+
 bool fr_weights_quantized(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];

@@ -46,6 +46,9 @@ void fr_weights_close(fr_weights *weights);
 /* Whether the checkpoint has the tensor named PREFIX + NAME. */
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
 
+/* Whether the tensor has been bound. */
+bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
+
 /* The tensor PREFIX + NAME of shape [outs, cols]. A tensor that is both looked up and streamed is bound as streamed
  * first, so that both read its packed form. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,

@@ -231,3 +231,37 @@ void fr_assistant_close(fr_assistant *assistant) {
     assistant->inverted = NULL;
     fr_trunk_close(&assistant->trunk);
 }
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+const char *fr_assistant_gguf(const fr_assistant *assistant) {
+    return assistant->clusters ? "gemma4_assistant" : "gemma4-assistant";
+}
+
+const char *fr_assistant_name(const fr_assistant *assistant, const char *published) {
+    const names *const all[] = {&pre_projection, &post_projection, &centroids, &ordering};
+    for (size_t i = 0; i < (assistant->clusters ? 4 : 2); i++)
+        if (strcmp(all[i]->published, published) == 0) return all[i]->gguf[assistant->clusters > 0];
+    return NULL;
+}
+
+/* The keys of llama.cpp for a plain head, and that no centroids were dropped; those of the fork for centroids. */
+fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
+    const fr_trunk_spec *s = &a->trunk.spec;
+    bool keys_are_values = false;
+    FR_TRY(fr_gemma4_put_keys(s, 0, where, writer));
+    if (a->clusters == 0) {
+        fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)a->post.outs);
+        fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)s->layers);
+        fr_gguf_put_bool(writer, ".use_ordered_embeddings", false);
+        return FR_OK;
+    }
+    for (size_t i = 0; i < s->layers; i++) keys_are_values |= s->layer[i].attention.keys_are_values;
+    fr_gguf_put_u32(writer, ".n_embd_backbone", (uint32_t)a->post.outs);
+    fr_gguf_put_u32(writer, ".n_centroids", (uint32_t)a->clusters);
+    fr_gguf_put_u32(writer, ".centroid_top_k", (uint32_t)a->top);
+    fr_gguf_put_bool(writer, ".use_ordered_embeddings", true);
+    fr_gguf_put_bool(writer, ".attention.k_eq_v", keys_are_values);
+    fr_gguf_put_string(writer, ".requires_target_arch", "gemma4");
+    return FR_OK;
+}

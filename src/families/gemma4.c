@@ -136,4 +136,10 @@ static fr_status gemma4_read(fr_model *model, fr_trunk_spec *spec) {
 
 static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL};
 
-const fr_family fr_family_gemma4 = {.architectures = architectures, .names = &fr_gemma4_names, .read = gemma4_read};
+const fr_family fr_family_gemma4 = {.architectures = architectures,
+                                    .gguf = "gemma4",
+                                    .tokenizer = "gemma4",
+                                    .names = &fr_gemma4_names,
+                                    .read = gemma4_read,
+                                    .put_keys = fr_gemma4_put_keys,
+                                    .put_rope_factors = fr_gemma4_put_rope_factors};

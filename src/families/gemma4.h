@@ -7,6 +7,7 @@
 #ifndef FR_SRC_GEMMA4_H
 #define FR_SRC_GEMMA4_H
 
+#include "formats/gguf_write.h"
 #include "src/decoder/trunk.h"
 
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
@@ -47,5 +48,9 @@ void fr_gemma4_config_free(fr_gemma4_config *config);
 fr_status fr_gemma4_spec(const fr_gemma4_config *config, const char *where, fr_trunk_spec *spec);
 
 extern const fr_naming fr_gemma4_names;
+
+/* What a GGUF file says of the spec, of targets and assistants alike: see fr_family. */
+fr_status fr_gemma4_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
+size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *spec, float *factors);
 
 #endif

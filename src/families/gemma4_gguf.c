@@ -1,9 +1,9 @@
-/* Gemma 4's configuration from GGUF metadata, of targets and of drafters.
+/* Gemma 4's configuration from GGUF metadata, of targets and of drafters, and back.
  *
  * In: a GGUF file as llama.cpp's converter writes it (architectures "gemma4", "gemma4-assistant"), or a drafter as
  * AtomicChat's fork ("gemma4_assistant") and ik_llama.cpp ("gemma4_mtp") do. Out: the fr_gemma4_config that the
  * published folder gives. What metadata leave out is read off the tensors: the vocabulary, the rotary factor, and
- * whether full layers take their values from the key projection. */
+ * whether full layers take their values from the key projection. And a spec as the keys of the former. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,4 +177,99 @@ fr_status fr_gemma4_config_from_gguf(fr_gemma4_config *config, fr_weights *weigh
     free(numbers);
     if (status != FR_OK) fr_gemma4_config_free(config);
     return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+typedef size_t layer_number(const fr_layer_spec *layer);
+
+static size_t ffn_width(const fr_layer_spec *layer) {
+    return layer->ffn.width;
+}
+
+static size_t kv_heads(const fr_layer_spec *layer) {
+    return layer->attention.kv_heads;
+}
+
+/* A number of each layer: one for all where they are the same. */
+static void put_per_layer(fr_gguf_writer *writer, const char *key, const fr_trunk_spec *s, layer_number *number) {
+    bool same = true;
+    for (size_t i = 0; i < s->layers; i++) same &= number(&s->layer[i]) == number(&s->layer[0]);
+    if (same) {
+        fr_gguf_put_u32(writer, key, (uint32_t)number(&s->layer[0]));
+        return;
+    }
+    fr_gguf_put_array(writer, key, FR_GGUF_I32, s->layers);
+    for (size_t i = 0; i < s->layers; i++) fr_gguf_add_u32(writer, (uint32_t)number(&s->layer[i]));
+}
+
+/* The first layer of a kind; NULL: there is none. */
+static const fr_attention_spec *first_of(const fr_trunk_spec *s, fr_layer_kind kind) {
+    for (size_t i = 0; i < s->layers; i++)
+        if (s->layer[i].attention.rope == kind) return &s->layer[i].attention;
+    return NULL;
+}
+
+static void put_head_dim(fr_gguf_writer *writer, const fr_trunk_spec *s, fr_layer_kind kind,
+                         const char *const keys[3]) {
+    const fr_attention_spec *first = first_of(s, kind);
+    for (size_t k = 0; first && k < 3; k++) fr_gguf_put_u32(writer, keys[k], (uint32_t)first->head_dim);
+}
+
+/* The window as configured (an assistant's rows see one position more); where no layer slides, readers want some. */
+static size_t window_of(const fr_trunk_spec *s) {
+    const fr_attention_spec *sliding = first_of(s, FR_SLIDING);
+    size_t owners = 0;
+    for (size_t i = 0; i < s->layers; i++) owners += s->layer[i].attention.owns_kv;
+    return sliding ? sliding->window - (owners == 0) : 1;
+}
+
+static void put_sizes(const fr_trunk_spec *s, fr_gguf_writer *writer) {
+    size_t shared = 0;
+    for (size_t i = 0; i < s->layers; i++) shared += !s->layer[i].attention.owns_kv;
+    fr_gguf_put_u32(writer, ".block_count", (uint32_t)s->layers);
+    fr_gguf_put_u32(writer, ".context_length", (uint32_t)s->context_limit);
+    fr_gguf_put_u32(writer, ".embedding_length", (uint32_t)s->hidden);
+    put_per_layer(writer, ".feed_forward_length", s, ffn_width);
+    fr_gguf_put_u32(writer, ".attention.head_count", (uint32_t)s->layer[0].attention.heads);
+    put_per_layer(writer, ".attention.head_count_kv", s, kv_heads);
+    fr_gguf_put_f32(writer, ".rope.freq_base", (float)s->rope[FR_FULL].theta);
+    fr_gguf_put_f32(writer, ".rope.freq_base_swa", (float)s->rope[FR_SLIDING].theta);
+    fr_gguf_put_f32(writer, ".attention.layer_norm_rms_epsilon", s->eps);
+    if (s->softcap > 0) fr_gguf_put_f32(writer, ".final_logit_softcapping", s->softcap);
+    fr_gguf_put_u32(writer, ".attention.sliding_window", (uint32_t)window_of(s));
+    fr_gguf_put_u32(writer, ".attention.shared_kv_layers", (uint32_t)shared);
+    fr_gguf_put_u32(writer, ".embedding_length_per_layer_input", (uint32_t)s->token_width);
+    fr_gguf_put_array(writer, ".attention.sliding_window_pattern", FR_GGUF_BOOL, s->layers);
+    for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(writer, s->layer[i].attention.rope == FR_SLIDING);
+    const fr_experts_spec *experts = &s->layer[0].experts;
+    if (experts->count == 0) return;
+    fr_gguf_put_u32(writer, ".expert_count", (uint32_t)experts->count);
+    fr_gguf_put_u32(writer, ".expert_used_count", (uint32_t)experts->top);
+    fr_gguf_put_u32(writer, ".expert_feed_forward_length", (uint32_t)experts->width);
+}
+
+fr_status fr_gemma4_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *writer) {
+    static const char *const full_keys[] = {".attention.key_length", ".attention.value_length",
+                                            ".rope.dimension_count"};
+    static const char *const sliding_keys[] = {".attention.key_length_swa", ".attention.value_length_swa",
+                                               ".rope.dimension_count_swa"};
+    const fr_rope_spec *sliding = &s->rope[FR_SLIDING], *full = &s->rope[FR_FULL];
+    (void)mtp_layers; /* none: its drafters have files of their own */
+    if (sliding->kind != FR_ROPE_DEFAULT || sliding->partial < 1.0 || sliding->factor > 1.0 || sliding->factor < 1.0 ||
+        full->factor > 1.0 || full->factor < 1.0)
+        return fr_fail(FR_INPUT, "%s: its rotary positions have a factor or a part that GGUF has no key for", where);
+    put_sizes(s, writer);
+    put_head_dim(writer, s, FR_FULL, full_keys);
+    put_head_dim(writer, s, FR_SLIDING, sliding_keys);
+    return FR_OK;
+}
+
+/* The full layers': 1 for angles that turn, 1e30 for the others. */
+size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
+    const fr_rope_spec *rope = &s->rope[FR_FULL];
+    size_t angles = rope->dims / 2, turning = angles;
+    if (rope->kind == FR_ROPE_PROPORTIONAL) turning = (size_t)((double)rope->dims * rope->partial / 2);
+    for (size_t i = 0; i < angles; i++) factors[i] = i < turning ? 1.0F : 1e30F;
+    return angles;
 }

@@ -92,5 +92,11 @@ static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
 
 static const char *const architectures[] = {"GlmOcrForConditionalGeneration", "glm4", NULL};
 
-const fr_family fr_family_glm = {
-    .architectures = architectures, .picture = "<|image|>", .names = &names, .read = glm_read};
+const fr_family fr_family_glm = {.architectures = architectures,
+                                 .gguf = "glm4",
+                                 .tokenizer = "gpt2",
+                                 .pre = "glm4",
+                                 .picture = "<|image|>",
+                                 .names = &names,
+                                 .read = glm_read,
+                                 .put_keys = fr_glm_put_keys};

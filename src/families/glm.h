@@ -6,6 +6,7 @@
 #ifndef FR_SRC_GLM_H
 #define FR_SRC_GLM_H
 
+#include "formats/gguf_write.h"
 #include "src/decoder/trunk.h"
 
 typedef struct fr_glm_config {
@@ -24,5 +25,8 @@ fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights);
 
 /* The layers as the decoder's parts read them, the MTP layer not among them. */
 fr_status fr_glm_spec(const fr_glm_config *config, fr_trunk_spec *spec);
+
+/* The keys of a GGUF file of that spec: see fr_family. */
+fr_status fr_glm_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
 #endif

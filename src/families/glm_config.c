@@ -1,8 +1,8 @@
-/* GLM's configuration: the hub's JSON, or GGUF metadata, to checked numbers.
+/* GLM's configuration: the hub's JSON, or GGUF metadata, to checked numbers; a spec to GGUF metadata.
  *
- * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_glm_config. Keys left out of the JSON take
- * the defaults of transformers' GLM-OCR configuration. What would change the answer and is not built (biases, another
- * activation, scaled rotary positions) is refused. */
+ * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_glm_config; the converter's keys. Keys
+ * left out of the JSON take the defaults of transformers' GLM-OCR configuration. What would change the answer and is
+ * not built (biases, another activation, scaled rotary positions) is refused. */
 #include <math.h>
 #include <string.h>
 
@@ -153,4 +153,29 @@ fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights) {
     *config = (fr_glm_config){0};
     FR_TRY(files->gguf ? from_gguf(config, files) : from_json(config, files->config));
     return check(config, files->gguf ? files->gguf->path : "config.json");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+/* The sections are what tells readers that the rows of a head were put apart, so they are always there. */
+fr_status fr_glm_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_attention_spec *attention = &s->layer[0].attention;
+    const fr_rope_spec *rope = &s->rope[0];
+    (void)where; /* there is a key for everything */
+    fr_gguf_put_u32(w, ".block_count", (uint32_t)(s->layers + mtp_layers));
+    fr_gguf_put_u32(w, ".context_length", (uint32_t)s->context_limit);
+    fr_gguf_put_u32(w, ".embedding_length", (uint32_t)s->hidden);
+    fr_gguf_put_u32(w, ".feed_forward_length", (uint32_t)s->layer[0].ffn.width);
+    fr_gguf_put_u32(w, ".attention.head_count", (uint32_t)attention->heads);
+    fr_gguf_put_u32(w, ".attention.head_count_kv", (uint32_t)attention->kv_heads);
+    fr_gguf_put_array(w, ".rope.dimension_sections", FR_GGUF_I32, FR_AXES + 1);
+    for (size_t axis = 0; axis < FR_AXES; axis++) fr_gguf_add_u32(w, (uint32_t)rope->sections[axis]);
+    fr_gguf_add_u32(w, 0); /* llama.cpp's fourth axis */
+    fr_gguf_put_f32(w, ".rope.freq_base", (float)rope->theta);
+    fr_gguf_put_f32(w, ".attention.layer_norm_rms_epsilon", s->eps);
+    fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)attention->head_dim);
+    fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)attention->head_dim);
+    fr_gguf_put_u32(w, ".rope.dimension_count", (uint32_t)rope->dims);
+    if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
+    return FR_OK;
 }

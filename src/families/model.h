@@ -5,6 +5,7 @@
 #ifndef FR_SRC_MODEL_H
 #define FR_SRC_MODEL_H
 
+#include "formats/gguf_write.h"
 #include "src/base/options.h"
 #include "src/decoder/trunk.h"
 #include "src/families/architecture.h"
@@ -37,11 +38,21 @@ struct fr_model {
 
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
+    const char *gguf;                 /* the one that is written; NULL: none is */
+    const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
     const fr_naming *names;
 
     /* Reads the configuration: what the decoder is, and what the model has beside it (MTP layers, vision). */
     fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
+
+    /* The keys of the decoder's sizes in GGUF, as llama.cpp's converter writes them; mtp_layers: that stand behind the
+     * others. What has no key there is FR_INPUT, `where` in its line. */
+    fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
+
+    /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
+     * file has none. NULL: none of the family has. */
+    size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
 };
 
 extern const fr_family fr_family_gemma4, fr_family_glm, fr_family_llama;

@@ -1,0 +1,168 @@
+/* A published folder as GGUF: names of tensors, and metadata. See export.h.
+ *
+ * In: a folder of any family (its text model), or of an assistant. Out: what llama.cpp's converter makes of it, key by
+ * key and tensor by tensor; names and the order of rows are the families' (decoder/names.h). It has no keys for an
+ * assistant's centroid head; such an assistant is written as AtomicChat's fork does ("gemma4_assistant"), which keeps
+ * it: github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
+#include "src/convert/export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+/* ---------------------------------------------------------------------------------------------------------- tensors */
+
+/* What binding read of a target that no table has: its vision tower, which in GGUF is a file of its own. */
+static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
+    return export->target && export->target->vision && fr_weights_bound(export->weights, tensor);
+}
+
+/* The name in GGUF and where it is from; false: it has none. */
+static bool translate(const fr_export *export, const char *published, char *gguf, size_t size, fr_name_found *found) {
+    const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
+    size_t chained = export->target ? export->target->mtp_layers : 0;
+    *found = (fr_name_found){0};
+    if (own) return snprintf(gguf, size, "%s", own) > 0;
+    if (!fr_names_find(export->family->names, fr_names_prefix(export->weights), published, export->spec->layers,
+                       chained, found))
+        return false;
+    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, found->name->gguf);
+    else snprintf(gguf, size, "%s", found->name->gguf);
+    return true;
+}
+
+/* How a layer's rows are put; MTP layers are as the last one. */
+static void set_order(const fr_export *export, const fr_name_found *found, fr_output *output) {
+    size_t last = export->spec->layers - 1;
+    const fr_attention_spec *attention = &export->spec->layer[found->layer < last ? found->layer : last].attention;
+    output->order = found->name->order;
+    output->head_dim = attention->head_dim;
+    output->turning = export->spec->rope[attention->rope].dims;
+}
+
+static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
+    const fr_tensors *tensors = &export->files->tensors;
+    for (size_t i = 0; i < tensors->count; i++) {
+        char name[64];
+        fr_name_found found;
+        const fr_tensor *tensor = &tensors->items[i];
+        if (!translate(export, tensor->name, name, sizeof name, &found)) {
+            if (is_tower(export, tensor) || fr_names_extra(export->family->names, tensor->name)) continue;
+            return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
+        }
+        FR_TRY(fr_outputs_add(outputs, name, tensor));
+        if (found.of_layer) set_order(export, &found, fr_outputs_last(outputs));
+    }
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+static fr_status open_target(fr_export *export, fr_checkpoint *files) {
+    fr_model *model = export->target = calloc(1, sizeof *model);
+    if (!model) return fr_fail_memory("model", sizeof *model);
+    model->files = *files;
+    *files = (fr_checkpoint){0};
+    FR_TRY(fr_kernels_select(NULL, &model->kernels));
+    FR_TRY(fr_model_bind_files(model));
+    export->files = &model->files;
+    export->family = model->family;
+    export->spec = &model->trunk.spec;
+    export->weights = &model->weights;
+    export->architecture = model->family->gguf;
+    if (model->family->put_keys) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", model->files.path,
+                   fr_checkpoint_architecture(&model->files));
+}
+
+static fr_status open_drafter(fr_export *export, fr_checkpoint *files) {
+    export->drafter_files = *files;
+    *files = (fr_checkpoint){0};
+    export->files = &export->drafter_files;
+    FR_TRY(fr_weights_open(&export->drafter_weights, export->files));
+    FR_TRY(fr_assistant_open(&export->drafter, NULL, export->files, &export->drafter_weights));
+    export->family = &fr_family_gemma4;
+    export->spec = &export->drafter.trunk.spec;
+    export->weights = &export->drafter_weights;
+    export->architecture = fr_assistant_gguf(&export->drafter);
+    return FR_OK;
+}
+
+fr_status fr_export_open(fr_export *export, fr_checkpoint *files, fr_outputs *outputs) {
+    *export = (fr_export){0};
+    FR_TRY(fr_is_drafter(files) ? open_drafter(export, files) : open_target(export, files));
+    const fr_attention_spec *attention = &export->spec->layer[0].attention;
+    outputs->layers = export->spec->layers + (export->target ? export->target->mtp_layers : 0);
+    outputs->gqa = attention->heads / attention->kv_heads;
+    FR_TRY(fr_outputs_add_rope_factors(outputs, export->family, export->spec));
+    return list_tensors(export, outputs);
+}
+
+void fr_export_close(fr_export *export) {
+    fr_model_unload(export->target);
+    fr_assistant_close(&export->drafter);
+    fr_weights_close(&export->drafter_weights);
+    fr_checkpoint_close(&export->drafter_files);
+    *export = (fr_export){0};
+}
+
+/* --------------------------------------------------------------------------------------------------------- metadata */
+
+/* 1.9M: two digits at least. */
+static void print_count(double count, char *text, size_t size) {
+    static const char *const units[] = {"K", "M", "B", "T"};
+    size_t unit = 0;
+    for (count /= 1e3; count > 1e3 && unit < 3; count /= 1e3) unit++;
+    snprintf(text, size, "%.*f%s", count < 9.5 ? 1 : 0, count, units[unit]);
+}
+
+/* Parameters; of a mixture "8x342K": its experts, times all that runs with one of them. */
+static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+    size_t experts = export->spec->layer[0].experts.count;
+    double total = 0;
+    char count[32], label[64];
+    for (size_t i = 0; i < outputs->count; i++) {
+        double values = 1;
+        bool of_experts = strstr(outputs->items[i].name, "_exps.");
+        for (uint32_t d = 0; d < outputs->items[i].dims; d++) values *= (double)outputs->items[i].shape[d];
+        total += of_experts ? values / (double)experts : values;
+    }
+    print_count(total, count, sizeof count);
+    snprintf(label, sizeof label, "%zux%s", experts, count);
+    fr_gguf_put_string(writer, "general.size_label", experts ? label : count);
+}
+
+static fr_status put_general(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+    const json_t *generation = export->files->generation;
+    const char *where = "generation_config.json";
+    fr_gguf_put_string(writer, "general.type", "model");
+    if (generation) {
+        int64_t top_k;
+        double top_p, temperature;
+        FR_TRY(fr_json_int(generation, "top_k", 0, INT32_MAX, -1, where, &top_k));
+        FR_TRY(fr_json_real(generation, "top_p", 0, 1, -1, where, &top_p));
+        FR_TRY(fr_json_real(generation, "temperature", 0, 1e6, -1, where, &temperature));
+        if (top_k >= 0) fr_gguf_put_i32(writer, "general.sampling.top_k", (int32_t)top_k);
+        if (top_p >= 0) fr_gguf_put_f32(writer, "general.sampling.top_p", (float)top_p);
+        if (temperature >= 0) fr_gguf_put_f32(writer, "general.sampling.temp", (float)temperature);
+    }
+    const char *path = export->files->path;
+    size_t end = strlen(path), begin;
+    while (end > 1 && path[end - 1] == '/') end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/';) begin--;
+    fr_gguf_put_text(writer, "general.name", (fr_text){path + begin, end - begin});
+    put_size(export, outputs, writer);
+    return FR_OK;
+}
+
+fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
+    const char *where = export->files->path;
+    FR_TRY(put_general(export, outputs, writer));
+    if (export->target)
+        FR_TRY(export->family->put_keys(export->spec, export->target->mtp_layers, where, writer));
+    else
+        FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
+    return fr_export_tokenizer(export->files, export->family, export->spec->vocab, writer);
+}

@@ -1,0 +1,37 @@
+/* A published folder as GGUF: what quantize.c writes of it.
+ *
+ * In: an opened folder of a target or a drafter. Out: the list of its tensors with their names in GGUF, and the keys;
+ * the tokenizer's are export_tokenizer.c's. */
+#ifndef FR_SRC_EXPORT_H
+#define FR_SRC_EXPORT_H
+
+#include "formats/gguf_write.h"
+#include "src/convert/outputs.h"
+#include "src/draft/assistant_gemma4.h"
+#include "src/families/model.h"
+
+typedef struct fr_export {
+    const fr_checkpoint *files; /* they are the target's, or the drafter's */
+    const fr_family *family;    /* whose names, tokenizer and keys they are */
+    const fr_trunk_spec *spec;
+    const fr_weights *weights;
+    const char *architecture; /* of the GGUF file */
+    fr_model *target;         /* NULL: a drafter */
+    fr_checkpoint drafter_files;
+    fr_weights drafter_weights;
+    fr_assistant drafter;
+} fr_export;
+
+/* Checks everything that running the model would check, then lists its tensors. Takes the files. */
+fr_status fr_export_open(fr_export *export, fr_checkpoint *files, fr_outputs *outputs);
+void fr_export_close(fr_export *export);
+
+/* All keys but those that tell of types. */
+fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
+
+/* export_tokenizer.c: the tokenizer.* keys of the kind that the family has in GGUF, of `vocab` ids; where the folder
+ * has no tokenizer.json, just that it has none. */
+fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
+                              fr_gguf_writer *writer);
+
+#endif

@@ -1,0 +1,43 @@
+/* Which type each tensor of a written model gets: see quantize_types.c. */
+#ifndef FR_SRC_QUANTIZE_TYPES_H
+#define FR_SRC_QUANTIZE_TYPES_H
+
+#include "forerun_lab.h"
+#include "src/convert/outputs.h"
+
+typedef struct fr_type_rule {
+    const char *pattern; /* POSIX extended regular expression, found anywhere in a name */
+    size_t length;
+    fr_dtype type;
+} fr_type_rule;
+
+#define FR_MAX_TYPE_RULES 64
+
+typedef struct fr_type_choice {
+    fr_dtype type;                         /* of matrices */
+    bool pure;                             /* of all of them */
+    fr_type_rule rules[FR_MAX_TYPE_RULES]; /* the first that matches decides */
+    size_t rule_count;
+} fr_type_choice;
+
+/* A type's word, in any case; one that fr_encodes. */
+fr_status fr_type_read(const char *word, fr_dtype *type);
+
+/* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
+fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols);
+
+/* Types and rules from their words. */
+fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
+
+/* Sets every output's type; a rule that decides none is FR_USAGE. A matrix whose rows don't fit a type's blocks gets
+ * the type that llama-quantize falls back to. */
+fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
+
+/* The same for random weights: this type for every matrix that doesn't keep its precision; what is small and keeps it
+ * is F16. Tensors of given values have their types already. */
+void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
+
+/* general.file_type, as llama.cpp numbers them. */
+uint32_t fr_file_type(const fr_type_choice *choice);
+
+#endif

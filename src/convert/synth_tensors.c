@@ -1,0 +1,72 @@
+/* The tensors of a shape, as its family's name tables have them: see synth.h.
+ *
+ * In: a spec, and which of the tensors that may be missing are there. Out: names and shapes, in the tables' order; of
+ * several lines about a field the one that binding would take. */
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/convert/synth.h"
+
+typedef struct walk {
+    const fr_synth_shape *shape;
+    fr_synth_model *model;
+    const fr_layer_spec *layer; /* NULL: of the model as a whole */
+    size_t index;
+} walk;
+
+static bool shape_has(const fr_synth_shape *shape, const char *name) {
+    for (const char *const *has = shape->has; has && *has; has++)
+        if (strcmp(*has, name) == 0) return true;
+    return false;
+}
+
+/* Whether `earlier` leaves nothing for a line to do. */
+static bool covers(const fr_name *earlier, const fr_name *name) {
+    bool next = fr_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
+    return earlier->field == name->field || next || strcmp(earlier->gguf, name->gguf) == 0;
+}
+
+static bool is_made(const walk *w, const fr_name *names, const fr_name *name) {
+    if (!name->gguf || !fr_name_needed(name, &w->model->spec, w->layer)) return false;
+    for (const fr_name *earlier = names; earlier < name; earlier++)
+        if (earlier->gguf && covers(earlier, name) && is_made(w, names, earlier)) return false;
+    bool may_lack = name->needs & FR_IF_THERE || fr_name_has_another(name, true);
+    return !may_lack || shape_has(w->shape, name->gguf);
+}
+
+static void set_shape(const walk *w, const fr_name *name, fr_output *output) {
+    uint64_t *shape = output->shape;
+    bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    bool parts = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
+    output->dims = 0;
+    if (stack) shape[output->dims++] = w->layer->experts.count;
+    shape[output->dims++] = (parts ? 2 : 1) * fr_dim_size(name->rows, &w->model->spec, w->layer);
+    if (name->slot != FR_SLOT_VECTOR) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
+}
+
+static fr_status list_table(const walk *w, const fr_name *names) {
+    char whole[64];
+    for (const fr_name *name = names; name->published || name->gguf; name++) {
+        if (!is_made(w, names, name)) continue;
+        if (w->layer) snprintf(whole, sizeof whole, "blk.%zu.%s", w->index, name->gguf);
+        else snprintf(whole, sizeof whole, "%s", name->gguf);
+        FR_TRY(fr_outputs_add(&w->model->outputs, whole, NULL));
+        set_shape(w, name, fr_outputs_last(&w->model->outputs));
+    }
+    return FR_OK;
+}
+
+fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model) {
+    const fr_trunk_spec *spec = &model->spec;
+    const fr_naming *names = family->family->names;
+    walk w = {.shape = shape, .model = model};
+    FR_TRY(fr_outputs_add_rope_factors(&model->outputs, family->family, spec));
+    FR_TRY(list_table(&w, names->model));
+    for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
+        w.layer = &spec->layer[w.index < spec->layers ? w.index : spec->layers - 1];
+        FR_TRY(list_table(&w, names->layer));
+        if (w.index >= spec->layers) FR_TRY(list_table(&w, names->chained));
+    }
+    return FR_OK;
+}
