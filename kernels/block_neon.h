@@ -17,6 +17,7 @@
 #define FR_KERNELS_BLOCK_NEON_H
 
 #include "kernels/simd_neon.h"
+#include "quant/block_types.h"
 #include "quant/packed.h"
 
 enum {
@@ -389,22 +390,11 @@ FR_INLINE void matmul(level l, format f, const product *job) {
 }
 
 /* A function of the contract for each type. */
-#define FR_BLOCK_KERNEL(type, level)                                                                          \
+#define FR_BLOCK_KERNEL(id, type, level)                                                                      \
     void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,           \
                                     size_t rows, const uint8_t *w, size_t cols, size_t outs) {                \
         matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs});                       \
     }
-#define FR_BLOCK_KERNELS(level)                                                                               \
-    FR_BLOCK_KERNEL(q8_0, level)                                                                              \
-    FR_BLOCK_KERNEL(q4_0, level)                                                                              \
-    FR_BLOCK_KERNEL(q4_1, level)                                                                              \
-    FR_BLOCK_KERNEL(q5_0, level)                                                                              \
-    FR_BLOCK_KERNEL(q5_1, level)                                                                              \
-    FR_BLOCK_KERNEL(iq4_nl, level)                                                                            \
-    FR_BLOCK_KERNEL(mxfp4, level)                                                                             \
-    FR_BLOCK_KERNEL(q4_k, level)                                                                              \
-    FR_BLOCK_KERNEL(q5_k, level)                                                                              \
-    FR_BLOCK_KERNEL(q6_k, level)                                                                              \
-    FR_BLOCK_KERNEL(iq4_xs, level)
+#define FR_BLOCK_KERNELS(level) FR_BLOCK_TYPES(FR_BLOCK_KERNEL, level)
 
 #endif

@@ -6,6 +6,7 @@
  * where weights are at most 129 / n: 8 of codes up to 15 (30480), 4 of up to 31 (31496), 2 of up to 63 (32004).
  * Weights of 8 bits go in as |w|, and the activation takes their sign. */
 #include "kernels/block_avx2.h"
+#include "quant/block_types.h"
 
 /* isum += what the 16-bit sums are times the 16-bit numbers in `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
@@ -189,20 +190,10 @@ static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
 static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
 
-#define FR_MATMUL_BLOCK(type)                                                                                 \
+#define FR_MATMUL_BLOCK(id, type, ...)                                                                        \
     void fr_matmul_##type##_avx2(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
                                  const uint8_t *w, size_t cols, size_t outs) {                                \
         matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs, fr_fetching_here()});          \
     }
 
-FR_MATMUL_BLOCK(q8_0)
-FR_MATMUL_BLOCK(q4_0)
-FR_MATMUL_BLOCK(q4_1)
-FR_MATMUL_BLOCK(q5_0)
-FR_MATMUL_BLOCK(q5_1)
-FR_MATMUL_BLOCK(iq4_nl)
-FR_MATMUL_BLOCK(mxfp4)
-FR_MATMUL_BLOCK(q4_k)
-FR_MATMUL_BLOCK(q5_k)
-FR_MATMUL_BLOCK(q6_k)
-FR_MATMUL_BLOCK(iq4_xs)
+FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -7,6 +7,7 @@
  * codes is split into serves all rows from registers (Zen 4, from L2: 2 rows 1.33, 8 rows 1.56 times as fast as with
  * 8). */
 #include "kernels/block_avx512.h"
+#include "quant/block_types.h"
 
 FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared) {
     (void)shared;
@@ -23,21 +24,11 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 static const products by_bytes = {dot, {[4] = 8, [5] = 4, [6] = 2, [8] = 4}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(name)                                                                                    \
-    void fr_matmul_##name##_avx512(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
-                                   const uint8_t *w, size_t cols, size_t outs) {                                 \
-        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                       \
-        matmul_block(&name, &by_bytes, &job);                                                                    \
+#define FR_MATMUL_BLOCK(id, name, ...)                                                                          \
+    void fr_matmul_##name##_avx512(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
+                                   const uint8_t *w, size_t cols, size_t outs) {                                \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                      \
+        matmul_block(&name, &by_bytes, &job);                                                                   \
     }
 
-FR_MATMUL_BLOCK(q8_0)
-FR_MATMUL_BLOCK(q4_0)
-FR_MATMUL_BLOCK(q4_1)
-FR_MATMUL_BLOCK(q5_0)
-FR_MATMUL_BLOCK(q5_1)
-FR_MATMUL_BLOCK(iq4_nl)
-FR_MATMUL_BLOCK(mxfp4)
-FR_MATMUL_BLOCK(q4_k)
-FR_MATMUL_BLOCK(q5_k)
-FR_MATMUL_BLOCK(q6_k)
-FR_MATMUL_BLOCK(iq4_xs)
+FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -1,6 +1,7 @@
 /* Packed block-quantized weights times quantized rows by vpdpbusd. Contract fr_matmul_block_fn in kernels.h; how:
  * block_avx512.h. */
 #include "kernels/block_avx512.h"
+#include "quant/block_types.h"
 
 /* Four activations against every lane's four codes. Unless they are worth a register, the instruction itself reads and
  * spreads them, which halves the instructions; the compiler's intrinsics offer that form for products of floats only.
@@ -21,21 +22,11 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 static const products vnni = {dot, {[4] = 1, [5] = 1, [6] = 1, [8] = 1}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(name)                                                                                        \
-    void fr_matmul_##name##_avx512vnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
-                                       const uint8_t *w, size_t cols, size_t outs) {                                 \
-        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                           \
-        matmul_block(&name, &vnni, &job);                                                                            \
+#define FR_MATMUL_BLOCK(id, name, ...)                                                                              \
+    void fr_matmul_##name##_avx512vnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
+                                       const uint8_t *w, size_t cols, size_t outs) {                                \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                          \
+        matmul_block(&name, &vnni, &job);                                                                           \
     }
 
-FR_MATMUL_BLOCK(q8_0)
-FR_MATMUL_BLOCK(q4_0)
-FR_MATMUL_BLOCK(q4_1)
-FR_MATMUL_BLOCK(q5_0)
-FR_MATMUL_BLOCK(q5_1)
-FR_MATMUL_BLOCK(iq4_nl)
-FR_MATMUL_BLOCK(mxfp4)
-FR_MATMUL_BLOCK(q4_k)
-FR_MATMUL_BLOCK(q5_k)
-FR_MATMUL_BLOCK(q6_k)
-FR_MATMUL_BLOCK(iq4_xs)
+FR_BLOCK_TYPES(FR_MATMUL_BLOCK)
