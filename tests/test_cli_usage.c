@@ -81,6 +81,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x -ctv F32", "F32 is unknown"},
     {"generate " MODEL "-p x --stop ''", "not empty"},
     {"generate " MODEL "-p x --system y", "goes with --chat"},
+    {"generate " MODEL "-p x --image y --prompt-cache z", "with pictures can't be saved yet"},
     {"generate " MODEL "--ids 2,3 --chat", "--chat needs a text"},
     {"generate " MODEL "--ids ''", "not a list of ids"},
     {"generate " MODEL "--ids 2,,3", "not a list of ids"},

@@ -226,8 +226,6 @@ static int save(fr_chat *chat) {
 }
 
 int fr_verb_chat(const fr_arguments *args) {
-    if (args->image_count && args->given[FR_ARG_PROMPT_CACHE])
-        return fr_wrong_usage("--prompt-cache with --image: a conversation with pictures can't be saved yet");
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM])};
     int code = fr_engine_open(&chat.engine, args);
     if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);

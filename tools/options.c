@@ -596,6 +596,9 @@ static int check_rules(fr_arguments *args) {
     if (args->given[FR_ARG_COLOR] && output && strcmp(output, "text") != 0) {
         return fr_wrong_usage("--color goes with --output text");
     }
+    if (args->image_count && args->given[FR_ARG_PROMPT_CACHE]) {
+        return fr_wrong_usage("--prompt-cache with --image: a session with pictures can't be saved yet");
+    }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     /* Every word that is built is none, or mtp under one of its names. */
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
