@@ -58,10 +58,13 @@ static pid_t start(const char *line, const posix_spawn_file_actions_t *actions, 
 
 pid_t fr_command_start(const char *line, int in, int out, int err) {
     posix_spawn_file_actions_t actions;
+    const int streams[] = {in, out, err};
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-    posix_spawn_file_actions_adddup2(&actions, err, 2);
+    for (int i = 0; i < 3; i++)
+        if (streams[i] < 0)
+            posix_spawn_file_actions_addclose(&actions, i);
+        else
+            posix_spawn_file_actions_adddup2(&actions, streams[i], i);
     pid_t process = start(line, &actions, NULL);
     posix_spawn_file_actions_destroy(&actions);
     return process;

@@ -34,7 +34,7 @@ fr_command fr_command_ok(const char *format, ...) __attribute__((format(printf, 
 fr_command fr_command_feed(const char *input, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fr_command_free(fr_command *command);
 
-/* Starts it on file descriptors of the caller's. */
+/* Starts it on file descriptors of the caller's; a stream below 0 is closed. */
 pid_t fr_command_start(const char *line, int in, int out, int err);
 
 /* Starts it on a terminal of its own, by the name of its end; standard output goes elsewhere. */

@@ -508,6 +508,23 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
 END_TEST
 
 /* A file that may not grow: it is named, and nothing is left of it. */
+/* A stream that is closed from the start is no place for the next file, which would get what it is told. */
+START_TEST(a_closed_stream_is_no_file) {
+    char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
+    int named = mkstemp(file), null = open("/dev/null", O_RDWR);
+    snprintf(line, sizeof line, "generate " DEMO START "-n 20 --stats --trace %s", file);
+    expect_failed_write(line, -1, "forerun: standard output: Bad file descriptor\n");
+    ck_assert_int_eq(fr_command_wait(fr_command_start(line, -1, null, -1)), 0);
+    close(named);
+    named = open(file, O_RDONLY);
+    ck_assert_int_gt(read(named, text, sizeof text - 1), 0);
+    ck_assert_msg(*text == '{' && !strstr(text, "\ngenerated "), "%s", text);
+    unlink(file);
+    close(named);
+    close(null);
+}
+END_TEST
+
 START_TEST(a_file_that_can_not_be_written_is_named) {
     static const char *const lines[] = {
         "logits " DEMO "-f tests/data/perplexity/text.txt -o %s",
@@ -594,6 +611,7 @@ int main(void) {
     tcase_add_test(cases, colours_mark_accepted_drafts);
     tcase_add_test(cases, stats_are_for_people);
     tcase_add_loop_test(cases, the_first_write_that_fails_ends_the_command, 0, sizeof writers / sizeof *writers);
+    tcase_add_test(cases, a_closed_stream_is_no_file);
     tcase_add_test(cases, a_file_that_can_not_be_written_is_named);
     tcase_add_test(cases, loading_shows_on_a_terminal);
     tcase_add_test(cases, scoring_shows_on_a_terminal);

@@ -61,7 +61,16 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
+/* The next file that is opened would be one of these three: a stream that was closed gets one that fails. */
+static void hold_streams(void) {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+        int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", fails) != stream) exit(1);
+    }
+}
+
 void fr_output_begin(void) {
+    hold_streams();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }

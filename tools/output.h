@@ -23,7 +23,8 @@ int fr_exit_status(fr_status status);
 /* realloc of count elements; a system without memory ends the command with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* A closed pipe, or a file larger than is allowed, is a failed write like others, not a signal. Call it first. */
+/* A closed pipe, or a file larger than is allowed, is a failed write like others, not a signal; so is one to a stream
+ * that the command was started without. Call it first. */
 void fr_output_begin(void);
 
 /* Flushes standard output. When it could not take everything (a full disk, a closed pipe) the command ends with a line
