@@ -41,14 +41,14 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* The file with its weights decoded to float32: what the reference multiplied. */
-static fr_model *open_decoded(void) {
+/* A file or a folder as a GGUF file of float32, opened. */
+static fr_model *open_decoded(const char *path) {
     fr_model *model;
     const fr_lab_quantization how = {.type = "f32", .pure = true};
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");
     ck_assert_ptr_nonnull(out);
-    require(fr_lab_quantize(GGUF ".gguf", &how, NULL, out));
+    require(fr_lab_quantize(path, &how, NULL, out));
     fclose(out);
     require(fr_model_open(file, NULL, &model));
     return model;
@@ -64,7 +64,7 @@ static void compare_rows(const float *got, const float *expected, size_t count) 
 
 /* Rows of queries and keys stand in llama.cpp's order there, rotary positions scaled by a table. */
 START_TEST(a_file_has_the_references_logits) {
-    fr_model *model = open_decoded();
+    fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
@@ -103,7 +103,7 @@ static void generate(fr_session *session, const int32_t *prompt, size_t count, i
 }
 
 START_TEST(a_file_says_what_the_reference_says) {
-    fr_model *model = open_decoded();
+    fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
     fr_options *options = fr_options_new();
     json_t *info = fr_load_json(MODELS "llama/reference.json"), *own = fr_load_json(GGUF ".reference.json"), *text;
@@ -126,6 +126,37 @@ START_TEST(a_file_says_what_the_reference_says) {
     json_decref(own);
     fr_options_free(options);
     fr_model_close(model);
+}
+END_TEST
+
+/* Biases, heads of 22, positions scaled by one factor; and by llama3's. */
+START_TEST(a_folder_as_gguf_is_the_same_model) {
+    static const char *const folders[] = {MODELS "llama", MODELS "llama-odd"};
+    static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
+    enum { COUNT = sizeof prompt / sizeof *prompt };
+    fr_model *models[2];
+    fr_rows rows[2];
+    int32_t ids[2][IDS];
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_model_open(folders[_i], NULL, &models[0]));
+    models[1] = open_decoded(folders[_i]);
+    for (size_t i = 0; i < 2; i++) {
+        fr_session *session;
+        size_t room = COUNT * (size_t)fr_model_fact(models[i], FR_FACT_VOCAB);
+        rows[i] = (fr_rows){malloc(room * sizeof(float)), 0, room};
+        require(fr_session_open(models[i], NULL, options, &session));
+        require(fr_session_logits(session, prompt, COUNT, 0, fr_rows_collect, &rows[i]));
+        generate(session, prompt, COUNT, ids[i], IDS);
+        fr_session_close(session);
+        fr_model_close(models[i]);
+    }
+    ck_assert_uint_eq(rows[0].count, rows[1].count);
+    compare_rows(rows[1].values, rows[0].values, rows[0].count);
+    ck_assert_mem_eq(ids[0], ids[1], sizeof ids[0]);
+    free(rows[0].values);
+    free(rows[1].values);
+    fr_options_free(options);
 }
 END_TEST
 
@@ -270,6 +301,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, a_file_has_the_references_logits);
     tcase_add_test(tests, a_file_says_what_the_reference_says);
+    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 2);
     tcase_add_test(tests, both_tokenizers_are_the_same);
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, 3);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);

@@ -52,6 +52,8 @@ gemma4-e2b-assistant 51
 gemma4-26b-a4b-assistant 49
 gemma4-31b-assistant 49
 glm-ocr 179
+llama3.2-1b 147
+llama3.1-8b 292
 END
 
 # The sizes that config.json of the published models has.
@@ -70,6 +72,12 @@ described 'layers         6: 5 sliding (window 1024), 1 full' \
 outline glm-ocr --vocab 384
 described 'layers         16, all of full attention' 'drafter        an MTP layer in the checkpoint' \
     'width          hidden 1536, feed-forward 4608, 16 attention heads, 8 of keys and values, of 128'
+outline llama3.2-1b --vocab 384
+described 'architecture   llama' 'layers         16, all of full attention' \
+    'width          hidden 2048, feed-forward 8192, 32 attention heads, 8 of keys and values, of 64'
+outline llama3.1-8b --vocab 384 --layers 6
+described 'layers         6, all of full attention' \
+    'width          hidden 4096, feed-forward 14336, 32 attention heads, 8 of keys and values, of 128'
 "$forerun" synth --shape gemma4-e2b-assistant --type q4_0 "$folder/outline.gguf"
 described 'layers         4: 3 sliding (window 512), 1 full; 0 own their KV cache, 4 borrow one' \
     'head           2048 centroids of 128 ids, the best 32 scored: 4096 of 262144 rows a draft'
@@ -101,8 +109,8 @@ if [ "${FULL:-}" ]; then # 1 GB files
 fi
 
 # Whoever names a shape that is not there is told of all; help and the manual page tell of them too.
-words() { # each between blanks
-    tr -cs 'a-z0-9-' ' '
+words() { # each between blanks, without the point of a sentence
+    tr -cs 'a-z0-9.-' ' ' | sed 's/\. / /g'
 }
 known=$("$forerun" synth --shape gemma4-9b --type q4_0 "$folder/out" 2>&1) && fail "synth takes gemma4-9b"
 [[ $known == *' gemma4-31b-assistant '*' glm-ocr'* ]] || fail "synth --shape gemma4-9b: $known"

@@ -83,11 +83,11 @@ static const fr_verb verbs[] = {
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
-     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b glm-ocr (with its MTP layer), and\n"
-     "gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Assistants, for the model of the\n"
-     "name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a centroid for 128 ids\n"
-     "gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which knows no centroids,\n"
-     "gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain.\n",
+     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b glm-ocr (with its MTP layer) llama3.2-1b\n"
+     "llama3.1-8b, and gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Assistants, for\n"
+     "the model of the name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a\n"
+     "centroid for 128 ids gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which knows\n"
+     "no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape gemma4-26b-a4b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},

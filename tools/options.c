@@ -120,7 +120,8 @@ static const fr_row table[FR_ARG_COUNT] = {
     [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = WORD, .verbs = S,
                       .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
                                "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
-                               "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr",
+                               "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr "
+                               "llama3.2-1b llama3.1-8b",
                       .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = WORD, .verbs = Q | S,
                      .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",

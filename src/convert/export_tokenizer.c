@@ -224,8 +224,8 @@ fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *famil
     if (!path) return fr_fail_memory("a path", strlen(files->path));
     bool there = fr_file_exists(path);
     free(path);
+    if (!there || family->counts_ids) fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
     if (!there) {
-        fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
         fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"none", 4});
         return FR_OK;
     }

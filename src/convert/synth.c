@@ -2,7 +2,7 @@
  *
  * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
  * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
- * file; what there is of a shape: synth_gemma4.c, synth_glm.c, synth_tensors.c.
+ * file; what there is of a shape: synth_gemma4.c, synth_glm.c, synth_llama.c; of its tensors: synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
  * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
@@ -141,7 +141,8 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
 
 /* --------------------------------------------------------------------------------------------------------- the file */
 
-static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_gemma4_assistant, &fr_synth_glm};
+static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_gemma4_assistant, &fr_synth_glm,
+                                                  &fr_synth_llama};
 
 static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
     char known[512] = "";

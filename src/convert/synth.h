@@ -1,4 +1,5 @@
-/* Random weights of a shape: what a family says of its shapes (synth_gemma4.c, synth_glm.c), and what is made of it.
+/* Random weights of a shape: what a family says of its shapes (synth_gemma4.c, synth_glm.c, synth_llama.c), and what is
+ * made of it.
  *
  * In: an order: a shape, how many of its layers, how many ids. Out: a GGUF file as llama.cpp's converter writes it. Its
  * tensors are those of the family's name tables (synth_tensors.c), its keys the family's; numbers and file are
@@ -69,7 +70,7 @@ typedef struct fr_synth_family {
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
 } fr_synth_family;
 
-extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm;
+extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_llama;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);

@@ -45,29 +45,41 @@ static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
 static const fr_naming names = {.model = model_names, .layer = layer_names, .extras = extras};
 
-static fr_status llama_read(fr_model *model, fr_trunk_spec *spec) {
-    fr_llama_config c;
-    FR_TRY(fr_llama_config_read(&c, &model->weights));
+fr_status fr_llama_spec(const fr_llama_config *c, fr_trunk_spec *spec) {
     const fr_layer_spec layer = {
-        .attention = {.heads = c.heads,
-                      .kv_heads = c.kv_heads,
-                      .head_dim = c.head_dim,
+        .attention = {.heads = c->heads,
+                      .kv_heads = c->kv_heads,
+                      .head_dim = c->head_dim,
                       .owns_kv = true,
-                      .biased = c.attention_biased,
-                      .scale = (float)(1.0 / sqrt((double)c.head_dim))},
-        .ffn = {.width = c.ffn, .activation = FR_SILU, .biased = c.ffn_biased},
+                      .biased = c->attention_biased,
+                      .scale = (float)(1.0 / sqrt((double)c->head_dim))},
+        .ffn = {.width = c->ffn, .activation = FR_SILU, .biased = c->ffn_biased},
     };
-    *spec = (fr_trunk_spec){.vocab = c.vocab,
-                            .hidden = c.hidden,
-                            .layers = c.layers,
-                            .context_limit = c.context_limit,
+    *spec = (fr_trunk_spec){.vocab = c->vocab,
+                            .hidden = c->hidden,
+                            .layers = c->layers,
+                            .context_limit = c->context_limit,
                             .embedding_scale = 1.0f,
-                            .eps = c.eps,
-                            .rope = {c.rope},
+                            .eps = c->eps,
+                            .rope = {c->rope},
                             .ropes = 1};
     return fr_spec_repeat(spec, &layer);
 }
 
+static fr_status llama_read(fr_model *model, fr_trunk_spec *spec) {
+    fr_llama_config config;
+    FR_TRY(fr_llama_config_read(&config, &model->weights));
+    return fr_llama_spec(&config, spec);
+}
+
 static const char *const architectures[] = {"LlamaForCausalLM", "llama", NULL};
 
-const fr_family fr_family_llama = {.architectures = architectures, .names = &names, .read = llama_read};
+const fr_family fr_family_llama = {.architectures = architectures,
+                                   .gguf = "llama",
+                                   .tokenizer = "gpt2",
+                                   .pre = "llama-bpe",
+                                   .counts_ids = true,
+                                   .names = &names,
+                                   .read = llama_read,
+                                   .put_keys = fr_llama_put_keys,
+                                   .put_rope_factors = fr_llama_put_rope_factors};

@@ -5,6 +5,7 @@
 #ifndef FR_SRC_LLAMA_H
 #define FR_SRC_LLAMA_H
 
+#include "formats/gguf_write.h"
 #include "src/decoder/trunk.h"
 
 typedef struct fr_llama_config {
@@ -16,5 +17,12 @@ typedef struct fr_llama_config {
 
 /* From config.json or GGUF metadata. A GGUF file's rotary factors are kept by the weights. */
 fr_status fr_llama_config_read(fr_llama_config *config, fr_weights *weights);
+
+/* The layers as the decoder's parts read them. */
+fr_status fr_llama_spec(const fr_llama_config *config, fr_trunk_spec *spec);
+
+/* What a GGUF file says of that: see fr_family. */
+fr_status fr_llama_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
+size_t fr_llama_put_rope_factors(const fr_trunk_spec *spec, float *factors);
 
 #endif

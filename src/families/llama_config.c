@@ -1,8 +1,8 @@
-/* Llama's configuration: the hub's JSON, or GGUF metadata, to checked numbers.
+/* Llama's configuration: the hub's JSON, or GGUF metadata, to checked numbers; a spec to GGUF metadata.
  *
- * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_llama_config. Keys left out of the JSON
- * take the defaults of transformers' Llama configuration. What would change the answer and is not built (another
- * activation, other scalings of rotary positions, experts) is refused. */
+ * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_llama_config; the converter's keys. Keys
+ * left out of the JSON take the defaults of transformers' Llama configuration. What would change the answer and is not
+ * built (another activation, other scalings of rotary positions, experts) is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,4 +144,42 @@ fr_status fr_llama_config_read(fr_llama_config *config, fr_weights *weights) {
     FR_TRY(files->gguf ? from_gguf(config, weights) : from_json(config, files->config));
     config->rope.sections[0] = config->rope.dims / 2;
     return check(config, files->gguf ? files->gguf->path : "config.json");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+fr_status fr_llama_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_attention_spec *attention = &s->layer[0].attention;
+    const fr_rope_spec *rope = &s->rope[0];
+    (void)where;      /* there is a key for everything */
+    (void)mtp_layers; /* none */
+    fr_gguf_put_u32(w, ".block_count", (uint32_t)s->layers);
+    fr_gguf_put_u32(w, ".context_length", (uint32_t)s->context_limit);
+    fr_gguf_put_u32(w, ".embedding_length", (uint32_t)s->hidden);
+    fr_gguf_put_u32(w, ".feed_forward_length", (uint32_t)s->layer[0].ffn.width);
+    fr_gguf_put_u32(w, ".attention.head_count", (uint32_t)attention->heads);
+    fr_gguf_put_u32(w, ".attention.head_count_kv", (uint32_t)attention->kv_heads);
+    fr_gguf_put_f32(w, ".rope.freq_base", (float)rope->theta);
+    fr_gguf_put_f32(w, ".attention.layer_norm_rms_epsilon", s->eps);
+    fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)attention->head_dim);
+    fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)attention->head_dim);
+    fr_gguf_put_u32(w, ".rope.dimension_count", (uint32_t)rope->dims);
+    if (rope->kind != FR_ROPE_LINEAR) return FR_OK;
+    fr_gguf_put_string(w, ".rope.scaling.type", "linear");
+    fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);
+    return FR_OK;
+}
+
+/* By how much llama3's scaling makes each frequency smaller. */
+size_t fr_llama_put_rope_factors(const fr_trunk_spec *s, float *factors) {
+    const fr_rope_spec *rope = &s->rope[0];
+    size_t angles = rope->dims / 2;
+    if (rope->kind != FR_ROPE_LLAMA3) return 0;
+    fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, factors);
+    for (size_t i = 0; i < angles; i++) {
+        float scaled = factors[i];
+        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->trained);
+        factors[i] /= scaled;
+    }
+    return angles;
 }

@@ -40,6 +40,7 @@ struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the one that is written; NULL: none is */
     const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
+    bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
     const fr_naming *names;
 
