@@ -240,6 +240,7 @@ static const char *const overlaps[] = {
     "logits -m %1$s --ids 2 -o %1$s/tokenizer.json",
     "generate " MODEL "-f %1$s/text -n 1 --trace %1$s/text",
     "generate -m %1$s --ids 2 -n 1 --output ids --prompt-cache %1$s/tokenizer.json",
+    "generate " MODEL "--ids 2 -n 1 --prompt-cache %1$s/text --trace %1$s/text",
     "perplexity " MODEL "-f %1$s/text -c 8 --chunks 1 --kl-divergence-base %1$s/text",
 };
 

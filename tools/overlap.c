@@ -88,10 +88,11 @@ static int check_input(const fr_target *target, fr_arg reader, const char *path)
 }
 
 static int check_target(const fr_target *target, const fr_arguments *args) {
-    static const fr_arg inputs[] = {FR_ARG_MODEL, FR_ARG_DRAFTER, FR_ARG_MMPROJ, FR_ARG_FILE};
+    static const fr_arg inputs[] = {FR_ARG_MODEL, FR_ARG_DRAFTER, FR_ARG_MMPROJ, FR_ARG_FILE, FR_ARG_PROMPT_CACHE};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
-        if (args->given[inputs[i]]) code = check_input(target, inputs[i], args->text[inputs[i]]);
+        bool itself = inputs[i] == target->arg; /* a cache is read, then written */
+        if (args->given[inputs[i]] && !itself) code = check_input(target, inputs[i], args->text[inputs[i]]);
     }
     for (size_t i = 0; i < args->image_count && !code; i++) code = check_input(target, FR_ARG_IMAGE, args->images[i]);
     return code;
