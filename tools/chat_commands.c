@@ -5,6 +5,7 @@
 
 #include "options.h"
 #include "output.h"
+#include "words.h"
 
 typedef struct fr_named_command {
     const char *name;

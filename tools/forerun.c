@@ -7,6 +7,7 @@
 #include "output.h"
 #include "overlap.h"
 #include "verbs.h"
+#include "words.h"
 
 static const fr_verb verbs[] = {
     {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,

@@ -1,4 +1,4 @@
-/* The command line: one table of options for all verbs.
+/* The command line: one table of options for all verbs (option_table.c).
  *
  * In: a verb and argv after it. Out: for every option whether it was given and what it holds, checked for kind, range
  * and word, so that a verb only reads. What is known but not built is refused here by name, never ignored. */
@@ -167,12 +167,5 @@ fr_option_help fr_arguments_help(fr_arg arg);
 
 /* The help text of a verb, from its own lines and the option table. */
 void fr_help_print(const fr_verb *verb, FILE *out);
-
-/* How many single-character edits, swaps of neighbours among them, make one word of the other; large for words that are
- * no names. */
-size_t fr_word_distance(const char *a, const char *b);
-
-/* Whether a distance is close enough to suggest the other word: one edit for three letters. */
-bool fr_word_near(const char *word, size_t distance);
 
 #endif

@@ -3,6 +3,7 @@
  * In: lines. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
 #include "tools/options.h"
+#include "tools/words.h"
 
 #define MAX_WORDS 256
 

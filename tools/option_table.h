@@ -1,0 +1,47 @@
+/* The options of the command, as data: what options.c parses by, and what help and the manual page are printed from.
+ *
+ * In: nothing. Out: a row an option, by fr_arg (options.h). */
+#ifndef FR_TOOLS_OPTION_TABLE_H
+#define FR_TOOLS_OPTION_TABLE_H
+
+#include "options.h"
+
+/* What bench's parts take an option. */
+enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4 };
+
+typedef enum fr_kind {
+    FR_KIND_TEXT,    /* anything; a flag when the row names no value */
+    FR_KIND_NUMBER,  /* a whole number in [low, high] */
+    FR_KIND_REAL,    /* a number in [low, high] */
+    FR_KIND_WORD,    /* one of words */
+    FR_KIND_LIST,    /* comma list of words */
+    FR_KIND_ISA,     /* one of the library's instruction-set words */
+    FR_KIND_NUMBERS, /* comma list of whole numbers and stretches of them in [low, high] */
+    FR_KIND_ISAS,    /* comma list of instruction-set words */
+    FR_KIND_IDS,     /* comma list of token ids */
+} fr_kind;
+
+typedef struct fr_option_row {
+    const char *names;   /* the ones that help shows first, and the plainest of all in front */
+    const char *value;   /* what help calls the value, NULL for a flag */
+    fr_kind kind;
+    unsigned verbs;      /* who takes it */
+    unsigned parts;      /* of bench, which take it; 0: all */
+    bool again;          /* each time it is given counts */
+    int64_t low, high;
+    const char *words;   /* words that are built */
+    const char *special; /* a word beside the numbers; it leaves the number -1 */
+    const char *unbuilt; /* words that are known, for any kind, but not built yet */
+    const char *help;
+    const char *more; /* for the manual page alone */
+} fr_option_row;
+
+extern const fr_option_row fr_option_table[FR_ARG_COUNT];
+
+/* Whether a verb takes an option. */
+bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
+
+/* Reads a value that was given, or none: 0, or the exit status behind a line that says what is wrong. */
+int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);
+
+#endif

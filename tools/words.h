@@ -1,0 +1,27 @@
+/* Words: lists of them in one string, and how near one is to another.
+ *
+ * In: NUL-terminated strings. Out: stretches of them, distances. */
+#ifndef FR_TOOLS_WORDS_H
+#define FR_TOOLS_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline size_t fr_least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Walks a list of words between separators: gives the next one and its length, or NULL at the end. */
+const char *fr_next_word(const char **list, char separator, size_t *length);
+
+/* Whether a list of words with blanks between has one. */
+bool fr_has_word(const char *list, const char *wanted, size_t wanted_length);
+
+/* How many single-character edits, swaps of neighbours among them, make one word of the other; large for words that are
+ * no names. */
+size_t fr_word_distance(const char *a, const char *b);
+
+/* Whether a distance is close enough to suggest the other word: one edit for three letters. */
+bool fr_word_near(const char *word, size_t distance);
+
+#endif
