@@ -489,19 +489,22 @@ START_TEST(wrong_usage) {
 }
 END_TEST
 
-/* A copy of a reference model's folder whose weights the test may change. */
-static void copy_model(void) {
+/* A copy of a file in the folder. */
+static void copy_file(const char *from, const char *name) {
+    char path[128];
+    fr_map map;
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    ck_assert_int_eq(fr_map_open(&map, path, true), FR_OK);
+    FILE *to = fopen(in_folder(name), "wb");
+    ck_assert_uint_eq(fwrite(map.bytes, 1, map.size, to), map.size);
+    ck_assert_int_eq(fclose(to), 0);
+    fr_map_close(&map);
+}
+
+/* A copy of a model's folder, which the test may change. */
+static void copy_model(const char *from) {
     static const char *const names[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char from[128];
-        fr_map map;
-        snprintf(from, sizeof from, FOLDER "/%s", names[i]);
-        ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
-        FILE *to = fopen(in_folder(names[i]), "wb");
-        ck_assert_uint_eq(fwrite(map.bytes, 1, map.size, to), map.size);
-        ck_assert_int_eq(fclose(to), 0);
-        fr_map_close(&map);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_file(from, names[i]);
 }
 
 /* Puts a BF16 number into a matrix of the copy. */
@@ -522,7 +525,7 @@ START_TEST(bad_weights) {
         const char *part;
     } values[] = {{0x7FC0, "nan"}, {0x7F80, "inf"}, {0xFF80, "inf"}, {0x7E00, "e+37"}};
     make_folder();
-    copy_model();
+    copy_model(FOLDER);
     size_t before = count_files();
     char line[512];
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -542,12 +545,41 @@ START_TEST(bad_models) {
     char line[512];
     snprintf(line, sizeof line, "quantize -m /nowhere --type q4_0 -o %s/out.gguf", folder);
     check_refused(1, "/nowhere", line);
-    copy_model();
+    copy_model(FOLDER);
     size_t before = count_files();
     ck_assert_int_eq(truncate(in_folder("model.safetensors"), 100000), 0);
     snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
     check_refused(1, "model.safetensors", line);
     ck_assert_uint_eq(count_files(), before);
+    remove_folder();
+}
+END_TEST
+
+/* An MTP layer that the configuration doesn't announce: it would be lost. */
+START_TEST(a_tensor_without_a_name) {
+    char line[512];
+    make_folder();
+    copy_model("tests/data/glm-ocr");
+    json_t *config = json_load_file(in_folder("config.json"), 0, NULL);
+    json_object_set_new(json_object_get(config, "text_config"), "num_nextn_predict_layers", json_integer(0));
+    ck_assert_int_eq(json_dump_file(config, in_folder("config.json"), 0), 0);
+    json_decref(config);
+    snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
+    check_refused(1, "tensor model.language_model.layers.2.", line);
+    check_refused(1, "has no name in GGUF", line);
+    remove_folder();
+}
+END_TEST
+
+/* Readers of the file would cut texts as Llama 3 does. */
+START_TEST(a_tokenizer_of_another_kind) {
+    char line[512];
+    make_folder();
+    copy_model(MODELS "llama");
+    copy_file(FOLDER, "tokenizer.json");
+    snprintf(line, sizeof line, "quantize -m %s --type q4_0 -o %s/out.gguf", folder, folder);
+    check_refused(2, "cuts texts otherwise than \"llama-bpe\" is not built", line);
+    ck_assert_uint_eq(count_files(), 4);
     remove_folder();
 }
 END_TEST
@@ -600,6 +632,8 @@ int main(void) {
     tcase_add_test(tests, wrong_usage);
     tcase_add_test(tests, bad_weights);
     tcase_add_test(tests, bad_models);
+    tcase_add_test(tests, a_tensor_without_a_name);
+    tcase_add_test(tests, a_tokenizer_of_another_kind);
     tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);
     suite_add_tcase(suite, tests);

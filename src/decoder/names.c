@@ -197,8 +197,9 @@ bool fr_names_find(const fr_naming *naming, const char *prefix, const char *publ
 }
 
 size_t fr_row_published(fr_row_order order, size_t head_dim, size_t turning, size_t row) {
+    if (order == FR_ROWS_ALIKE) return row;
     size_t first = row / head_dim * head_dim, at = row % head_dim, half = turning / 2;
-    if (order == FR_ROWS_ALIKE || at >= 2 * half) return row;
+    if (at >= 2 * half) return row;
     if (order == FR_ROWS_TO_HALVES) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
     return first + at / 2 + at % 2 * half;
 }
