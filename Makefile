@@ -366,7 +366,8 @@ fuzz: hostile ## damaged files by thousands, then each libFuzzer target, under s
 
 libfuzzer:
 	@$(MAKE) libfuzzer-programs CC=clang BUILD=$(LIBFUZZER_BUILD) \
-	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all'
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' \
+	  CPPFLAGS=-DFR_IMAGE_MAX_PIXELS=1048576ul
 libfuzzer-programs: $(FUZZERS)
 
 .PHONY: bench bench-programs

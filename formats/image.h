@@ -12,7 +12,9 @@
 
 /* A file of a few bytes can claim any size: these are checked before a pixel's memory is taken. */
 #define FR_IMAGE_MAX_SIDE   ((size_t)1 << 16)
+#ifndef FR_IMAGE_MAX_PIXELS /* libFuzzer tries more pictures of fewer pixels */
 #define FR_IMAGE_MAX_PIXELS ((size_t)1 << 27)
+#endif
 
 typedef struct fr_image {
     uint8_t *rgb; /* [height, width, 3], malloc'd */
