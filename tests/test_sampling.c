@@ -105,7 +105,7 @@ static void open_drawer(drawer *d, fr_options *options, size_t vocab) {
 }
 
 /* Probability of each id. */
-static void spread(const fr_chances *p, double *probability, size_t vocab) {
+static void spread(const fr_distribution *p, double *probability, size_t vocab) {
     for (size_t i = 0; i < vocab; i++) probability[i] = 0;
     for (size_t i = 0; i < p->count; i++) probability[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
 }
@@ -166,10 +166,10 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- filters */
 
-static void check_chances(drawer *d, const fr_scores *scores, const fr_past *past, const json_t *expected) {
+static void check_probabilities(drawer *d, const fr_scores *scores, const fr_past *past, const json_t *expected) {
     double want[VOCAB], got[VOCAB];
     size_t vocab = doubles_of(expected, want);
-    fr_chances p = fr_sampler_chances(&d->sampler, scores, past);
+    fr_distribution p = fr_sampler_distribution(&d->sampler, scores, past);
     spread(&p, got, vocab);
     for (size_t i = 0; i < vocab; i++) {
         ck_assert_msg((got[i] == 0) == (want[i] == 0), "id %zu: %g, not %g", i, got[i], want[i]);
@@ -188,7 +188,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         const fr_past past = {0};
         open_drawer(&d, options_of(params, false), scores.count);
         if (d.sampler.temperature > 0)
-            check_chances(&d, &scores, &past, probs);
+            check_probabilities(&d, &scores, &past, probs);
         else
             ck_assert(!d.sampler.on); /* greedy: the session asks argmax */
         fr_arena_close(&d.arena);
@@ -220,7 +220,7 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
             int32_t want = (int32_t)json_integer_value(json_array_get(draw, 1));
             ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want);
             ck_assert_int_eq(fr_sampler_draw(&d.sampler, &scores, &past), want); /* nothing is left behind */
-            if (d.sampler.temperature > 0) check_chances(&d, &scores, &past, json_object_get(one, "probs"));
+            if (d.sampler.temperature > 0) check_probabilities(&d, &scores, &past, json_object_get(one, "probs"));
             fr_arena_close(&d.arena);
         }
         free(ids);
@@ -289,7 +289,7 @@ START_TEST(selecting_without_sorting_keeps_what_sorting_keeps) {
         size_t want =
             count_staying(order, settings[setting].top_p, (size_t)settings[setting].top_k, settings[setting].min_p);
         static double got[MANY];
-        fr_chances p = fr_sampler_chances(&d.sampler, &(fr_scores){logits, ids, MANY}, &(fr_past){0});
+        fr_distribution p = fr_sampler_distribution(&d.sampler, &(fr_scores){logits, ids, MANY}, &(fr_past){0});
         spread(&p, got, MANY);
         for (size_t i = 0; i < MANY; i++)
             if ((got[order[i].id] > 0) != (i < want)) ck_abort_msg("row %d: place %zu of %zu", (int)row, i, want);
@@ -360,8 +360,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- decisions */
 
-static fr_chances chances_of(const json_t *array, float *weight) {
-    fr_chances p = {.weight = weight, .count = floats_of(array, weight)};
+static fr_distribution distribution_of(const json_t *array, float *weight) {
+    fr_distribution p = {.weight = weight, .count = floats_of(array, weight)};
     for (size_t i = 0; i < p.count; i++) p.total += weight[i];
     return p;
 }
@@ -371,11 +371,12 @@ START_TEST(decisions_are_the_references) {
     const json_t *one;
     json_array_foreach(json_object_get(distributions, "exact_decisions"), at, one) {
         float a[VOCAB], b[VOCAB];
-        fr_chances p = chances_of(json_object_get(one, "p"), a), q = chances_of(json_object_get(one, "q"), b);
+        fr_distribution p = distribution_of(json_object_get(one, "p"), a);
+        fr_distribution q = distribution_of(json_object_get(one, "q"), b);
         int32_t draft = (int32_t)json_integer_value(json_object_get(one, "draft")), token = draft;
-        bool stands = fr_accept_draft(fr_chance_of(&p, draft), fr_chance_of(&q, draft),
+        bool stands = fr_accept_draft(fr_probability(&p, draft), fr_probability(&q, draft),
                                       json_number_value(json_object_get(one, "u")));
-        if (!stands) token = fr_draw_residual(&p, &q, draft, json_number_value(json_object_get(one, "u_residual")));
+        if (!stands) token = fr_sample_residual(&p, &q, draft, json_number_value(json_object_get(one, "u_residual")));
         ck_assert_int_eq(stands, json_is_true(json_object_get(one, "accepted")));
         ck_assert_int_eq(token, json_integer_value(json_object_get(one, "token")));
     }
@@ -384,11 +385,11 @@ START_TEST(decisions_are_the_references) {
 END_TEST
 
 /* What u draws in [0, 1) come to, each with the length of its stretch: the residual itself. */
-static void check_residual(const fr_chances *p, const fr_chances *q, int32_t draft, const json_t *expected) {
+static void check_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, const json_t *expected) {
     enum { STEPS = 20000 };
     double want[VOCAB], got[VOCAB] = {0};
     size_t count = doubles_of(expected, want);
-    for (size_t i = 0; i < STEPS; i++) got[fr_draw_residual(p, q, draft, (i + 0.5) / STEPS)] += 1.0 / STEPS;
+    for (size_t i = 0; i < STEPS; i++) got[fr_sample_residual(p, q, draft, (i + 0.5) / STEPS)] += 1.0 / STEPS;
     for (size_t i = 0; i < count; i++) ck_assert_double_le(fabs(got[i] - want[i]), 2.0 / STEPS);
 }
 
@@ -398,10 +399,11 @@ START_TEST(acceptance_and_residual_are_the_references) {
     json_array_foreach(json_object_get(distributions, "speculative"), at, one) {
         float a[VOCAB], b[VOCAB];
         const json_t *greedy = json_object_get(one, "greedy_draft");
-        fr_chances p = chances_of(json_object_get(one, "p"), a), q = chances_of(json_object_get(one, "q"), b);
+        fr_distribution p = distribution_of(json_object_get(one, "p"), a);
+        fr_distribution q = distribution_of(json_object_get(one, "q"), b);
         json_array_foreach(json_object_get(one, "accept_prob"), i, chance) {
-            double want = json_number_value(chance), of_p = fr_chance_of(&p, (int32_t)i),
-                   of_q = fr_chance_of(&q, (int32_t)i);
+            double want = json_number_value(chance), of_p = fr_probability(&p, (int32_t)i),
+                   of_q = fr_probability(&q, (int32_t)i);
             if (b[i] == 0) continue; /* never drafted */
             ck_assert(fr_accept_draft(of_p, of_q, want - 1e-6) || want == 0);
             ck_assert(want >= 1 || !fr_accept_draft(of_p, of_q, want + 1e-6));
@@ -409,7 +411,7 @@ START_TEST(acceptance_and_residual_are_the_references) {
         check_residual(&p, &q, 0, json_object_get(one, "residual"));
         int32_t draft = (int32_t)json_integer_value(json_object_get(greedy, "draft"));
         double want = json_number_value(json_object_get(greedy, "p_accept"));
-        ck_assert_double_le(fabs(fr_chance_of(&p, draft) - want), 1e-6);
+        ck_assert_double_le(fabs(fr_probability(&p, draft) - want), 1e-6);
         check_residual(&p, NULL, draft, json_object_get(greedy, "residual"));
     }
     ck_assert_uint_eq(at, 11);

@@ -7,11 +7,11 @@ size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t co
     return accepted;
 }
 
-static int32_t id_of(const fr_chances *p, size_t candidate) {
+static int32_t id_of(const fr_distribution *p, size_t candidate) {
     return p->ids ? p->ids[candidate] : (int32_t)candidate;
 }
 
-double fr_chance_of(const fr_chances *p, int32_t id) {
+double fr_probability(const fr_distribution *p, int32_t id) {
     size_t i = p->ids ? 0 : (size_t)id;
     while (p->ids && i < p->count && p->ids[i] != id) i++;
     return i < p->count ? p->weight[i] / p->total : 0;
@@ -21,7 +21,7 @@ bool fr_accept_draft(double p, double q, double u) {
     return u * q < p;
 }
 
-int32_t fr_draw(const fr_chances *p, double u) {
+int32_t fr_sample(const fr_distribution *p, double u) {
     double reached = 0, wanted = u * p->total;
     int32_t id = -1;
     for (size_t i = 0; i < p->count && reached <= wanted; i++) {
@@ -33,18 +33,18 @@ int32_t fr_draw(const fr_chances *p, double u) {
 }
 
 /* What p has more than q of candidate i. */
-static double excess(const fr_chances *p, const fr_chances *q, int32_t draft, size_t i) {
+static double excess(const fr_distribution *p, const fr_distribution *q, int32_t draft, size_t i) {
     int32_t id = id_of(p, i);
     double drafted = q ? q->weight[id] / q->total : id == draft;
     double more = p->weight[i] / p->total - drafted;
     return more > 0 ? more : 0;
 }
 
-int32_t fr_draw_residual(const fr_chances *p, const fr_chances *q, int32_t draft, double u) {
+int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u) {
     double total = 0, reached = 0;
     int32_t id = -1;
     for (size_t i = 0; i < p->count; i++) total += excess(p, q, draft, i);
-    if (total == 0) return fr_draw(p, u);
+    if (total == 0) return fr_sample(p, u);
     for (size_t i = 0; i < p->count && reached <= u * total; i++) {
         double more = excess(p, q, draft, i);
         if (more == 0) continue;

@@ -16,23 +16,23 @@
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
 /* Candidate i, which is token ids[i], has the probability weight[i] / total. */
-typedef struct fr_chances {
+typedef struct fr_distribution {
     const int32_t *ids; /* NULL: candidate i is token i */
     const float *weight;
     size_t count;
     double total;
-} fr_chances;
+} fr_distribution;
 
-double fr_chance_of(const fr_chances *p, int32_t id);
+double fr_probability(const fr_distribution *p, int32_t id);
 
 /* Whether a draft stands: u < p / q. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
 /* The first candidate at which the sum of the probabilities, in their order, exceeds u. -1: none has any. */
-int32_t fr_draw(const fr_chances *p, double u);
+int32_t fr_sample(const fr_distribution *p, double u);
 
 /* The same over max(p - q, 0), normalized; over p itself if nothing of that is left. q's candidate i is token i. q
  * NULL: all of q is on the draft. */
-int32_t fr_draw_residual(const fr_chances *p, const fr_chances *q, int32_t draft, double u);
+int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

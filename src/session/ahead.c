@@ -23,11 +23,11 @@ static fr_status draft(void *context) {
 fr_status fr_ahead_submit(fr_session *s) {
     fr_ahead *a = &s->ahead;
     if (a->state == FR_AHEAD_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
-    if (!a->errand) FR_TRY(fr_errand_open(&a->errand));
+    if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
     a->view = fr_session_view(s);
     a->round = (fr_depth_round){.asked = fr_session_depth(s, fr_smaller(room(s), s->draft_max))};
     a->state = FR_AHEAD_UNDER_WAY;
-    fr_errand_send(a->errand, draft, s);
+    fr_worker_start(a->worker, draft, s);
     return FR_OK;
 }
 
@@ -35,7 +35,7 @@ fr_status fr_ahead_submit(fr_session *s) {
 static fr_status finish(fr_session *s) {
     fr_ahead *a = &s->ahead;
     if (a->state != FR_AHEAD_UNDER_WAY) return FR_OK;
-    fr_status status = fr_errand_join(a->errand);
+    fr_status status = fr_worker_join(a->worker);
     a->state = status == FR_OK ? FR_AHEAD_READY : FR_AHEAD_NONE;
     return status;
 }
@@ -64,7 +64,7 @@ fr_status fr_ahead_take(fr_session *s, size_t limit, fr_depth_round *round) {
 }
 
 void fr_ahead_cancel(fr_session *s) {
-    if (s->ahead.state == FR_AHEAD_UNDER_WAY) fr_errand_drop(s->ahead.errand);
+    if (s->ahead.state == FR_AHEAD_UNDER_WAY) fr_worker_drop(s->ahead.worker);
     s->ahead.state = FR_AHEAD_NONE;
 }
 

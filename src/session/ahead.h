@@ -7,7 +7,7 @@
 #ifndef FR_SRC_AHEAD_H
 #define FR_SRC_AHEAD_H
 
-#include "src/base/errand.h"
+#include "src/base/worker.h"
 #include "src/draft/draft.h"
 #include "src/session/depth.h"
 
@@ -20,7 +20,7 @@ typedef enum fr_ahead_state {
 } fr_ahead_state;
 
 typedef struct fr_ahead {
-    fr_errand *errand; /* NULL until something is submitted */
+    fr_worker *worker; /* NULL until something is submitted */
     fr_ahead_state state;
     fr_draft_view view;   /* of the session, when it was submitted */
     fr_depth_round round; /* how many drafts were asked for and came */

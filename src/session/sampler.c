@@ -280,8 +280,8 @@ static int32_t draw_greedy(const choices *c) {
 }
 
 /* The weights of what the filters left, 0 for the others. */
-static fr_chances chances_of(fr_sampler *s, const choices *c) {
-    fr_chances p = {.ids = c->ids, .weight = s->weight, .count = c->count};
+static fr_distribution distribution_of(fr_sampler *s, const choices *c) {
+    fr_distribution p = {.ids = c->ids, .weight = s->weight, .count = c->count};
     weigh(s, c);
     for (size_t i = 0; i < c->count; i++) {
         if (!stays(c, i)) s->weight[i] = 0;
@@ -294,10 +294,10 @@ static double uniform(const fr_sampler *s, uint64_t position, fr_noise stream) {
     return fr_noise_uniform(s->seed, position, stream);
 }
 
-fr_chances fr_sampler_chances(fr_sampler *s, const fr_scores *scores, const fr_past *past) {
+fr_distribution fr_sampler_distribution(fr_sampler *s, const fr_scores *scores, const fr_past *past) {
     choices c;
-    if (!filter(s, scores, past, &c)) return (fr_chances){0};
-    return chances_of(s, &c);
+    if (!filter(s, scores, past, &c)) return (fr_distribution){0};
+    return distribution_of(s, &c);
 }
 
 int32_t fr_sampler_draw(fr_sampler *s, const fr_scores *scores, const fr_past *past) {
@@ -305,8 +305,8 @@ int32_t fr_sampler_draw(fr_sampler *s, const fr_scores *scores, const fr_past *p
     if (!filter(s, scores, past, &c)) return -1;
     if (s->temperature <= 0) return draw_greedy(&c);
     if (!s->rejection) return draw_gumbel(s, &c);
-    fr_chances p = chances_of(s, &c);
-    return fr_draw(&p, uniform(s, c.position, FR_NOISE_RESIDUAL));
+    fr_distribution p = distribution_of(s, &c);
+    return fr_sample(&p, uniform(s, c.position, FR_NOISE_RESIDUAL));
 }
 
 void fr_sampler_forget(fr_sampler *s) {
@@ -327,29 +327,29 @@ fr_picker fr_sampler_picker(fr_sampler *sampler) {
 
 int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *past) {
     if (!s->rejection) return fr_sampler_draw(s, scores, past);
-    fr_chances q = fr_sampler_chances(s, scores, past);
+    fr_distribution q = fr_sampler_distribution(s, scores, past);
     float *row = s->drafter + past->drafted * s->vocab;
     memset(row, 0, s->vocab * sizeof *row);
     for (size_t i = 0; i < q.count; i++) row[q.ids ? q.ids[i] : (int32_t)i] = q.weight[i];
-    s->drafted[past->drafted] = (fr_chances){.weight = row, .count = s->vocab, .total = q.total};
+    s->drafted[past->drafted] = (fr_distribution){.weight = row, .count = s->vocab, .total = q.total};
     s->known = past->drafted + 1;
-    return fr_draw(&q, uniform(s, past->length + past->drafted, FR_NOISE_DRAFT));
+    return fr_sample(&q, uniform(s, past->length + past->drafted, FR_NOISE_DRAFT));
 }
 
 /* One row under rejection: whether the draft stands; if not, or if there is none, *token is what comes instead. */
 static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, const int32_t *draft, int32_t *token) {
     uint64_t position = past->length + past->drafted;
-    const fr_chances *q = past->drafted < s->known ? &s->drafted[past->drafted] : NULL;
-    fr_chances p = fr_sampler_chances(s, scores, past);
+    const fr_distribution *q = past->drafted < s->known ? &s->drafted[past->drafted] : NULL;
+    fr_distribution p = fr_sampler_distribution(s, scores, past);
     double u = uniform(s, position, FR_NOISE_RESIDUAL);
     if (!draft) {
-        *token = fr_draw(&p, u);
+        *token = fr_sample(&p, u);
         return false;
     }
-    double drafted = q ? fr_chance_of(q, *draft) : 1;
+    double drafted = q ? fr_probability(q, *draft) : 1;
     *token = *draft;
-    if (fr_accept_draft(fr_chance_of(&p, *draft), drafted, uniform(s, position, FR_NOISE_ACCEPT))) return true;
-    *token = fr_draw_residual(&p, q, *draft, u);
+    if (fr_accept_draft(fr_probability(&p, *draft), drafted, uniform(s, position, FR_NOISE_ACCEPT))) return true;
+    *token = fr_sample_residual(&p, q, *draft, u);
     return false;
 }
 

@@ -36,7 +36,7 @@ typedef struct fr_sampler {
     uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
     float *bias;                     /* [vocab]; NULL: none */
     float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
-    fr_chances drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
+    fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
     size_t depths, known;            /* how many there is room for; how many there are */
     fr_logit_bias biases[FR_BIAS_MAX];
     size_t bias_count;
@@ -64,6 +64,6 @@ fr_picker fr_sampler_picker(fr_sampler *sampler);
 size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const fr_past *past, int32_t *token);
 
 /* The distribution that the target's draw has, for tests: valid until the next call. */
-fr_chances fr_sampler_chances(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
+fr_distribution fr_sampler_distribution(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
 #endif

@@ -1,5 +1,5 @@
-/* A thread for one thing at a time: see errand.h. */
-#include "src/base/errand.h"
+/* A thread for one thing at a time: see worker.h. */
+#include "src/base/worker.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 #include "formats/error.h"
 #include "kernels/fpenv.h"
 
-struct fr_errand {
+struct fr_worker {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    fr_errand_fn *fn; /* NULL: none under way */
+    fr_worker_fn *fn; /* NULL: none under way */
     void *context;
     bool stop;
     fr_failure failure; /* of the last one; handed over once */
 };
 
 static void *serve(void *argument) {
-    fr_errand *e = argument;
+    fr_worker *e = argument;
     fr_fpenv_enter();
     pthread_mutex_lock(&e->mutex);
     while (!e->stop) {
@@ -38,10 +38,10 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-fr_status fr_errand_open(fr_errand **errand) {
-    *errand = NULL;
-    fr_errand *e = calloc(1, sizeof *e);
-    if (!e) return fr_fail_memory("errand", sizeof *e);
+fr_status fr_worker_open(fr_worker **worker) {
+    *worker = NULL;
+    fr_worker *e = calloc(1, sizeof *e);
+    if (!e) return fr_fail_memory("worker", sizeof *e);
     pthread_mutex_init(&e->mutex, NULL);
     pthread_cond_init(&e->changed, NULL);
     int error = pthread_create(&e->thread, NULL, serve, e);
@@ -49,11 +49,11 @@ fr_status fr_errand_open(fr_errand **errand) {
         free(e);
         return fr_fail(FR_MEMORY, "can't start a thread: %s", strerrordesc_np(error));
     }
-    *errand = e;
+    *worker = e;
     return FR_OK;
 }
 
-void fr_errand_close(fr_errand *e) {
+void fr_worker_close(fr_worker *e) {
     if (!e) return;
     pthread_mutex_lock(&e->mutex);
     while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
@@ -66,7 +66,7 @@ void fr_errand_close(fr_errand *e) {
     free(e);
 }
 
-void fr_errand_send(fr_errand *e, fr_errand_fn *fn, void *context) {
+void fr_worker_start(fr_worker *e, fr_worker_fn *fn, void *context) {
     pthread_mutex_lock(&e->mutex);
     e->fn = fn;
     e->context = context;
@@ -75,7 +75,7 @@ void fr_errand_send(fr_errand *e, fr_errand_fn *fn, void *context) {
 }
 
 /* What became of it; from now on of nothing. */
-static fr_failure take_failure(fr_errand *e) {
+static fr_failure take_failure(fr_worker *e) {
     pthread_mutex_lock(&e->mutex);
     while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
     fr_failure failure = e->failure;
@@ -84,11 +84,11 @@ static fr_failure take_failure(fr_errand *e) {
     return failure;
 }
 
-void fr_errand_drop(fr_errand *e) {
+void fr_worker_drop(fr_worker *e) {
     take_failure(e);
 }
 
-fr_status fr_errand_join(fr_errand *e) {
+fr_status fr_worker_join(fr_worker *e) {
     fr_failure failure = take_failure(e);
     return fr_failure_raise(&failure);
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
-#include "src/base/errand.h"
+#include "src/base/worker.h"
 
 static fr_status go_wrong(void *context) {
     return fr_fail(FR_NUMERIC, "%s went wrong", (const char *)context);
@@ -18,32 +18,32 @@ static fr_status succeed(void *context) {
 }
 
 START_TEST(a_failure_is_told_once) {
-    fr_errand *errand;
+    fr_worker *worker;
     int done = 0;
-    ck_assert_int_eq(fr_errand_open(&errand), FR_OK);
-    fr_errand_send(errand, go_wrong, "the first");
-    ck_assert_int_eq(fr_errand_join(errand), FR_NUMERIC);
+    ck_assert_int_eq(fr_worker_open(&worker), FR_OK);
+    fr_worker_start(worker, go_wrong, "the first");
+    ck_assert_int_eq(fr_worker_join(worker), FR_NUMERIC);
     ck_assert_str_eq(fr_last_error(), "the first went wrong");
     fr_fail(FR_INPUT, "something else");
-    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
-    fr_errand_send(errand, succeed, &done);
-    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
+    ck_assert_int_eq(fr_worker_join(worker), FR_OK);
+    fr_worker_start(worker, succeed, &done);
+    ck_assert_int_eq(fr_worker_join(worker), FR_OK);
     ck_assert_int_eq(done, 1);
-    fr_errand_close(errand);
+    fr_worker_close(worker);
     ck_assert_str_eq(fr_last_error(), "something else");
 }
 END_TEST
 
 START_TEST(what_is_dropped_or_closed_says_nothing) {
-    fr_errand *errand;
-    ck_assert_int_eq(fr_errand_open(&errand), FR_OK);
+    fr_worker *worker;
+    ck_assert_int_eq(fr_worker_open(&worker), FR_OK);
     fr_fail(FR_INPUT, "something else");
-    fr_errand_send(errand, go_wrong, "what was cancelled");
-    fr_errand_drop(errand);
+    fr_worker_start(worker, go_wrong, "what was cancelled");
+    fr_worker_drop(worker);
     ck_assert_str_eq(fr_last_error(), "something else");
-    ck_assert_int_eq(fr_errand_join(errand), FR_OK);
-    fr_errand_send(errand, go_wrong, "what was closed");
-    fr_errand_close(errand);
+    ck_assert_int_eq(fr_worker_join(worker), FR_OK);
+    fr_worker_start(worker, go_wrong, "what was closed");
+    fr_worker_close(worker);
     ck_assert_str_eq(fr_last_error(), "something else");
 }
 END_TEST
@@ -55,7 +55,7 @@ static void cut_file(void *context, uint64_t done, uint64_t total) {
 }
 
 START_TEST(a_loading_thread_says_what_was_wrong) {
-    char path[] = "/tmp/test_errand_XXXXXX", words[64];
+    char path[] = "/tmp/test_worker_XXXXXX", words[64];
     char bytes[4096];
     size_t count;
     fr_model *model;
@@ -78,8 +78,8 @@ START_TEST(a_loading_thread_says_what_was_wrong) {
 END_TEST
 
 int main(void) {
-    Suite *suite = suite_create("errand");
-    TCase *tests = tcase_create("errand");
+    Suite *suite = suite_create("worker");
+    TCase *tests = tcase_create("worker");
     tcase_add_test(tests, a_failure_is_told_once);
     tcase_add_test(tests, what_is_dropped_or_closed_says_nothing);
     tcase_add_test(tests, a_loading_thread_says_what_was_wrong);
