@@ -58,7 +58,7 @@ static bool full(void) {
 }
 
 static size_t text_length(void) {
-    if (emulated()) return 24;
+    if (emulated()) return 16;
     return full() ? COUNT : 96;
 }
 
