@@ -113,7 +113,7 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     size_t length = json_string_length(text);
     fr_record_piece piece = {.origin = origin, .index = index, .begin = record->text_length, .length = length};
     piece.round = record->round_count ? record->round_count - 1 : 0;
-    record->text = grow(record->text, &record->text_room, record->text_length, length, 1);
+    record->text = grow(record->text, &record->text_room, record->text_length, length + 1, 1); /* never NULL */
     memcpy(record->text + record->text_length, json_string_value(text), length);
     record->text_length += length;
     record->pieces = grow(record->pieces, &record->piece_room, record->piece_count, 1, sizeof(piece));
