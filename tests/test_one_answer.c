@@ -175,6 +175,11 @@ static void compare_in_turn(const comparison *c, const space *s, size_t runs, bo
                            methods ? run % FR_TEST_METHODS : FR_TEST_MTP, methods ? some_depths[run % 4] : 2, 0});
 }
 
+/* So many, and each instruction set at least once. */
+static size_t runs_in_turn(const space *s, size_t runs) {
+    return s->values[0] > runs ? s->values[0] : runs;
+}
+
 START_TEST(drawn_text_is_the_same_however_it_is_computed) {
     const subject *who = &subjects[_i / (int)DRAWS];
     space s = make_space(who);
@@ -182,7 +187,7 @@ START_TEST(drawn_text_is_the_same_however_it_is_computed) {
     s.draws = draws[_i % (int)DRAWS];
     comparison c = bases_of(&s, who, 1);
     ck_assert_msg(c.bases[0].answer.ids != greedy.bases[0].answer.ids, "%s: greedy text was drawn", who->target);
-    compare_in_turn(&c, &s, emulated() || !who->covered ? 6 : 12, true);
+    compare_in_turn(&c, &s, runs_in_turn(&s, full() ? 12 : emulated() || !who->covered ? 4 : 8), true);
 }
 END_TEST
 
@@ -193,7 +198,7 @@ START_TEST(rejection_draws_the_same_on_any_machine) {
     s.draws = (fr_test_draws){0.8, 0.95, 1.1, true};
     fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, 2, FR_TEST_MTP, 2, 0});
     c.bases[0].answer = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, false);
-    compare_in_turn(&c, &s, 5, false);
+    compare_in_turn(&c, &s, runs_in_turn(&s, full() ? 5 : 3), false);
 }
 END_TEST
 
