@@ -8,6 +8,14 @@
 
 #include "formats/error.h"
 
+const fr_name fr_usual_model_names[] = {
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
+    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
+    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
+    {0},
+};
+
 const char *fr_names_prefix(const fr_weights *weights) {
     static const char nested[] = "model.language_model.";
     if (weights->files->gguf) return "";
@@ -126,12 +134,13 @@ fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
 
 /* --------------------------------------------------------------------------------------------- what nobody has read */
 
-/* Of a layer behind the last. */
-static bool is_behind(const char *prefix, const char *name, size_t layers) {
+/* What stands behind a layer's number, "layers.12." or "blk.12."; NULL: the name is no layer's. */
+static const char *behind_layer(const char *name, const char *word, size_t *layer) {
+    size_t length = strlen(word);
+    if (strncmp(name, word, length) != 0 || name[length] < '0' || name[length] > '9') return NULL;
     char *end;
-    const char *number = name + strlen(prefix);
-    if (strncmp(name, prefix, strlen(prefix)) != 0 || *number < '0' || *number > '9') return false;
-    return strtoul(number, &end, 10) >= layers && *end == '.';
+    *layer = strtoul(name + length, &end, 10);
+    return *end == '.' ? end + 1 : NULL;
 }
 
 bool fr_names_extra(const fr_naming *naming, const char *tensor) {
@@ -140,11 +149,12 @@ bool fr_names_extra(const fr_naming *naming, const char *tensor) {
     return false;
 }
 
+/* Or it may be an MTP layer's, behind the last. */
 static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers) {
-    char prefix[128];
-    bool gguf = weights->files->gguf != NULL;
-    snprintf(prefix, sizeof prefix, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
-    if (naming->chained && is_behind(prefix, name, layers)) return true;
+    char word[128];
+    size_t layer;
+    snprintf(word, sizeof word, weights->files->gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
+    if (naming->chained && behind_layer(name, word, &layer) && layer >= layers) return true;
     return fr_names_extra(naming, name);
 }
 
@@ -172,20 +182,11 @@ static const fr_name *find_line(const fr_name *names, const char *published, boo
     return NULL;
 }
 
-/* "layers.12." before a name; NULL: it is no layer's. */
-static const char *behind_layer(const char *below, size_t *layer) {
-    static const char word[] = "layers.";
-    if (strncmp(below, word, strlen(word)) != 0 || below[7] < '0' || below[7] > '9') return NULL;
-    char *end;
-    *layer = strtoul(below + strlen(word), &end, 10);
-    return *end == '.' ? end + 1 : NULL;
-}
-
 bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
                    fr_name_found *found) {
     *found = (fr_name_found){.name = find_line(naming->model, published, true)};
     if (found->name || strncmp(published, prefix, strlen(prefix)) != 0) return found->name != NULL;
-    const char *below = published + strlen(prefix), *rest = behind_layer(below, &found->layer);
+    const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = rest != NULL;
     if (!rest)
         found->name = find_line(naming->model, below, false);

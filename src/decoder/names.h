@@ -80,6 +80,9 @@ typedef struct fr_naming {
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated */
 } fr_naming;
 
+/* A model of an embedding, a norm and a head, which may be the embedding. */
+extern const fr_name fr_usual_model_names[];
+
 /* What is bound: where names begin, and whose sizes count. */
 typedef struct fr_binding {
     fr_weights *weights;

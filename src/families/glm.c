@@ -11,14 +11,6 @@
 #include "src/families/model.h"
 #include "src/vision/vision.h"
 
-static const fr_name model_names[] = {
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
-    {0},
-};
-
 /* GGUF has the gate, then what it gates, as one tensor too. */
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
@@ -50,7 +42,7 @@ static const fr_name chained_names[] = {
 static const char *const extras[] = {NULL};
 
 static const fr_naming names = {
-    .model = model_names, .layer = layer_names, .chained = chained_names, .extras = extras};
+    .model = fr_usual_model_names, .layer = layer_names, .chained = chained_names, .extras = extras};
 
 fr_status fr_glm_spec(const fr_glm_config *c, fr_trunk_spec *spec) {
     const fr_layer_spec layer = {

@@ -10,14 +10,6 @@
 #include "formats/error.h"
 #include "src/families/model.h"
 
-static const fr_name model_names[] = {
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
-    {0},
-};
-
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_PAIRS),
@@ -43,7 +35,7 @@ static const fr_name layer_names[] = {
 /* Frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
-static const fr_naming names = {.model = model_names, .layer = layer_names, .extras = extras};
+static const fr_naming names = {.model = fr_usual_model_names, .layer = layer_names, .extras = extras};
 
 fr_status fr_llama_spec(const fr_llama_config *c, fr_trunk_spec *spec) {
     const fr_layer_spec layer = {

@@ -11,13 +11,26 @@
 #include "formats/error.h"
 #include "kernels/rope_table.h"
 #include "src/base/sizes.h"
-#include "src/vision/binder.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
 
 #define PUBLISHED "model.visual."
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
+
+/* Tensors bound under a prefix, each named twice: as published and as GGUF has it. */
+typedef struct binder {
+    fr_weights *weights;
+    char prefix[128]; /* "model.visual.blocks.7." and so on */
+} binder;
+
+static const char *spelled(const binder *b, const char *published, const char *gguf) {
+    return b->weights->files->gguf ? gguf : published;
+}
+
+static fr_status vector(const binder *b, const char *published, const char *gguf, size_t n, const float **field) {
+    return fr_bind_vector(b->weights, b->prefix, spelled(b, published, gguf), n, field);
+}
 
 /* A product's weights, and its bias where it has one. */
 static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t outs, size_t cols,
