@@ -214,6 +214,23 @@ fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, si
 /* What is still held back, at the end of a text: an incomplete character, its bytes as they are. */
 fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length);
 
+/* Bytes begin to end - 1 of a text. */
+typedef struct fr_span {
+    size_t begin, end;
+} fr_span;
+
+/* A text of two hands. What a chat template wrote itself is trusted: spans that ascend and lie apart from each other.
+ * Everything else came from messages, tools or variables, where no special token is meant. */
+typedef struct fr_marked_text {
+    char *text; /* NUL-terminated; length excludes the NUL */
+    size_t length;
+    fr_span *trusted;
+    size_t trusted_count;
+} fr_marked_text;
+
+/* Frees what it holds and leaves it empty. */
+void fr_marked_text_free(fr_marked_text *text);
+
 /* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
  * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default: the
  * template's own), tools, pictures (default false: whether message parts {"type": "image"} are shown, as an image token
