@@ -4,7 +4,8 @@
 usage: bench/pairs.py OLD NEW MODEL.gguf [MODEL.gguf ...] [--pairs N] [--beside] [-- OPTIONS OF bench model]
 
 In: two forerun binaries and models. --beside runs a pair at the same time, each on a core of its own with one thread,
-and changes places from pair to pair: on a machine whose neighbours come and go, both meet the same ones. Out: a line for each test of each model: the middle of the ratios new / old, pair by
+and changes places from pair to pair: on a machine whose neighbours come and go, both meet the same ones. Out: a line
+for each test of each model: the middle of the ratios new / old, pair by
 pair (above 1 the new one is faster), its 95% interval by order statistics (no law of the noise is assumed), and what
 that says: "loss" where the whole interval lies below 0.98, "not told" where it is wider than 4%, else "even" or "gain".
 Exit 1 where there is a loss. Nothing else may run on the machine."""
