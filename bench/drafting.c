@@ -49,7 +49,7 @@ int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *c
         exit(1);
     }
     fclose(file);
-    fr_bench_require(fr_tokenize(fr_model_tokenizer(model), text, length, true, &ids, count));
+    fr_bench_require(fr_tokenize(fr_model_tokenizer(model), text, length, true, true, &ids, count));
     return ids;
 }
 

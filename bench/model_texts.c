@@ -322,7 +322,7 @@ static fr_status tokenize_class(const fr_bench_run *run, const fr_bench_prompt_t
     for (size_t t = 0; t < count; t++) {
         int32_t *ids;
         size_t tokens;
-        FR_TRY(fr_tokenize(fr_model_tokenizer(run->model), texts[t].bytes, texts[t].length, true, &ids, &tokens));
+        FR_TRY(fr_tokenize(fr_model_tokenizer(run->model), texts[t].bytes, texts[t].length, true, true, &ids, &tokens));
         fr_status status =
             tokens ? add_text(class, ids, tokens) : fr_fail(FR_INPUT, "%s: a prompt of no tokens", class->name);
         fr_free(ids);

@@ -193,10 +193,16 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer);
 /* The model's own tokenizer, NULL if it has none. Belongs to the model. */
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
 
-/* Bytes to ids; any bytes are accepted. Special tokens in the text become their ids. add_special: also what the
- * post-processor adds (<bos>). *ids is allocated; free it with fr_free. */
-fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special, int32_t **ids,
-                      size_t *count);
+/* Control tokens are those that open and close what is not text: tokens marked special (tokenizer.json) or CONTROL
+ * (GGUF), and other added tokens that the chat template names (Qwen's <think>). Whose text they are in decides whether
+ * they mean anything: of a prompt for a base model they do, of what somebody says in a chat they don't. Added tokens
+ * that only abbreviate text, such as a run of line breaks, are found everywhere. */
+
+/* Bytes to ids; any bytes are accepted. add_special: also what the post-processor adds (<bos>). parse_special: control
+ * tokens in the text become their ids; otherwise no text whatever gives the id of one, but for that of <unk> where the
+ * vocabulary has nothing else for a character. *ids is allocated; free it with fr_free. */
+fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
+                      bool parse_special, int32_t **ids, size_t *count);
 
 /* Ids to bytes, special tokens printed. *text is allocated (NUL-terminated; length excludes the NUL); fr_free it.
  * An id outside the vocabulary is FR_INPUT. */
@@ -230,6 +236,12 @@ typedef struct fr_marked_text {
 
 /* Frees what it holds and leaves it empty. */
 void fr_marked_text_free(fr_marked_text *text);
+
+/* Bytes to ids, control tokens found in trusted bytes alone: every byte of a token must be, and which ones are found
+ * there does not depend on the foreign bytes around them. Everything else is as for a whole text without
+ * parse_special: it is not cut where trust begins or ends. Nothing is added (the template has written <bos>). Spans
+ * that overlap, or end behind the text, are FR_USAGE. *ids is allocated; free it with fr_free. */
+fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
 
 /* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
  * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default: the

@@ -65,7 +65,7 @@ static void open_pair(pair *p, size_t which, int threads, int depth, double temp
     require(fr_model_open(models[which].target, p->options, &p->model));
     require(fr_drafter_open(models[which].drafter, p->model, p->options, &p->drafter));
     if (models[which].drafter)
-        require(fr_tokenize(fr_model_tokenizer(p->model), text, strlen(text), true, &p->text, &p->text_length));
+        require(fr_tokenize(fr_model_tokenizer(p->model), text, strlen(text), true, true, &p->text, &p->text_length));
     open_sessions(p);
 }
 

@@ -108,7 +108,7 @@ START_TEST(tokens_of_a_chat) {
     size_t length, count, next = 0;
     int32_t *ids;
     ck_assert_int_eq(fr_chat_render(tokenizer, HELLO, NULL, &text, &length), FR_OK);
-    ck_assert_int_eq(fr_tokenize(tokenizer, text, length, false, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, text, length, false, true, &ids, &count), FR_OK);
     for (size_t i = 0; i < count; i++) {
         if (ids[i] > 18) continue; /* the special tokens' ids are 0 to 18 */
         ck_assert_uint_lt(next, COUNT_OF(expected));

@@ -71,7 +71,9 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
     size_t length = 0, given, accepted, used = 0, picture = 0, n = 0;
     ck_assert_int_eq(fr_model_open(GLM, NULL, &model), FR_OK);
     for (size_t i = 0; i < count; i++) ck_assert_int_eq(fr_picture_open(paths[i], model, &pictures[i]), FR_OK);
-    ck_assert_int_eq(fr_tokenize(fr_model_tokenizer(model), prompt, strlen(prompt), false, &tokens, &given), FR_OK);
+    fr_status status =
+        fr_tokenize(fr_model_tokenizer(model), prompt, strlen(prompt), false, true, &tokens, &given);
+    ck_assert_int_eq(status, FR_OK);
     image = (int32_t)fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
     for (size_t i = 0; i < given; i++)
         for (size_t k = tokens[i] == image ? fr_picture_tokens(pictures[picture++]) : 1; k > 0; k--)

@@ -170,9 +170,9 @@ START_TEST(both_tokenizers_are_the_same) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int32_t *ids[2];
         size_t counts[2];
-        require(fr_tokenize(fr_model_tokenizer(folder_model), texts[i], strlen(texts[i]), true, &ids[0],
+        require(fr_tokenize(fr_model_tokenizer(folder_model), texts[i], strlen(texts[i]), true, true, &ids[0],
                                     &counts[0]));
-        require(fr_tokenize(fr_model_tokenizer(file_model), texts[i], strlen(texts[i]), true, &ids[1],
+        require(fr_tokenize(fr_model_tokenizer(file_model), texts[i], strlen(texts[i]), true, true, &ids[1],
                                     &counts[1]));
         ck_assert_uint_eq(counts[0], counts[1]);
         ck_assert_uint_ge(counts[0], 1);

@@ -206,7 +206,7 @@ static outcome generate(const char *words, int depth, bool with_drafter) {
     if (with_drafter) require(fr_drafter_open("tools/demo/assistant", model, options, &drafter));
     require(fr_session_open(model, drafter, options, &session));
     ck_assert_int_eq(fr_session_adapts(session), depth == FR_DRAFT_AUTO && strcmp(words, "none") != 0);
-    require(fr_tokenize(fr_model_tokenizer(model), "Return a new", 12, true, &prompt, &count));
+    require(fr_tokenize(fr_model_tokenizer(model), "Return a new", 12, true, true, &prompt, &count));
     require(fr_session_prompt(session, prompt, count));
     fr_free(prompt);
     for (size_t made = 0, got, accepted; made < COUNT; made += got)

@@ -202,7 +202,7 @@ START_TEST(invalid_utf8) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         int32_t *ids;
         size_t count, length;
-        ck_assert_int_eq(fr_tokenize(tokenizer, cases[i].bytes, cases[i].length, false, &ids, &count), FR_OK);
+        ck_assert_int_eq(fr_tokenize(tokenizer, cases[i].bytes, cases[i].length, false, true, &ids, &count), FR_OK);
         for (size_t j = 0; j < count; j++) {
             ck_assert_ptr_nonnull(cases[i].tokens[j]);
             ck_assert_int_eq(ids[j], fr_tokenizer_id(tokenizer, cases[i].tokens[j]));
@@ -225,7 +225,7 @@ START_TEST(random_bytes_round_trip) {
         size_t size = next_random(sizeof bytes + 1), count, length;
         for (size_t i = 0; i < size; i++) bytes[i] = next_random(4) ? (char)next_random(256) : " \xE3\x81\x82"[i % 4];
         int32_t *ids;
-        ck_assert_int_eq(fr_tokenize(tokenizer, bytes, size, false, &ids, &count), FR_OK);
+        ck_assert_int_eq(fr_tokenize(tokenizer, bytes, size, false, true, &ids, &count), FR_OK);
         char *text = fr_print_ids(tokenizer, ids, count, &length);
         ck_assert_uint_eq(length, size);
         if (size > 0) ck_assert_mem_eq(text, bytes, size);
@@ -432,7 +432,7 @@ START_TEST(config_file) {
         ck_assert_str_eq(begin ? begin : "", cases[i].begin);
         int32_t *ids;
         size_t count;
-        ck_assert_int_eq(fr_tokenize(tokenizer, "a", 1, true, &ids, &count), FR_OK); /* the post-processor wins */
+        ck_assert_int_eq(fr_tokenize(tokenizer, "a", 1, true, true, &ids, &count), FR_OK); /* the post-processor wins */
         ck_assert_uint_eq(count, 2);
         fr_free(ids);
         fr_tokenizer_close(tokenizer);
@@ -488,7 +488,7 @@ START_TEST(hostile_patterns) {
         ck_assert_int_eq(fr_open_text(text, strlen(text), NULL, &tokenizer), FR_OK);
         int32_t *ids;
         size_t count;
-        fr_status status = fr_tokenize(tokenizer, letters, length, false, &ids, &count);
+        fr_status status = fr_tokenize(tokenizer, letters, length, false, true, &ids, &count);
         ck_assert_msg(status == FR_INPUT, "%s: %s", patterns[i], fr_status_name(status));
         ck_assert_ptr_null(ids);
         ck_assert_ptr_nonnull(strstr(fr_last_error(), "too many steps"));
@@ -514,7 +514,7 @@ START_TEST(real_pattern) {
         for (size_t j = 0; j < length; j++) bytes[j] = fills[i][j % strlen(fills[i])];
         int32_t *ids;
         size_t count;
-        ck_assert_int_eq(fr_tokenize(tokenizer, bytes, length, false, &ids, &count), FR_OK);
+        ck_assert_int_eq(fr_tokenize(tokenizer, bytes, length, false, true, &ids, &count), FR_OK);
         fr_free(ids);
     }
     fr_tokenizer_close(tokenizer);
@@ -537,7 +537,7 @@ static void check_damaged(const char *text, size_t length) {
     static const char words[] = "The <bos> quick\n\nbrown \xF0\x9F\x98\x80 fox<|turn>\xFF";
     int32_t *ids;
     size_t count, printed;
-    ck_assert_int_eq(fr_tokenize(tokenizer, words, strlen(words), true, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, words, strlen(words), true, true, &ids, &count), FR_OK);
     fr_free(fr_print_ids(tokenizer, ids, count, &printed));
     fr_free(ids);
     fr_tokenizer_close(tokenizer);

@@ -202,7 +202,7 @@ START_TEST(long_texts) {
     for (size_t i = 0; i < length; i++) text[i] = fill[i % strlen(fill)];
     int32_t *ids;
     double begin = processor_seconds();
-    ck_assert_int_eq(fr_tokenize(tokenizer, text, length, false, &ids, &count), FR_OK);
+    ck_assert_int_eq(fr_tokenize(tokenizer, text, length, false, true, &ids, &count), FR_OK);
     double seconds = processor_seconds() - begin;
     printf("%zu bytes, text %d: %zu ids in %.2f s\n", length, _i, count, seconds);
     if (is_timed()) ck_assert_double_lt(seconds, ENCODE_SECONDS);

@@ -79,8 +79,8 @@ static void check_ids(const fr_tokenizer *tokenizer, const json_t *text, bool sp
     if (!expected) return;
     size_t count, expected_count;
     int32_t *ids, *expected_ids = fr_ids_of(expected, &expected_count);
-    ck_assert_int_eq(fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), special, &ids, &count),
-                     FR_OK);
+    ck_assert_int_eq(
+        fr_tokenize(tokenizer, json_string_value(text), json_string_length(text), special, true, &ids, &count), FR_OK);
     bool same = count == expected_count && memcmp(ids, expected_ids, count * sizeof *ids) == 0;
     ck_assert_msg(same, "%s: other ids for \"%s\"", name, json_string_value(text));
     fr_free(ids);

@@ -332,7 +332,7 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_argu
         int code = fr_engine_tokenizer(engine, args, &tokenizer);
         if (code) return code;
         fr_status status =
-            fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &prompt->tokens, &prompt->count);
+            fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, true, &prompt->tokens, &prompt->count);
         if (status != FR_OK) return fr_exit_status(status);
         prompt->ids = prompt->tokens;
         if (engine->picture_count) expand(prompt, engine);

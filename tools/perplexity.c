@@ -198,7 +198,7 @@ static int find_front(scoring *s, const fr_engine *engine, const fr_arguments *a
     s->front = -1;
     if (args->given[FR_ARG_STRIDE]) return 0;
     int code = fr_engine_tokenizer(engine, args, &tokenizer);
-    if (!code) code = fr_exit_status(fr_tokenize(tokenizer, "", 0, true, &ids, &count));
+    if (!code) code = fr_exit_status(fr_tokenize(tokenizer, "", 0, true, true, &ids, &count));
     if (code) return code;
     if (count) s->front = ids[0];
     fr_free(ids);

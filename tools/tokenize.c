@@ -31,7 +31,7 @@ static int encode(const fr_tokenizer *tokenizer, const fr_prompt *prompt, const 
     int32_t *ids = NULL;
     size_t count = 0;
     bool add_special = !args->given[FR_ARG_NO_BOS];
-    int code = fr_exit_status(fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, &ids, &count));
+    int code = fr_exit_status(fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, true, &ids, &count));
     if (!code && args->given[FR_ARG_PIECES]) code = print_pieces(tokenizer, ids, count);
     else if (!code) fr_ids_print(ids, count, stdout);
     fr_free(ids);

@@ -10,7 +10,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ build */
 
-fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, const char *where) {
+fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry, fr_text text, bool control,
+                              const char *where) {
     if (text.length == 0 || text.length > FR_MAX_ADDED_LENGTH)
         return fr_fail(FR_INPUT, "%s: the added token %d has %zu bytes, not 1 to %d", where, entry->id, text.length,
                        FR_MAX_ADDED_LENGTH);
@@ -25,7 +26,8 @@ fr_status fr_added_tokens_add(fr_added_tokens *set, const fr_added_entry *entry,
     memcpy(copy, text.bytes, text.length);
     copy[text.length] = 0;
     set->items[set->count++] =
-        (fr_added_token){copy, text.length, entry->id, entry->lstrip, entry->rstrip, entry->single_word};
+        (fr_added_token){copy, text.length, entry->id, entry->lstrip, entry->rstrip, entry->single_word, control};
+    set->has_control |= control;
     return FR_OK;
 }
 
@@ -36,15 +38,18 @@ static int compare(const void *a, const void *b) {
     return order ? order : (left->length > right->length) - (left->length < right->length);
 }
 
-fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where) {
+void fr_added_tokens_sort(fr_added_tokens *set) {
     if (set->count > 0) qsort(set->items, set->count, sizeof *set->items, compare);
-    for (size_t i = 0; i < set->count; i++) {
-        if (i > 0 && compare(&set->items[i - 1], &set->items[i]) == 0)
-            return fr_fail(FR_INPUT, "%s: two added tokens are \"%.99s\"", where, set->items[i].text);
-        set->first[(unsigned char)set->items[i].text[0] + 1] = i + 1;
-    }
+    for (size_t i = 0; i < set->count; i++) set->first[(unsigned char)set->items[i].text[0] + 1] = i + 1;
     for (size_t b = 1; b < 257; b++)
         if (set->first[b] < set->first[b - 1]) set->first[b] = set->first[b - 1];
+}
+
+fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where) {
+    fr_added_tokens_sort(set);
+    for (size_t i = 1; i < set->count; i++)
+        if (compare(&set->items[i - 1], &set->items[i]) == 0)
+            return fr_fail(FR_INPUT, "%s: two added tokens are \"%.99s\"", where, set->items[i].text);
     return FR_OK;
 }
 
@@ -68,18 +73,53 @@ static size_t lower_bound(const fr_added_token *items, size_t low, size_t high, 
     return low;
 }
 
-/* The longest token at the beginning of a text, NULL if none is there. The candidates are a range of the sorted list
- * that narrows byte by byte; a token that ends here is the first of its range. */
-static const fr_added_token *longest(const fr_added_tokens *set, const unsigned char *text, size_t length) {
-    size_t low = set->first[text[0]], high = set->first[text[0] + 1];
-    const fr_added_token *best = NULL;
-    for (size_t depth = 1; low < high; depth++) {
-        if (set->items[low].length == depth) best = &set->items[low++];
-        if (depth == length) break;
-        high = lower_bound(set->items, low, high, depth, text[depth] + 1u);
-        low = lower_bound(set->items, low, high, depth, text[depth]);
+/* Tokens at the beginning of a text, as a range of the sorted list that narrows byte by byte; a token that ends where
+ * the reading is comes first in it. */
+typedef struct prefix_search {
+    const fr_added_tokens *set;
+    const unsigned char *text;
+    size_t length, depth, low, high;
+} prefix_search;
+
+static prefix_search begin_search(const fr_added_tokens *set, const unsigned char *text, size_t length) {
+    return (prefix_search){set, text, length, 0, set->first[text[0]], set->first[text[0] + 1]};
+}
+
+/* The next longer one, NULL if there is none. */
+static const fr_added_token *longer(prefix_search *search) {
+    const fr_added_token *items = search->set->items;
+    while (search->depth < search->length) {
+        while (search->low < search->high && items[search->low].length == search->depth) search->low++;
+        if (search->low == search->high) break;
+        if (search->depth > 0) {
+            unsigned byte = search->text[search->depth];
+            search->high = lower_bound(items, search->low, search->high, search->depth, byte + 1u);
+            search->low = lower_bound(items, search->low, search->high, search->depth, byte);
+        }
+        search->depth++;
+        if (search->low < search->high && items[search->low].length == search->depth) return &items[search->low];
     }
+    return NULL;
+}
+
+typedef enum wanted { ANY, ORDINARY } wanted;
+
+/* The longest token at the beginning of a text, NULL if none is there. */
+static const fr_added_token *longest(const fr_added_tokens *set, const unsigned char *text, size_t length,
+                                     wanted which) {
+    const fr_added_token *best = NULL;
+    prefix_search search = begin_search(set, text, length);
+    for (const fr_added_token *token; (token = longer(&search));)
+        if (which == ANY || !token->control) best = token;
     return best;
+}
+
+void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, size_t length, fr_mention_fn *mention,
+                               void *context) {
+    for (size_t at = 0; at < length; at++) {
+        prefix_search search = begin_search(set, (const unsigned char *)text + at, length - at);
+        for (const fr_added_token *token; (token = longer(&search));) mention(context, token->id);
+    }
 }
 
 /* The character that ends at `end`, and how long it is; -1 and 1 when that is no UTF-8, or nothing. */
@@ -127,21 +167,72 @@ static size_t skip_space(const unsigned char *text, size_t end, size_t length) {
     return end;
 }
 
+/* ---------------------------------------------------------------------------------------------------------- walking */
+
+/* The control tokens of trusted runs, in order. */
+typedef struct claims {
+    const fr_added_tokens *set;
+    const unsigned char *text;
+    fr_trust trust;
+    size_t at;                   /* in the run */
+    const fr_added_token *token; /* NULL: there are no more, and begin is the end of the text */
+    size_t begin;
+    bool stands; /* a token of single words may not: then it is only passed over */
+    bool none;   /* there are none to be found */
+} claims;
+
+/* The next one in the run; false: there are no more. */
+static bool find_claim(claims *state) {
+    const unsigned char *run = state->text + state->trust.begin;
+    size_t length = state->trust.end - state->trust.begin;
+    while (state->at < length) {
+        size_t at = state->at;
+        const fr_added_token *token = longest(state->set, run + at, length - at, ANY);
+        state->at += token ? token->length : 1;
+        if (!token || !token->control) continue;
+        state->token = token;
+        state->begin = state->trust.begin + at;
+        state->stands = !token->single_word || stands_alone(run, length, at, at + token->length);
+        return true;
+    }
+    return false;
+}
+
+static void next_claim(claims *state, size_t length) {
+    if (!state->none) {
+        do {
+            if (find_claim(state)) return;
+            state->at = 0;
+        } while (fr_trust_next(&state->trust));
+    }
+    state->token = NULL;
+    state->begin = length;
+}
+
 /* The search goes on behind a token's own text, not behind the white space that it took along: so does the reference
  * implementation, and a token of white space may then be found inside that. space_end keeps this linear. */
-fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_added_fn *stretch,
-                               void *context) {
+fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
+                               fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;
+    bool whole = fr_trust_seek(&trust, 0) && trust.begin == 0 && trust.end >= length;
+    wanted which = whole ? ANY : ORDINARY; /* one search finds them all where all is trusted */
+    claims control = {.set = set, .text = bytes, .trust = trust, .none = whole || !set->has_control};
     size_t done = 0, space_end = 0;
+    next_claim(&control, length);
     for (size_t at = 0; set->count > 0 && at < length;) {
-        const fr_added_token *token = longest(set, bytes + at, length - at);
+        bool claimed = control.token && at == control.begin, stands = control.stands;
+        const fr_added_token *token = claimed ? control.token : longest(set, bytes + at, control.begin - at, which);
         if (!token) {
             at++;
             continue;
         }
         size_t begin = at, end = at + token->length;
         at = end;
-        if (token->single_word && !stands_alone(bytes, length, begin, end)) continue;
+        if (claimed)
+            next_claim(&control, length);
+        else
+            stands = !token->single_word || stands_alone(bytes, length, begin, end);
+        if (!stands) continue;
         if (token->lstrip) begin = skip_space_back(bytes, begin, done);
         if (token->rstrip) {
             if (end >= space_end) space_end = skip_space(bytes, end, length);

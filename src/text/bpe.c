@@ -125,9 +125,13 @@ void fr_bpe_close(fr_bpe *bpe) {
 
 /* ---------------------------------------------------------------------------------------------------------- symbols */
 
-static bool has_byte_ids(const fr_bpe *bpe, const unsigned char *bytes, size_t count) {
+static bool allows(const fr_bpe *bpe, const fr_bpe_work *work, int32_t id) {
+    return id >= 0 && !(work->foreign && bpe->vocabulary->tokens[id].control);
+}
+
+static bool has_byte_ids(const fr_bpe *bpe, const fr_bpe_work *work, const unsigned char *bytes, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (bpe->byte_ids[bytes[i]] < 0) return false;
+        if (!allows(bpe, work, bpe->byte_ids[bytes[i]])) return false;
     return true;
 }
 
@@ -149,11 +153,11 @@ static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr
             bpe->byte_level ? 0 : utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
         step = valid > 0 ? (size_t)valid : 1;
         int32_t id = valid > 0 ? fr_vocabulary_find_in_model(bpe->vocabulary, text + at, step) : -1;
-        if (id >= 0) {
+        if (allows(bpe, work, id)) {
             if (pending) add_symbol(work, bpe->unknown);
             pending = false;
             add_symbol(work, id);
-        } else if (has_byte_ids(bpe, bytes + at, step)) {
+        } else if (has_byte_ids(bpe, work, bytes + at, step)) {
             for (size_t i = 0; i < step; i++) add_symbol(work, bpe->byte_ids[bytes[at + i]]);
         } else if (bpe->unknown >= 0) {
             if (pending && !bpe->fuse_unknown) add_symbol(work, bpe->unknown);
@@ -193,7 +197,7 @@ static uint64_t heap_pop(fr_bpe_work *work) {
 static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
     if (left < 0 || work->symbols[left].next < 0) return;
     const merge *found = find_merge(bpe, work->symbols[left].id, work->symbols[work->symbols[left].next].id);
-    if (found) heap_push(work, (uint64_t)found->rank << 32 | (uint32_t)left);
+    if (found && allows(bpe, work, found->result)) heap_push(work, (uint64_t)found->rank << 32 | (uint32_t)left);
 }
 
 /* A candidate is out of date when its place has gone or another pair stands there. */
@@ -252,11 +256,13 @@ static int32_t find_whole(const fr_bpe *bpe, const char *text, size_t length, fr
     return fr_vocabulary_find_in_model(bpe->vocabulary, work->written, written);
 }
 
-fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work, fr_id_list *ids) {
+fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
+                        fr_id_list *ids) {
     if (length == 0) return FR_OK;
     FR_TRY(reserve(work, length));
+    work->foreign = foreign;
     int32_t whole = bpe->ignore_merges ? find_whole(bpe, text, length, work) : -1;
-    if (whole >= 0) return fr_ids_append(ids, &whole, 1);
+    if (allows(bpe, work, whole)) return fr_ids_append(ids, &whole, 1);
     start_symbols(bpe, text, length, work);
     merge_all(bpe, work);
     if (work->symbol_count == 0) return FR_OK;

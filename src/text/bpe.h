@@ -34,14 +34,17 @@ typedef struct fr_bpe_work {
     uint64_t *heap;
     char *written; /* a piece in characters that stand for its bytes */
     size_t symbol_count, heap_count, capacity;
+    bool foreign; /* of the piece at hand */
 } fr_bpe_work;
 
 /* The vocabulary is kept, not copied. */
 fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tokenizer_source *source);
 void fr_bpe_close(fr_bpe *bpe);
 
-/* Appends to ids. length <= FR_MAX_TEXT. */
-fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, fr_bpe_work *work, fr_id_list *ids);
+/* Appends to ids. length <= FR_MAX_TEXT. foreign: control tokens count as absent from the vocabulary, so that no text
+ * yields one; but for the unknown token, which stands for what has no other. */
+fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
+                        fr_id_list *ids);
 void fr_bpe_work_free(fr_bpe_work *work);
 
 #endif

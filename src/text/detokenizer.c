@@ -74,7 +74,7 @@ static fr_status print_tokens(fr_printed_tokens *printed, const fr_vocabulary *v
     for (size_t id = 0; id < vocabulary->size; id++) {
         if (!vocabulary->tokens[id].text) continue;
         fr_text text = {vocabulary->tokens[id].text, vocabulary->tokens[id].length};
-        FR_TRY(fr_rules_rewrite(&decoder->replacements, &text, work, &allowance));
+        FR_TRY(fr_rules_rewrite(&decoder->replacements, true, &text, work, &allowance));
         int byte = decoder->byte_fallback ? fallback_byte(text) : -1;
         char raw = (char)byte;
         if (byte >= 0) text = (fr_text){&raw, 1};

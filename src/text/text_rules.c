@@ -63,9 +63,11 @@ static fr_status rewrite(const fr_ready_rule *rule, fr_text text, uint64_t *allo
     return fr_text_check(out, "normalizer");
 }
 
-fr_status fr_rules_rewrite(const fr_ready_rules *rules, fr_text *text, fr_rewrite_work *work, uint64_t *allowance) {
+fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, fr_rewrite_work *work,
+                           uint64_t *allowance) {
     for (size_t i = 0; i < rules->count && text->length > 0; i++) {
-        fr_text_buffer *out = &work->texts[i % 2];
+        if (rules->items[i].kind == FR_RULE_PREPEND && !begins) continue;
+        fr_text_buffer *out = &work->texts[text->bytes == work->texts[0].bytes];
         out->length = 0;
         FR_TRY(rewrite(&rules->items[i], *text, allowance, out));
         *text = (fr_text){out->bytes, out->length};

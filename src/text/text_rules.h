@@ -28,8 +28,10 @@ typedef struct fr_rewrite_work {
     fr_text_buffer texts[2];
 } fr_rewrite_work;
 
-/* Applies each rule to all that the one before made. *text then belongs to the work, or is the same as before. */
-fr_status fr_rules_rewrite(const fr_ready_rules *rules, fr_text *text, fr_rewrite_work *work, uint64_t *allowance);
+/* Applies each rule to all that the one before made. *text then belongs to the work, or is the same as before. begins:
+ * whether the text is the beginning of one, and no later part: what goes before a text goes before that. */
+fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, fr_rewrite_work *work,
+                           uint64_t *allowance);
 void fr_rewrite_work_free(fr_rewrite_work *work);
 
 /* Called for each piece in order; none is empty. */

@@ -35,8 +35,9 @@ static fr_status add_normalized(fr_tokenizer *tokenizer, const fr_added_entry *e
     fr_text text = entry->text;
     fr_rewrite_work work = {0};
     uint64_t allowance = fr_text_pattern_allowance(text.length);
-    fr_status status = fr_rules_rewrite(&tokenizer->normalizer, &text, &work, &allowance);
-    if (status == FR_OK) status = fr_added_tokens_add(&tokenizer->normalized, entry, text, where);
+    bool control = tokenizer->vocabulary.tokens[entry->id].control;
+    fr_status status = fr_rules_rewrite(&tokenizer->normalizer, true, &text, &work, &allowance);
+    if (status == FR_OK) status = fr_added_tokens_add(&tokenizer->normalized, entry, text, control, where);
     fr_rewrite_work_free(&work);
     return status;
 }
@@ -47,7 +48,8 @@ static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_so
         if (entry->normalized)
             FR_TRY(add_normalized(tokenizer, entry, source->path));
         else
-            FR_TRY(fr_added_tokens_add(&tokenizer->raw, entry, entry->text, source->path));
+            FR_TRY(fr_added_tokens_add(&tokenizer->raw, entry, entry->text,
+                                       tokenizer->vocabulary.tokens[entry->id].control, source->path));
     }
     FR_TRY(fr_added_tokens_seal(&tokenizer->raw, source->path));
     return fr_added_tokens_seal(&tokenizer->normalized, source->path);
@@ -131,7 +133,12 @@ const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer) {
 /* One text on its way. Stages call each other through the walks' callbacks; each hands its stretches to the next. */
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
+    const char *text;
+    fr_trust trust; /* where in the text the stages are */
+    bool foreign;   /* there are bytes in the stretch at hand that nobody is trusted with */
     fr_rewrite_work rewrite;
+    fr_text_buffer joined; /* a stretch, rewritten in parts, */
+    fr_span *spans;        /* and which of its parts are trusted: room for as many as the text has */
     fr_bpe_work bpe;
     uint64_t allowance;
     fr_id_list ids;
@@ -139,7 +146,7 @@ typedef struct encoding {
 
 static fr_status encode_piece(void *context, const char *text, size_t length) {
     encoding *state = context;
-    return fr_bpe_encode(&state->tokenizer->bpe, text, length, &state->bpe, &state->ids);
+    return fr_bpe_encode(&state->tokenizer->bpe, text, length, state->foreign, &state->bpe, &state->ids);
 }
 
 static fr_status encode_normalized(void *context, const char *text, size_t length, int32_t id) {
@@ -148,32 +155,65 @@ static fr_status encode_normalized(void *context, const char *text, size_t lengt
     return fr_rules_split(&state->tokenizer->pre_tokenizer, text, length, &state->allowance, encode_piece, state);
 }
 
-static fr_status encode_raw(void *context, const char *text, size_t length, int32_t id) {
-    encoding *state = context;
-    if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
-    fr_text rewritten = {text, length};
-    FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, &rewritten, &state->rewrite, &state->allowance));
-    return fr_added_tokens_walk(&state->tokenizer->normalized, rewritten.bytes, rewritten.length, encode_normalized,
-                                state);
+/* Trusted and foreign parts each by themselves, so that neither changes what the other is rewritten to. */
+static fr_status rewrite_parts(encoding *state, size_t begin, size_t end, size_t *spans) {
+    *spans = 0;
+    state->joined.length = 0;
+    if (!state->spans && !(state->spans = malloc(state->trust.count * sizeof *state->spans)))
+        return fr_fail_memory("trusted spans", state->trust.count * sizeof *state->spans);
+    for (size_t at = begin, stop; at < end; at = stop) {
+        bool any = fr_trust_seek(&state->trust, at), trusted = any && state->trust.begin <= at;
+        stop = trusted ? state->trust.end : any ? state->trust.begin : end;
+        if (stop > end) stop = end;
+        size_t from = state->joined.length;
+        fr_text part = {state->text + at, stop - at};
+        FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, from == 0, &part, &state->rewrite, &state->allowance));
+        fr_text_append(&state->joined, part.bytes, part.length);
+        if (trusted) state->spans[(*spans)++] = (fr_span){from, from + part.length};
+    }
+    return fr_text_check(&state->joined, "normalizer");
 }
 
-static fr_status encode(encoding *state, const char *text, size_t length, bool add_special) {
+static fr_status encode_raw(void *context, const char *text, size_t length, int32_t id) {
+    encoding *state = context;
+    const fr_added_tokens *added = &state->tokenizer->normalized;
+    if (id >= 0) return fr_ids_append(&state->ids, &id, 1);
+    size_t begin = (size_t)(text - state->text), end = begin + length, spans;
+    bool any = fr_trust_seek(&state->trust, begin) && state->trust.begin < end;
+    bool trusted = any && state->trust.begin <= begin && end <= state->trust.end;
+    state->foreign = !trusted;
+    if (any && !trusted && added->has_control) {
+        FR_TRY(rewrite_parts(state, begin, end, &spans));
+        return fr_added_tokens_walk(added, state->joined.bytes, state->joined.length, fr_trust_of(state->spans, spans),
+                                    encode_normalized, state);
+    }
+    fr_text rewritten = {text, length};
+    FR_TRY(fr_rules_rewrite(&state->tokenizer->normalizer, true, &rewritten, &state->rewrite, &state->allowance));
+    fr_span whole = {0, rewritten.length};
+    return fr_added_tokens_walk(added, rewritten.bytes, rewritten.length, fr_trust_of(&whole, trusted),
+                                encode_normalized, state);
+}
+
+static fr_status encode(encoding *state, size_t length, bool add_special) {
     const fr_tokenizer *tokenizer = state->tokenizer;
     if (add_special) FR_TRY(fr_ids_append(&state->ids, tokenizer->prefix, tokenizer->prefix_count));
-    FR_TRY(fr_added_tokens_walk(&tokenizer->raw, text, length, encode_raw, state));
+    FR_TRY(fr_added_tokens_walk(&tokenizer->raw, state->text, length, state->trust, encode_raw, state));
     return add_special ? fr_ids_append(&state->ids, tokenizer->suffix, tokenizer->suffix_count) : FR_OK;
 }
 
-fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special, int32_t **ids,
-                      size_t *count) {
+static fr_status tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, fr_trust trust,
+                          bool add_special, int32_t **ids, size_t *count) {
     *ids = NULL;
     *count = 0;
     if (length > FR_MAX_TEXT) return fr_fail(FR_INPUT, "a text of %zu bytes, and at most %zu", length, FR_MAX_TEXT);
-    encoding state = {.tokenizer = tokenizer, .allowance = fr_text_pattern_allowance(length)};
-    fr_status status = encode(&state, text, length, add_special);
+    encoding state = {
+        .tokenizer = tokenizer, .text = text, .trust = trust, .allowance = fr_text_pattern_allowance(length)};
+    fr_status status = encode(&state, length, add_special);
     if (status == FR_OK && !state.ids.items && !(state.ids.items = malloc(sizeof *state.ids.items)))
         status = fr_fail_memory("token ids", sizeof *state.ids.items);
     fr_rewrite_work_free(&state.rewrite);
+    fr_text_free(&state.joined);
+    free(state.spans);
     fr_bpe_work_free(&state.bpe);
     if (status != FR_OK) {
         free(state.ids.items);
@@ -182,4 +222,27 @@ fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t le
     *ids = state.ids.items;
     *count = state.ids.count;
     return FR_OK;
+}
+
+fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
+                      bool parse_special, int32_t **ids, size_t *count) {
+    fr_span whole = {0, length};
+    return tokenize(tokenizer, text, length, fr_trust_of(&whole, parse_special), add_special, ids, count);
+}
+
+fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count) {
+    size_t end = 0;
+    *ids = NULL;
+    *count = 0;
+    for (size_t i = 0; i < text->trusted_count; i++) {
+        fr_span span = text->trusted[i];
+        if (span.begin < end || span.end < span.begin || span.end > text->length)
+            return fr_fail(FR_USAGE,
+                           "marked text of %zu bytes: trusted span %zu, from %zu to %zu, is behind its end, or "
+                           "out of order",
+                           text->length, i, span.begin, span.end);
+        end = span.end;
+    }
+    return tokenize(tokenizer, text->text, text->length, fr_trust_of(text->trusted, text->trusted_count), false, ids,
+                    count);
 }

@@ -82,7 +82,9 @@ static fr_status add_added(fr_vocabulary *vocabulary, const fr_added_entry *adde
     if (id >= 0 && id != added->id)
         return fr_fail(FR_INPUT, "%s: \"%.99s\" has the ids %d and %d", where, added->text.bytes, id, added->id);
     if (id < 0) FR_TRY(add(vocabulary, added->text, added->id, free_text, where));
-    vocabulary->tokens[added->id].special |= added->special;
+    fr_token *token = &vocabulary->tokens[added->id];
+    token->special |= added->special;
+    token->control |= added->special;
     return FR_OK;
 }
 

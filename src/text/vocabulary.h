@@ -16,6 +16,7 @@ typedef struct fr_token {
     uint32_t length;
     bool in_model; /* in the model's own vocabulary, not just an added token */
     bool special;  /* an added token that decoding may leave out */
+    bool control;  /* opens or closes something: only who is trusted may write it */
 } fr_token;
 
 typedef struct fr_vocabulary {

@@ -189,7 +189,7 @@ void fuzz_use_tokenizer(const fr_tokenizer *tokenizer) {
     int32_t *ids;
     size_t count;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (refused(fr_tokenize(tokenizer, texts[i], strlen(texts[i]), true, &ids, &count))) continue;
+        if (refused(fr_tokenize(tokenizer, texts[i], strlen(texts[i]), true, true, &ids, &count))) continue;
         use_ids(tokenizer, ids, count);
         fr_free(ids);
     }

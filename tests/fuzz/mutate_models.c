@@ -86,7 +86,7 @@ static void run_session(const fr_model *model, const fr_drafter *drafter, const 
             if (refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted))) break;
     fr_session_close(session);
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
-    if (tokenizer && !refused(fr_tokenize(tokenizer, "Text, <bos> 12\xff", 16, true, &encoded, &count)))
+    if (tokenizer && !refused(fr_tokenize(tokenizer, "Text, <bos> 12\xff", 16, true, true, &encoded, &count)))
         fr_free(encoded);
 }
 
