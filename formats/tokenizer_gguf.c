@@ -196,6 +196,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     if (add_space) return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
     if (begin >= 0) source->begin = source->vocabulary[begin].text;
+    if (end >= 0) source->end = source->vocabulary[end].text;
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
     return FR_OK;

@@ -355,13 +355,18 @@ static fr_status read_tokenizer(fr_tokenizer_source *json) {
     return read_post_processor(json);
 }
 
-/* bos_token is a string, or an added token: {"content": string, ...}. */
+/* A string, or an added token: {"content": string, ...}. */
+static fr_status read_token(const json_t *config, const char *key, const char *path, fr_text *text) {
+    const json_t *token = json_object_get(config, key);
+    return json_is_object(token) ? read_required_text(token, "content", path, text)
+                                 : read_text(config, key, path, text);
+}
+
 static fr_status read_config(fr_tokenizer_source *json, const char *path) {
     FR_TRY(fr_json_read(path, FILE_LIMIT, &json->config));
     if (!json_is_object(json->config)) return fr_fail(FR_INPUT, "%s is not a JSON object", path);
-    const json_t *begin = json_object_get(json->config, "bos_token");
-    if (json_is_object(begin)) return read_required_text(begin, "content", path, &json->begin);
-    return read_text(json->config, "bos_token", path, &json->begin);
+    FR_TRY(read_token(json->config, "bos_token", path, &json->begin));
+    return read_token(json->config, "eos_token", path, &json->end);
 }
 
 fr_status fr_tokenizer_json_open(fr_tokenizer_source *json, const char *folder) {

@@ -10,8 +10,9 @@
  *    "decoder":        a rule, or a Sequence of "decoders"
  *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}}
  *
- * Of tokenizer_config.json only "bos_token" is used, for chat templates. add_bos_token and its like are not read: where
- * they contradict the post-processor, the post-processor wins in transformers too. */
+ * Of tokenizer_config.json only "bos_token" and "eos_token" are used, for chat templates (chat_source.h reads these).
+ * add_bos_token and its like are not read: where they contradict the post-processor, the post-processor wins in
+ * transformers too. */
 #ifndef FR_FORMATS_TOKENIZER_JSON_H
 #define FR_FORMATS_TOKENIZER_JSON_H
 

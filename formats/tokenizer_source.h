@@ -78,8 +78,8 @@ typedef struct fr_tokenizer_source {
     size_t merge_count;
     fr_added_entry *added;
     size_t added_count;
-    fr_text unknown; /* bytes NULL: there is no unk_token */
-    fr_text begin;   /* bos_token, for chat templates; bytes NULL: none */
+    fr_text unknown;    /* bytes NULL: there is no unk_token */
+    fr_text begin, end; /* bos_token, eos_token, for chat templates; bytes NULL: none */
     bool fuse_unknown, byte_fallback, ignore_merges;
     bool byte_level;   /* pieces are bytes, and tokens are written with a character for each */
     bool loose_merges; /* merges of what is not in the vocabulary are passed over, as llama.cpp does */

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/chat_source.h"
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
 #include "src/convert/export.h"
 
-#define TEMPLATE_LIMIT ((size_t)4 << 20)
-#define MAX_ENDS       3
+#define MAX_ENDS 3
 
 /* As llama.cpp numbers them. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
@@ -185,19 +185,17 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     return FR_OK;
 }
 
-/* chat_template.jinja, or the text in tokenizer_config.json. */
-static fr_status put_template(const char *folder, const json_t *config, fr_gguf_writer *writer) {
-    char *path = fr_path_join(folder, "chat_template.jinja"), *text = NULL;
-    size_t length = 0;
-    if (!path) return fr_fail_memory("a path", strlen(folder));
-    fr_status status = fr_file_exists(path) ? fr_read_text(path, TEMPLATE_LIMIT, &text, &length) : FR_OK;
-    free(path);
-    FR_TRY(status);
-    const json_t *inside = json_object_get(config, "chat_template");
-    fr_text template =
-        text ? (fr_text){text, length} : (fr_text){json_string_value(inside), json_string_length(inside)};
-    if (template.bytes) fr_gguf_put_text(writer, "tokenizer.chat_template", template);
-    free(text);
+/* Those that are not the default are listed by name, as llama.cpp does. */
+static fr_status put_templates(const char *folder, const json_t *config, fr_gguf_writer *writer) {
+    fr_chat_sources chat;
+    FR_TRY(fr_chat_sources_read_folder(&chat, folder, config));
+    if (chat.any.text) fr_gguf_put_text(writer, "tokenizer.chat_template", (fr_text){chat.any.text, chat.any.length});
+    if (chat.tools.text) {
+        fr_gguf_put_array(writer, "tokenizer.chat_templates", FR_GGUF_STRING, 1);
+        fr_gguf_add_text(writer, (fr_text){"tool_use", 8});
+        fr_gguf_put_text(writer, "tokenizer.chat_template.tool_use", (fr_text){chat.tools.text, chat.tools.length});
+    }
+    fr_chat_sources_close(&chat);
     return FR_OK;
 }
 
@@ -215,7 +213,7 @@ static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *
     put_tokens(source, tokens, vocab, writer);
     FR_TRY(put_merges(source, writer));
     FR_TRY(put_specials(files, source, family, tokens, vocab, writer));
-    return put_template(files->path, source->config, writer);
+    return put_templates(files->path, source->config, writer);
 }
 
 fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,

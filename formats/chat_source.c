@@ -1,0 +1,108 @@
+/* Chat templates of checkpoints: see chat_source.h. */
+#include "formats/chat_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/checkpoint.h"
+#include "formats/error.h"
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+/* An empty text is none. where: in two parts. */
+static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
+    if (text.length == 0) return FR_OK;
+    size_t size = strlen(where) + strlen(part) + 3;
+    if (text.length > FR_CHAT_TEMPLATE_LIMIT)
+        return fr_fail(FR_INPUT, "%s: a chat template of %zu bytes, and at most %zu", where, text.length,
+                       FR_CHAT_TEMPLATE_LIMIT);
+    source->text = malloc(text.length + 1);
+    source->where = malloc(size);
+    if (!source->text || !source->where) return fr_fail_memory(where, text.length + size);
+    memcpy(source->text, text.bytes, text.length);
+    source->text[text.length] = 0;
+    source->length = text.length;
+    snprintf(source->where, size, "%s: %s", where, part);
+    return FR_OK;
+}
+
+static fr_status read_file(fr_chat_source *source, const char *path) {
+    source->where = strdup(path);
+    if (!source->where) return fr_fail_memory("a path", strlen(path));
+    return fr_read_text(path, FR_CHAT_TEMPLATE_LIMIT, &source->text, &source->length);
+}
+
+static void close_source(fr_chat_source *source) {
+    free(source->text);
+    free(source->where);
+    *source = (fr_chat_source){0};
+}
+
+void fr_chat_sources_close(fr_chat_sources *sources) {
+    close_source(&sources->any);
+    close_source(&sources->tools);
+}
+
+/* Whoever failed half way. */
+static fr_status settle(fr_chat_sources *sources, fr_status status) {
+    if (status != FR_OK) fr_chat_sources_close(sources);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- places */
+
+static fr_status read_named(fr_chat_sources *sources, const json_t *entry, const char *where) {
+    const char *name, *text;
+    FR_TRY(fr_json_text(entry, "name", where, &name));
+    FR_TRY(fr_json_text(entry, "template", where, &text));
+    if (!name || !text) return fr_fail(FR_INPUT, "%s: a \"chat_template\" without a name or a text", where);
+    bool any = strcmp(name, "default") == 0, tools = strcmp(name, "tool_use") == 0;
+    fr_chat_source *source = any ? &sources->any : &sources->tools;
+    if ((!any && !tools) || source->text) return FR_OK;
+    return set(source, (fr_text){text, strlen(text)}, where, name);
+}
+
+static fr_status read_config(fr_chat_sources *sources, const json_t *config, const char *where) {
+    const json_t *found = json_object_get(config, "chat_template"), *entry;
+    size_t i;
+    if (json_is_string(found))
+        return set(&sources->any, (fr_text){json_string_value(found), json_string_length(found)}, where,
+                   "chat_template");
+    if (found && !json_is_null(found) && !json_is_array(found))
+        return fr_fail(FR_INPUT, "%s: \"chat_template\" is neither a string nor a list of them", where);
+    json_array_foreach(found, i, entry) FR_TRY(read_named(sources, entry, where));
+    return FR_OK;
+}
+
+static fr_status read_folder(fr_chat_sources *sources, const json_t *config, const char *path, const char *where) {
+    if (!path || !where) return fr_fail_memory("a path", 1);
+    return fr_file_exists(path) ? read_file(&sources->any, path) : read_config(sources, config, where);
+}
+
+fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config) {
+    *sources = (fr_chat_sources){0};
+    char *path = fr_path_join(folder, "chat_template.jinja"), *where = fr_path_join(folder, "tokenizer_config.json");
+    fr_status status = read_folder(sources, config, path, where);
+    free(path);
+    free(where);
+    return settle(sources, status);
+}
+
+fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *gguf) {
+    static const char *const keys[] = {"tokenizer.chat_template", "tokenizer.chat_template.tool_use"};
+    fr_chat_source *found[] = {&sources->any, &sources->tools};
+    fr_status status = FR_OK;
+    *sources = (fr_chat_sources){0};
+    for (size_t i = 0; i < 2 && status == FR_OK; i++) {
+        fr_text text;
+        status = fr_gguf_text(gguf, keys[i], &text);
+        if (status == FR_OK && text.bytes) status = set(found[i], text, gguf->path, keys[i]);
+    }
+    return settle(sources, status);
+}
+
+fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path) {
+    *sources = (fr_chat_sources){0};
+    return settle(sources, read_file(&sources->any, path));
+}

@@ -1,0 +1,33 @@
+/* The chat templates that a checkpoint carries, as text: Jinja, of which nothing is looked at here.
+ *
+ * In: one of
+ *     chat_template.jinja in a folder
+ *     tokenizer_config.json's "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...]
+ *     GGUF's tokenizer.chat_template and tokenizer.chat_template.tool_use
+ *     a file of the user's
+ * Out: the template for any conversation, and the one for conversations with tools where that has its own. */
+#ifndef FR_FORMATS_CHAT_SOURCE_H
+#define FR_FORMATS_CHAT_SOURCE_H
+
+#include "formats/gguf.h"
+#include "formats/json.h"
+
+#define FR_CHAT_TEMPLATE_LIMIT ((size_t)1 << 20) /* bytes; the largest published ones have 30 thousand */
+
+typedef struct fr_chat_source {
+    char *text; /* NUL-terminated; NULL: there is none */
+    size_t length;
+    char *where; /* it was, for error lines */
+} fr_chat_source;
+
+typedef struct fr_chat_sources {
+    fr_chat_source any, tools;
+} fr_chat_sources;
+
+/* config: of tokenizer_config.json, NULL if there is none. A failure leaves nothing open. */
+fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config);
+fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *gguf);
+fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path);
+void fr_chat_sources_close(fr_chat_sources *sources);
+
+#endif
