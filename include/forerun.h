@@ -250,6 +250,21 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          char **text, size_t *length);
 
+/* ---------------------------------------------------------------------------------------------------------- replies */
+
+/* What a reply is made of. Parts come in their order, each of the first two and arguments in any number of pieces. */
+typedef enum fr_reply_part {
+    FR_REPLY_CONTENT,   /* what is said */
+    FR_REPLY_REASONING, /* what is thought before that, without the marks around it */
+    FR_REPLY_CALL,      /* a tool call begins: its id */
+    FR_REPLY_NAME,      /* the function's name, whole */
+    FR_REPLY_ARGUMENTS, /* JSON text of an object */
+    FR_REPLY_CALL_END,
+    FR_REPLY_CALL_VOID, /* instead of its end: it was none after all, and comes again, whole, as content */
+} fr_reply_part;
+
+typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, size_t length);
+
 /* Frees what a function above allocated for its caller. */
 void fr_free(void *memory);
 

@@ -1,0 +1,58 @@
+/* JSON as it comes, a byte at a time: whether what has come so far can be the beginning of a value.
+ *
+ * In: bytes. Out: for each, whether the value goes on, ends with it, or is none (RFC 8259; strings of any bytes but
+ * control characters). A scan needs no memory beside itself. */
+#ifndef FR_SRC_JSON_SCAN_H
+#define FR_SRC_JSON_SCAN_H
+
+#include "forerun.h"
+
+#define FR_SCAN_DEPTH 64 /* objects and arrays within each other */
+
+typedef enum fr_scan_state {
+    FR_SCAN_VALUE,        /* a value must come */
+    FR_SCAN_VALUE_OR_END, /* or an array ends before its first */
+    FR_SCAN_KEY,
+    FR_SCAN_KEY_OR_END,
+    FR_SCAN_COLON,
+    FR_SCAN_AFTER,  /* behind a value: a comma, or the end of what it is in */
+    FR_SCAN_STRING, /* of a value or a key */
+    FR_SCAN_ESCAPE,
+    FR_SCAN_HEX,
+    FR_SCAN_WORD,  /* true, false, null */
+    FR_SCAN_MINUS, /* of a number, behind its sign */
+    FR_SCAN_ZERO,
+    FR_SCAN_WHOLE,
+    FR_SCAN_POINT,
+    FR_SCAN_FRACTION,
+    FR_SCAN_EXPONENT,
+    FR_SCAN_EXPONENT_SIGN,
+    FR_SCAN_EXPONENT_DIGITS,
+} fr_scan_state;
+
+typedef struct fr_json_scan {
+    fr_scan_state state;
+    bool key; /* the string is one */
+    uint8_t depth;
+    uint8_t hex;      /* digits that are still to come */
+    const char *word; /* what is still to come of it */
+    uint64_t objects; /* bit d: what is at depth d + 1 is an object, not an array */
+} fr_json_scan;
+
+typedef enum fr_scan_result {
+    FR_SCAN_ON,
+    FR_SCAN_DONE, /* an object, array, string or word has ended with this byte */
+    FR_SCAN_BAD,
+} fr_scan_result;
+
+/* A zeroed scan waits for a value. A number at depth 0 never ends by itself: see fr_json_scan_complete. */
+fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte);
+
+/* Whether all that came is one whole value. */
+bool fr_json_scan_complete(const fr_json_scan *scan);
+
+static inline bool fr_json_is_space(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* The marks by which a model tells its reasoning and its tool calls from what it says, and in which form it calls.
+ *
+ * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks, each
+ * with its id where it is a token of its own: then that token alone is the mark, and no text that looks like it. */
+#ifndef FR_SRC_REPLY_FORMAT_H
+#define FR_SRC_REPLY_FORMAT_H
+
+#include "forerun.h"
+
+/* How calls are written; each line is one call. */
+typedef enum fr_call_form {
+    FR_CALLS_NONE,
+    FR_CALLS_JSON,     /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3 */
+    FR_CALLS_LLAMA,    /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
+                          NAME.call(KEY="VALUE", ...) */
+    FR_CALLS_DEEPSEEK, /* <call begin>NAME<sep>{...}<call end> or, before V3.1, <call begin>function<sep>NAME\n```json\n
+                          {...}\n```<call end>, all between <calls begin> and <calls end> */
+    FR_CALLS_GLM,      /* <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call> */
+    FR_CALLS_XML,      /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen
+                          3.5 */
+    FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> */
+} fr_call_form;
+
+typedef enum fr_mark {
+    FR_MARK_NONE,
+    FR_MARK_THINK,
+    FR_MARK_THINK_END,
+    FR_MARK_CALLS,
+    FR_MARK_CALLS_END,
+    FR_MARK_CALL,
+    FR_MARK_CALL_END,
+    FR_MARK_NAME, /* comes before a call's name, or between what comes before it and the name */
+    FR_MARK_NAME_END,
+    FR_MARK_KEY,
+    FR_MARK_KEY_END,
+    FR_MARK_VALUE,
+    FR_MARK_VALUE_END,
+    FR_MARK_QUOTE,    /* before and behind a string */
+    FR_MARK_RESPONSE, /* of a tool: what calls wait for */
+    FR_MARK_COUNT
+} fr_mark;
+
+#define FR_MARK_LONGEST 32 /* bytes */
+
+typedef struct fr_reply_format {
+    fr_call_form calls;
+    const char *marks[FR_MARK_COUNT]; /* NULL: it has no such mark */
+    int32_t ids[FR_MARK_COUNT];       /* -1: written in several tokens */
+    const char *channel;              /* what reasoning begins with behind its mark, "" for nothing */
+} fr_reply_format;
+
+/* tokenizer: NULL where pieces have no ids; then every mark is found in text. */
+fr_reply_format fr_reply_format_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
+
+#endif

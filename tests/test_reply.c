@@ -1,0 +1,764 @@
+/* Replies taken apart: calls as the published templates write them, whatever way a reply is cut, and what only looks
+ * like a mark or a call.
+ *
+ * tests/data/replies/calls.json has what those templates render for messages with calls, with the messages; how it was
+ * made stands in tools/references/replies.py. JSON is compared with jansson. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/text/json_scan.h"
+#include "src/text/reply.h"
+#include "src/text/reply_value.h"
+#include "src/text/text_buffer.h"
+#include "tests/token_files.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static void require(fr_status status) {
+    if (status != FR_OK) ck_abort_msg("%s", fr_last_error()); /* check writes of each assertion */
+}
+
+static uint64_t state = 88172645463325252u;
+
+/* xorshift64*: below `limit`. */
+static size_t draw(size_t limit) {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (size_t)((state * 0x2545f4914f6cdd1du) >> 33) % limit;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- replies */
+
+/* All parts, one after the other: a letter for what it is, its text, a NUL. Neighbouring pieces of one are joined. */
+typedef struct part_log {
+    fr_text_buffer text;
+    int last;
+    size_t most; /* bytes of a piece */
+} part_log;
+
+static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
+    static const char letters[] = {
+        [FR_REPLY_CONTENT] = 'c',   [FR_REPLY_REASONING] = 'r', [FR_REPLY_CALL] = 'i',     [FR_REPLY_NAME] = 'n',
+        [FR_REPLY_ARGUMENTS] = 'a', [FR_REPLY_CALL_END] = 'e',  [FR_REPLY_CALL_VOID] = 'v'};
+    part_log *l = context;
+    bool joined =
+        l->last == (int)part && (part == FR_REPLY_CONTENT || part == FR_REPLY_REASONING || part == FR_REPLY_ARGUMENTS);
+    if (l->last >= 0 && !joined) fr_text_append(&l->text, "", 1);
+    if (!joined) fr_text_append(&l->text, &letters[part], 1);
+    fr_text_append(&l->text, text, length);
+    l->last = (int)part;
+    if (length > l->most) l->most = length;
+}
+
+/* The style of a template of tests/data/templates. */
+static fr_reply_format format_of(const char *style) {
+    char path[256];
+    snprintf(path, sizeof path, "tests/data/templates/%s.jinja", style);
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file != NULL, "%s", path);
+    char source[1 << 15];
+    size_t length = fread(source, 1, sizeof source, file);
+    fclose(file);
+    ck_assert_uint_lt(length, sizeof source);
+    return fr_reply_format_of(source, length, NULL);
+}
+
+typedef struct run {
+    const fr_reply_format *format;
+    const char *prompt;
+    json_t *tools;
+    bool whole;
+    size_t piece; /* bytes of the longest; 0: all at once */
+} run;
+
+/* Gives the log, and the message as JSON. */
+static part_log read_reply(const run *how, const char *reply, size_t length, json_t **message) {
+    part_log l = {.last = -1};
+    fr_reply_reader *reader;
+    require(fr_reply_reader_new(take_part, &l, &reader));
+    const char *prompt = how->prompt ? how->prompt : "";
+    require(fr_reply_reader_begin(reader, how->format, prompt, strlen(prompt), how->tools, 7, how->whole));
+    for (size_t at = 0, n; at < length; at += n) {
+        n = how->piece ? 1 + draw(how->piece) : length;
+        if (n > length - at) n = length - at;
+        require(fr_reply_reader_feed(reader, reply + at, n, false));
+    }
+    require(fr_reply_reader_finish(reader));
+    char *json;
+    size_t size;
+    require(fr_reply_reader_message(reader, &json, &size));
+    *message = json_loadb(json, size, JSON_ALLOW_NUL, NULL);
+    if (!*message) ck_abort_msg("%s", json);
+    free(json);
+    fr_reply_reader_free(reader);
+    return l;
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* ------------------------------------------------------------------------------------ calls that templates rendered */
+
+static void check_call(const json_t *call, const json_t *expected, const char *title) {
+    const json_t *function = json_object_get(call, "function");
+    ck_assert_str_eq(text_at(call, "type"), "function");
+    ck_assert_uint_eq(strlen(text_at(call, "id")), 9);
+    ck_assert_str_eq(text_at(function, "name"), text_at(expected, "name"));
+    const char *arguments = text_at(function, "arguments");
+    json_t *given = json_loads(arguments, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *wanted = json_object_get(expected, "arguments");
+    ck_assert_msg(given && json_equal(given, wanted), "%s: %s", title, arguments);
+    json_decref(given);
+}
+
+static void check_message(const json_t *message, const json_t *expected, const char *title) {
+    ck_assert_str_eq(text_at(message, "role"), "assistant");
+    ck_assert_msg(strcmp(text_at(message, "content"), text_at(expected, "content")) == 0, "%s: content \"%s\"", title,
+                  text_at(message, "content"));
+    ck_assert_str_eq(text_at(message, "reasoning_content"), text_at(expected, "reasoning_content"));
+    const json_t *calls = json_object_get(message, "tool_calls"), *wanted = json_object_get(expected, "tool_calls");
+    ck_assert_msg(json_array_size(calls) == json_array_size(wanted), "%s: %zu calls", title, json_array_size(calls));
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        check_call(json_array_get(calls, i), json_array_get(wanted, i), title);
+}
+
+static void same_log(const part_log *a, const part_log *b, const char *title) {
+    bool same = a->text.length == b->text.length && memcmp(a->text.bytes, b->text.bytes, a->text.length) == 0;
+    if (!same) ck_abort_msg("%s: cut otherwise, other parts", title);
+}
+
+START_TEST(rendered_calls) {
+    json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
+    ck_assert_uint_ge(json_array_size(cases), 100);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        char title[128];
+        snprintf(title, sizeof title, "%s, %s", text_at(item, "template"), text_at(item, "title"));
+        fr_reply_format format = format_of(text_at(item, "style"));
+        run how = {.format = &format, .prompt = text_at(item, "prompt"), .tools = json_object_get(root, "tools")};
+        const char *reply = text_at(item, "reply");
+        json_t *message;
+        part_log first = read_reply(&how, reply, strlen(reply), &message);
+        check_message(message, json_object_get(item, "message"), title);
+        json_decref(message);
+        for (size_t piece = 1; piece <= 16; piece++) {
+            how.piece = piece;
+            how.whole = piece % 2 == 0;
+            part_log other = read_reply(&how, reply, strlen(reply), &message);
+            same_log(&first, &other, title);
+            json_decref(message);
+            fr_text_free(&other.text);
+        }
+        fr_text_free(&first.text);
+    }
+    json_decref(root);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------ any bytes, any cut; nothing is lost */
+
+static const char *const styles[] = {"gemma4", "glm", "qwen3.5", "qwen3", "deepseek-v3", "llama3-tools"};
+
+/* What replies are made of, in any order: whole marks, parts of them, and what calls have in them. */
+static const char *const scraps[] = {"<think>",
+                                     "</think>",
+                                     "<|channel>",
+                                     "thought",
+                                     "<channel|>",
+                                     "<tool_call>",
+                                     "</tool_call>",
+                                     "<|tool_call>",
+                                     "<tool_call|>",
+                                     "<|\"|>",
+                                     "<arg_key>",
+                                     "</arg_key>",
+                                     "<arg_value>",
+                                     "</arg_value>",
+                                     "<function=",
+                                     "</function>",
+                                     "<parameter=",
+                                     "</parameter>",
+                                     "<｜tool▁calls▁begin｜>",
+                                     "<｜tool▁calls▁end｜>",
+                                     "<｜tool▁call▁begin｜>",
+                                     "<｜tool▁sep｜>",
+                                     "<｜tool▁call▁end｜>",
+                                     "<|python_tag|>",
+                                     "<|tool_response>",
+                                     "call:now{",
+                                     "call:",
+                                     "now",
+                                     ">",
+                                     "\n",
+                                     "\n\n",
+                                     "{",
+                                     "}",
+                                     "\"",
+                                     "\"name\"",
+                                     ": ",
+                                     ", ",
+                                     "\"arguments\"",
+                                     "\"now\"",
+                                     "{\"name\": \"now\", \"arguments\": {",
+                                     "{\"name\": \"now\", \"parameters\": {}}",
+                                     "city",
+                                     "[1, 2]",
+                                     "-0.5e3",
+                                     "true",
+                                     "None",
+                                     "text and more",
+                                     " ",
+                                     "<",
+                                     "ä",
+                                     "\xf0\x9f",
+                                     "now{city:",
+                                     "function",
+                                     "\n```json\n",
+                                     "\n```",
+                                     ".call(",
+                                     "=\"",
+                                     "\")",
+                                     "\\",
+                                     "\\u12",
+                                     "now\n"};
+
+static size_t draw_reply(const char *begin, char *reply, size_t room) {
+    size_t length = strlen(begin), parts = draw(24);
+    memcpy(reply, begin, length);
+    for (size_t i = 0; i < parts; i++) {
+        const char *scrap = scraps[draw(COUNT_OF(scraps))];
+        size_t n = strlen(scrap), cut = draw(6) == 0 ? draw(n) + 1 : n;
+        if (length + cut > room) break;
+        memcpy(reply + length, scrap, cut);
+        length += cut;
+    }
+    return length;
+}
+
+/* The content, where there is nothing else; NULL where there is. */
+static const char *only_content(const part_log *l, size_t *length) {
+    *length = l->text.length > 0 ? l->text.length - 1 : 0;
+    if (l->last < 0) return "";
+    bool only = l->text.bytes[0] == 'c' && !memchr(l->text.bytes, 0, l->text.length);
+    return only ? l->text.bytes + 1 : NULL;
+}
+
+START_TEST(any_cut) {
+    json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
+    fr_reply_format formats[COUNT_OF(styles)];
+    for (size_t i = 0; i < COUNT_OF(styles); i++) formats[i] = format_of(styles[i]);
+    size_t calls = 0, contents = 0, voids = 0;
+    for (size_t round = 0; round < 60000; round++) {
+        char reply[4096];
+        const json_t *item = json_array_get(cases, draw(json_array_size(cases)));
+        const char *begin = draw(3) == 0 ? text_at(item, "reply") : "";
+        size_t style = draw(COUNT_OF(styles)), cut = strlen(begin), length;
+        if (cut > 2000 || draw(4) == 0) begin += draw(cut + 1);
+        length = draw_reply(strlen(begin) > 2000 ? "" : begin, reply, sizeof reply);
+        run how = {.format = &formats[style],
+                   .prompt = draw(8) == 0 ? "<think>\n" : "",
+                   .tools = draw(2) ? json_object_get(root, "tools") : NULL,
+                   .whole = draw(2) == 0};
+        json_t *message, *again;
+        part_log one = read_reply(&how, reply, length, &message);
+        how.piece = 1 + draw(7);
+        part_log other = read_reply(&how, reply, length, &again);
+        same_log(&one, &other, styles[style]);
+        ck_assert(json_equal(message, again));
+        json_decref(again);
+        how.whole = !how.whole;
+        part_log third = read_reply(&how, reply, length, &again);
+        ck_assert_msg(json_equal(message, again), "a call told of as it comes becomes another message: %s",
+                      styles[style]);
+        size_t n;
+        bool thinks = *how.prompt || memmem(reply, length, "<think>", 7) || memmem(reply, length, "<|channel>", 10);
+        const char *content = thinks ? NULL : only_content(&one, &n);
+        if (content)
+            ck_assert_msg(n == length && memcmp(content, reply, n) == 0, "%s: lost text: %.*s", styles[style],
+                          (int)length, reply);
+        contents += content != NULL;
+        calls += json_object_get(message, "tool_calls") != NULL;
+        voids += memchr(one.text.bytes ? one.text.bytes : "", 'v', one.text.length) != NULL;
+        json_decref(message);
+        json_decref(again);
+        fr_text_free(&one.text);
+        fr_text_free(&other.text);
+        fr_text_free(&third.text);
+    }
+    ck_assert_uint_gt(calls, 2000);
+    ck_assert_uint_gt(contents, 8000);
+    ck_assert_uint_gt(voids, 100);
+    json_decref(root);
+}
+END_TEST
+
+/* Every call whole or not at all, byte for byte: what is left of a call when its last bytes are missing. */
+START_TEST(any_end) {
+    json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        if (strcmp(text_at(item, "title"), "one") != 0 ||
+            *text_at(json_object_get(item, "message"), "reasoning_content"))
+            continue;
+        fr_reply_format format = format_of(text_at(item, "style"));
+        run how = {.format = &format, .tools = json_object_get(root, "tools")};
+        const char *reply = text_at(item, "reply");
+        const char *after = strstr(reply, "</think>"); /* thoughts are none of this */
+        if (after) reply = after + strlen("</think>");
+        while (*reply == '\n') reply++;
+        for (size_t length = 0; length <= strlen(reply); length++) {
+            json_t *message;
+            how.whole = true;
+            part_log l = read_reply(&how, reply, length, &message);
+            size_t n;
+            const char *content = only_content(&l, &n);
+            const json_t *calls = json_object_get(message, "tool_calls");
+            if (calls) {
+                const json_t *wanted = json_object_get(json_object_get(item, "message"), "tool_calls");
+                check_call(json_array_get(calls, 0), json_array_get(wanted, 0), reply);
+            } else {
+                ck_assert_msg(content && n == length && memcmp(content, reply, n) == 0, "%s, %zu bytes",
+                              text_at(item, "template"), length);
+            }
+            json_decref(message);
+            fr_text_free(&l.text);
+        }
+    }
+    json_decref(root);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- by example */
+
+/* expected: letters and texts as in a log, with '|' between parts; ids left out. */
+static void check_parts(const char *style, const char *prompt, bool whole, const char *reply, const char *expected) {
+    static const char tools[] =
+        "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
+        "\"s\": {\"type\": \"string\"}}}}]";
+    fr_reply_format format = format_of(style);
+    json_t *list = json_loads(tools, 0, NULL), *message;
+    run how = {.format = &format, .prompt = prompt, .tools = list, .whole = whole, .piece = 3};
+    part_log l = read_reply(&how, reply, strlen(reply), &message);
+    fr_text_buffer shown = {0};
+    for (size_t at = 0; at < l.text.length; at += strlen(l.text.bytes + at) + 1) {
+        if (l.text.bytes[at] == 'i') continue;
+        if (shown.length > 0) fr_text_append_string(&shown, "|");
+        fr_text_append_string(&shown, l.text.bytes + at);
+    }
+    ck_assert_msg(strcmp(shown.bytes ? shown.bytes : "", expected) == 0, "%s: %s\ngives %s\nnot   %s", style, reply,
+                  shown.bytes, expected);
+    fr_text_free(&shown);
+    fr_text_free(&l.text);
+    json_decref(message);
+    json_decref(list);
+}
+
+START_TEST(reasoning) {
+    check_parts("qwen3", "", false, "<think>\na\n\nb\n</think>\n\nhi\n", "ra\n\nb|chi\n");
+    check_parts("qwen3", "<think>\n", false, "a\n</think>\n\nhi", "ra|chi");
+    check_parts("qwen3", "<think>\n\n</think>\n\n", false, "hi", "chi");
+    check_parts("qwen3", "", false, "\n<think></think>\nhi", "chi");
+    check_parts("qwen3", "", false, "<think>\nnever ends\n", "rnever ends");
+    check_parts("qwen3", "", false, "a <think>b</think>", "ca <think>b</think>");
+    check_parts("qwen3", "", false, "a</think>b", "ca</think>b");
+    check_parts("qwen3", "", false, "<think>a <tool_call> b</think>c", "ra <tool_call> b|cc");
+    check_parts("qwen3", "", false, "\n\n hi \n\n", "c\n\n hi \n\n");
+    check_parts("qwen3", "", false, "<thinking>hm</thinking>", "c<thinking>hm</thinking>");
+    check_parts("gemma4", "", false, "<|channel>thought\na\n<channel|>hi", "ra|chi");
+    check_parts("gemma4", "", false, "<|channel>thought<channel|>hi", "chi");
+    check_parts("gemma4", "<|turn>model\n<|channel>thought\n", false, "a<channel|>hi", "ra|chi");
+    check_parts("gemma4", "", false, "b<|channel>thought\na\n<channel|>hi", "cb|ra|chi");
+    check_parts("gemma4", "", false, "<|channel>though<channel|>hi", "c<|channel>though<channel|>hi");
+    check_parts("gemma4", "", false, "<|channel>final\nhi", "c<|channel>final\nhi");
+    check_parts("gemma4", "", false, "<|channel>thou", "c<|channel>thou");
+    check_parts("chatml", "", false, "<think>\na</think>", "c<think>\na</think>");
+}
+END_TEST
+
+START_TEST(calls) {
+    check_parts("qwen3", "", false, "a\n<tool_call>\n{\"arguments\": {\"n\":1}, \"name\": \"now\"}\n</tool_call>\n",
+                "ca|nnow|a{\"n\":1}|e");
+    check_parts("qwen3", "", false,
+                "<tool_call>{\"name\": \"no\\u0077\", \"arguments\": \"{\\\"n\\\": 1}\"}</tool_call>",
+                "nnow|a{\"n\": 1}|e");
+    check_parts("qwen3", "", false, "<tool_call>{\"name\": \"now\"}", "nnow|a{}|e");
+    check_parts("qwen3", "", false, "<tool_call>{\"name\": \"now\", \"arguments\": null, \"x\": [1]}</tool_call> b",
+                "nnow|a{}|e|c b");
+    check_parts("qwen3", "", false,
+                "<tool_call>{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}</tool_call>",
+                "nnow|a{\"s\": \"</tool_call>\"}|e");
+    check_parts("glm", "", false, "<tool_call>now</tool_call>", "nnow|a{}|e");
+    check_parts("glm", "", false,
+                "<tool_call>now\n<arg_key>s</arg_key>\n<arg_value>1</arg_value><arg_key>n</arg_key><arg_value>\n2 "
+                "</arg_value></tool_call>",
+                "nnow|a{\"s\":\"1\",\"n\":2}|e");
+    check_parts("glm", "", false, "<tool_call>now<arg_key>s</arg_key><arg_value>a</arg_value>b</arg_value></tool_call>",
+                "nnow|a{\"s\":\"a</arg_value>b\"}|e");
+    check_parts("qwen3.5", "", false,
+                "<tool_call>\n<function=now>\n<parameter=s>\n\na\n</parameter>\nb\n\n</parameter>\n</function>\n",
+                "nnow|a{\"s\":\"\\na\\n</parameter>\\nb\\n\"}|e");
+    check_parts("qwen3.5", "", false, "<tool_call><function=now></function></tool_call>", "nnow|a{}|e");
+    check_parts("gemma4", "", false,
+                "<|tool_call>call:now{n:1, s:<|\"|>a\n<turn|>\"<|\"|>}<tool_call|><|tool_response>",
+                "nnow|a{\"n\":1,\"s\":\"a\\n<turn|>\\\"\"}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:now{<|\"|>n<|\"|>:[None,True,{}]}",
+                "nnow|a{\"n\":[null,true,{}]}|e");
+    check_parts("llama3-tools", "", false, "{\"name\": \"now\", \"parameters\": {\"n\": 1}}", "nnow|a{\"n\": 1}|e");
+    check_parts("llama3-tools", "", false,
+                "<|python_tag|>{\"type\": \"function\", \"name\": \"any\", \"parameters\": {}}", "nany|a{}|e");
+    check_parts("llama3-tools", "", false, "<|python_tag|>search.call(q=\"a \"b\" c\", n=\"1\")",
+                "nsearch|a{\"q\":\"a \\\"b\\\" c\",\"n\":\"1\"}|e");
+    check_parts("deepseek-v3", "", false,
+                "a<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>\n<"
+                "｜tool▁call▁begin｜>function"
+                "<｜tool▁sep｜>now\n```json\n{\"n\":1}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+                "ca|nnow|a{}|e|nnow|a{\"n\":1}|e");
+}
+END_TEST
+
+/* Where a call could be and none is: all of it is content. */
+START_TEST(no_calls) {
+    static const struct {
+        const char *style, *reply;
+    } cases[] = {
+        {"qwen3", "<tool_call>"},
+        {"qwen3", "<tool_call>\n\n{}</tool_call>"},
+        {"qwen3", "<tool_call>x</tool_call>"},
+        {"qwen3", "a\n\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}}\n</tool_call>\n"},
+        {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": []}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"x\"}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"{} {\"}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": 3, \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"a b\", \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"a\", \"name\": \"b\", \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"a\", \"arguments\": {}, \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"a\nb\", \"arguments\": {}}</tool_call>"},
+        {"qwen3", "<tool_call>[{\"name\": \"a\", \"arguments\": {}}]</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"a\", \"arguments\": {\"n\": 01}}</tool_call>"},
+        {"qwen3", "<tool_call><tool_call></tool_call>"},
+        {"qwen3", "</tool_call>"},
+        {"qwen3", "`<tool_call>` is a mark"},
+        {"glm", "<tool_call></tool_call>"},
+        {"glm", "<tool_call>a b</tool_call>"},
+        {"glm", "<tool_call>now"},
+        {"glm", "<tool_call>now<arg_key>n</arg_key><arg_value>1</arg_value>"},
+        {"glm", "<tool_call>now<arg_key></arg_key><arg_value>1</arg_value></tool_call>"},
+        {"glm", "<tool_call>now<arg_value>1</arg_value></tool_call>"},
+        {"qwen3.5", "<tool_call><function=></function></tool_call>"},
+        {"qwen3.5", "<tool_call><function=now></tool_call>"},
+        {"qwen3.5", "<tool_call><function=now><parameter=>1</parameter></function></tool_call>"},
+        {"qwen3.5", "<function=now></function>"},
+        {"gemma4", "<|tool_call>call:{}<tool_call|>"},
+        {"gemma4", "<|tool_call>now{}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n:}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n:word}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n:1,}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n:[1}]<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{} x<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{s:<|\"|>"},
+        {"gemma4", "<|tool_response>"},
+        {"llama3-tools", "{\"name\": \"none\", \"parameters\": {}}"},
+        {"llama3-tools", "{\"name\": \"now\"}"},
+        {"llama3-tools", "{\"name\": \"now\", \"parameters\": {}, \"age\": 3}"},
+        {"llama3-tools", "{\"answer\": 3}"},
+        {"llama3-tools", "a {\"name\": \"now\", \"parameters\": {}}"},
+        {"llama3-tools", "<|python_tag|>print(1)"},
+        {"llama3-tools", "<|python_tag|>a.call(b)"},
+        {"deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"},
+        {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜><｜tool▁call▁end｜>"},
+        {"deepseek-v3", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```js\n{}\n```<｜tool▁call▁end｜>"},
+        {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁call▁end｜>"},
+        {"chatml", "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char expected[512];
+        snprintf(expected, sizeof expected, "c%s", cases[i].reply);
+        check_parts(cases[i].style, "", true, cases[i].reply, expected);
+    }
+}
+END_TEST
+
+/* A call that is told of as it comes is taken back where it turns out to be none. */
+START_TEST(void_calls) {
+    check_parts("qwen3", "", false, "a\n<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}",
+                "ca|nnow|a{\"n\": 1|v|c\n"
+                "<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}");
+    check_parts("glm", "", false, "<tool_call>now\n<tool_call>now</tool_call>", "nnow|a{|v|c<tool_call>now|nnow|a{}|e");
+    check_parts("glm", "", true, "<tool_call>now<tool_call>now</tool_call>", "c<tool_call>now|nnow|a{}|e");
+}
+END_TEST
+
+/* A tokenizer's own token is a mark; text that looks like it is not. */
+START_TEST(control_tokens) {
+    fr_reply_format format = format_of("qwen3");
+    static const char call[] = "{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}";
+    for (int spelled = 0; spelled < 2; spelled++) {
+        for (size_t i = 0; i < FR_MARK_COUNT; i++) format.ids[i] = format.marks[i] ? (int32_t)i : -1;
+        part_log l = {.last = -1};
+        fr_reply_reader *reader;
+        require(fr_reply_reader_new(take_part, &l, &reader));
+        require(fr_reply_reader_begin(reader, &format, "", 0, NULL, 0, true));
+        require(fr_reply_reader_feed(reader, "<tool_call>", 11, !spelled));
+        require(fr_reply_reader_feed(reader, call, strlen(call), false));
+        require(fr_reply_reader_feed(reader, "</tool_call>", 12, true));
+        require(fr_reply_reader_finish(reader));
+        ck_assert_int_eq(l.text.bytes[0], spelled ? 'c' : 'i');
+        if (spelled) ck_assert_uint_eq(l.text.length, 1 + 11 + strlen(call) + 12);
+        fr_reply_reader_free(reader);
+        fr_text_free(&l.text);
+    }
+}
+END_TEST
+
+/* --------------------------------------------------------------------------------------------- values, JSON, limits */
+
+START_TEST(values) {
+    enum {
+        S = FR_VALUE_STRING,
+        N = FR_VALUE_NUMBER,
+        B = FR_VALUE_BOOLEAN,
+        Z = FR_VALUE_NULL,
+        O = FR_VALUE_OBJECT,
+        A = FR_VALUE_ARRAY
+    };
+    static const struct {
+        const char *text;
+        fr_value_types types;
+        const char *json;
+    } cases[] = {
+        {"12", 0, "12"},
+        {"12", S, "\"12\""},
+        {"12", N, "12"},
+        {"12", S | N, "12"},
+        {"12", B, "\"12\""},
+        {"1.5e3", N, "1.5e3"},
+        {"01", N, "\"01\""},
+        {"12 apples", N, "\"12 apples\""},
+        {" 7\n", N, "7"},
+        {"True", B, "true"},
+        {"true", B, "true"},
+        {"False", B | Z, "false"},
+        {"None", B, "null"},
+        {"null", N, "null"},
+        {"None", S, "\"None\""},
+        {"None", S | Z, "null"},
+        {"True", 0, "\"True\""},
+        {"true", 0, "true"},
+        {"\"a\"", 0, "\"\\\"a\\\"\""},
+        {"\"a\"", S, "\"\\\"a\\\"\""},
+        {"\"a\"", N, "\"a\""},
+        {"[1, {}]", A, "[1, {}]"},
+        {"[1, {}]", O, "\"[1, {}]\""},
+        {"{\"a\": [", O, "\"{\\\"a\\\": [\""},
+        {"{}", 0, "{}"},
+        {"", N, "\"\""},
+        {"", 0, "\"\""},
+        {"a\n\t\x01\\", 0, "\"a\\n\\t\\u0001\\\\\""},
+        {"nothing", Z, "\"nothing\""},
+        {"123456789012345678901234567890", N, "123456789012345678901234567890"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_text_buffer out = {0};
+        fr_value_put(&out, cases[i].text, strlen(cases[i].text), cases[i].types);
+        ck_assert_str_eq(out.bytes, cases[i].json);
+        fr_text_free(&out);
+    }
+}
+END_TEST
+
+START_TEST(schemas) {
+    static const char tools[] =
+        "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {"
+        "\"a\": {\"type\": \"STRING\"}, \"b\": {\"type\": [\"integer\", \"null\"]}, \"c\": {\"enum\": [1, \"x\"]}, "
+        "\"d\": {\"anyOf\": [{\"type\": \"object\"}, {\"oneOf\": [{\"type\": \"array\"}]}]}, "
+        "\"e\": {\"type\": \"boolean\", \"nullable\": true}, \"f\": {\"anyOf\": [{\"type\": \"string\"}, {}]}, "
+        "\"g\": {\"$ref\": \"#/x\"}, \"h\": 3}}}}, 7, {\"name\": \"g\"}]";
+    static const fr_value_types expected[] = {FR_VALUE_STRING,
+                                              FR_VALUE_NUMBER | FR_VALUE_NULL,
+                                              FR_VALUE_NUMBER | FR_VALUE_STRING,
+                                              FR_VALUE_OBJECT | FR_VALUE_ARRAY,
+                                              FR_VALUE_BOOLEAN | FR_VALUE_NULL,
+                                              0,
+                                              0,
+                                              0,
+                                              0};
+    json_t *list = json_loads(tools, 0, NULL);
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        char name[] = {(char)('a' + (int)i), '\0'};
+        ck_assert_uint_eq(fr_tool_parameter_types(fr_tool_find(list, "f"), name), expected[i]);
+    }
+    ck_assert_ptr_nonnull(fr_tool_find(list, "g"));
+    ck_assert_ptr_null(fr_tool_find(list, "h"));
+    ck_assert_ptr_null(fr_tool_find(NULL, "f"));
+    json_decref(list);
+}
+END_TEST
+
+static bool scans(const char *text, size_t length) {
+    fr_json_scan scan = {0};
+    for (size_t i = 0; i < length; i++)
+        if (fr_json_scan_byte(&scan, text[i]) == FR_SCAN_BAD) return false;
+    return fr_json_scan_complete(&scan);
+}
+
+/* Against jansson, on JSON and on what a changed byte or two make of it. */
+START_TEST(scanned_json) {
+    static const char *const texts[] = {
+        "{\"a\": [1, -2.5e+3, true, null, {\"b\": {}}], \"\\u00e4\\n\\\"\": \"x\", \"c\": []}",
+        "[[[]], {}, 0, 0.0, -1E9]",
+        "\"text\"",
+        "-0",
+        " 12 ",
+        "true",
+        "{\"a\":{\"a\":{\"a\":[false]}}}"};
+    static const char bytes[] = "{}[]\",:.0123456789eE+-\\ntrufalsex \n";
+    size_t good = 0;
+    for (size_t round = 0; round < 400000; round++) {
+        char text[128];
+        const char *from = texts[draw(COUNT_OF(texts))];
+        size_t length = strlen(from), changes = draw(3);
+        memcpy(text, from, length);
+        for (size_t i = 0; i < changes && length > 1; i++) {
+            size_t at = draw(length);
+            if (draw(3) == 0)
+                memmove(text + at, text + at + 1, --length - at);
+            else
+                text[at] = bytes[draw(sizeof bytes - 1)];
+        }
+        json_error_t error;
+        json_t *value = json_loadb(text, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+        if (!value && json_error_code(&error) == json_error_numeric_overflow) continue;
+        if (scans(text, length) != (value != NULL)) ck_abort_msg("%.*s", (int)length, text);
+        good += value != NULL;
+        json_decref(value);
+    }
+    ck_assert_uint_gt(good, 150000);
+}
+END_TEST
+
+/* A call nested deeper, or longer, than any is content. */
+START_TEST(limits) {
+    fr_text_buffer deep = {0};
+    fr_text_append_string(&deep, "c<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": ");
+    for (size_t i = 0; i < 1000; i++) fr_text_append_string(&deep, "[");
+    check_parts("qwen3", "", true, deep.bytes + 1, deep.bytes);
+    fr_text_free(&deep);
+
+    fr_text_append_string(&deep, "c<|tool_call>call:now{a:");
+    for (size_t i = 0; i < 1000; i++) fr_text_append_string(&deep, "[");
+    check_parts("gemma4", "", true, deep.bytes + 1, deep.bytes);
+    fr_text_free(&deep);
+
+    fr_text_append_string(&deep, "c<tool_call>{\"name\": \"");
+    for (size_t i = 0; i < 1000; i++) fr_text_append_string(&deep, "long");
+    fr_text_append_string(&deep, "\", \"arguments\": {}}</tool_call>");
+    check_parts("qwen3", "", true, deep.bytes + 1, deep.bytes);
+    fr_text_free(&deep);
+}
+END_TEST
+
+/* What is held back is never more than what can still become a mark, or white space before one. */
+START_TEST(held_back) {
+    fr_reply_format format = format_of("qwen3.5");
+    static const char reply[] = "<<<<tool_<tool_cal <function= x </think <thin\n\n\n<to\n";
+    for (size_t length = 0; length < strlen(reply); length++) {
+        part_log l = {.last = -1};
+        fr_reply_reader *reader;
+        require(fr_reply_reader_new(take_part, &l, &reader));
+        require(fr_reply_reader_begin(reader, &format, "", 0, NULL, 0, false));
+        for (size_t at = 0; at < length; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
+        size_t told = l.text.length > 0 ? l.text.length - 1 : 0, held = length - told, partly = 0;
+        for (size_t n = 1; n <= length; n++)
+            for (size_t i = 0; i < FR_MARK_COUNT; i++)
+                if (format.marks[i] && strlen(format.marks[i]) > n &&
+                    strncmp(format.marks[i], reply + length - n, n) == 0)
+                    partly = n;
+        while (partly < length && reply[length - partly - 1] == '\n') partly++;
+        ck_assert_msg(held == partly, "%zu bytes of %.*s held", held, (int)length, reply);
+        fr_reply_reader_free(reader);
+        fr_text_free(&l.text);
+    }
+}
+END_TEST
+
+/* Each call of a reply has an id of its own, as each reply with a seed of its own has. */
+START_TEST(ids) {
+    fr_reply_format format = format_of("glm");
+    char seen[40][16];
+    size_t count = 0;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        fr_reply_reader *reader;
+        require(fr_reply_reader_new(NULL, NULL, &reader));
+        require(fr_reply_reader_begin(reader, &format, "", 0, NULL, seed, false));
+        for (size_t i = 0; i < 10; i++) require(fr_reply_reader_feed(reader, "<tool_call>f</tool_call>", 24, false));
+        require(fr_reply_reader_finish(reader));
+        char *json;
+        size_t length;
+        require(fr_reply_reader_message(reader, &json, &length));
+        json_t *message = json_loadb(json, length, 0, NULL);
+        ck_assert(json_is_null(json_object_get(message, "content")));
+        for (size_t i = 0; i < 10; i++) {
+            const char *id = text_at(json_array_get(json_object_get(message, "tool_calls"), i), "id");
+            for (size_t n = 0; n < count; n++) ck_assert_str_ne(id, seen[n]);
+            snprintf(seen[count++], sizeof *seen, "%s", id);
+        }
+        json_decref(message);
+        free(json);
+        fr_reply_reader_free(reader);
+    }
+}
+END_TEST
+
+/* Content of any bytes is UTF-8 in the message. */
+START_TEST(broken_text) {
+    fr_reply_format format = format_of("chatml");
+    run how = {.format = &format};
+    json_t *message;
+    part_log l = read_reply(&how,
+                            "a\xf0\x9f\x98"
+                            "b\xff\xc3\xa4\0c\xe2\x82",
+                            12, &message);
+    static const char expected[] = "a\xef\xbf\xbd"
+                                   "b\xef\xbf\xbd\xc3\xa4\0c\xef\xbf\xbd";
+    const json_t *content = json_object_get(message, "content");
+    ck_assert_uint_eq(json_string_length(content), sizeof expected - 1);
+    ck_assert_mem_eq(json_string_value(content), expected, sizeof expected - 1);
+    ck_assert_uint_eq(l.text.length, 1 + 12);
+    json_decref(message);
+    fr_text_free(&l.text);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("reply");
+    TCase *tcase = tcase_create("reply");
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, rendered_calls);
+    tcase_add_test(tcase, any_cut);
+    tcase_add_test(tcase, any_end);
+    tcase_add_test(tcase, reasoning);
+    tcase_add_test(tcase, calls);
+    tcase_add_test(tcase, no_calls);
+    tcase_add_test(tcase, void_calls);
+    tcase_add_test(tcase, control_tokens);
+    tcase_add_test(tcase, values);
+    tcase_add_test(tcase, schemas);
+    tcase_add_test(tcase, scanned_json);
+    tcase_add_test(tcase, limits);
+    tcase_add_test(tcase, held_back);
+    tcase_add_test(tcase, ids);
+    tcase_add_test(tcase, broken_text);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
