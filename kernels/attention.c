@@ -64,7 +64,7 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, siz
 /* Asks for `bytes` bytes ahead of their time: the share of them that falls to queries [j, j + count), so that requests
  * go out between steps, not in a burst that would wait for itself. Inline always: gcc drops calls of functions that
  * only ask. */
-FR_INLINE void fetch(const walk *w, const char *from, size_t bytes, size_t j, size_t count) {
+FR_INLINE void prefetch(const walk *w, const char *from, size_t bytes, size_t j, size_t count) {
     size_t at = bytes * j / w->attn->count, end = bytes * (j + count) / w->attn->count;
     for (at = (at + 63) / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
@@ -93,7 +93,7 @@ static void score_block(const walk *w) {
         for (size_t j = 0, count; j < attn->count; j += count) {
             fr_attn_state *state = &w->states[j];
             count = alike(w, j);
-            fetch(w, v, FR_ATTN_SCORES * attn->v_stride, j, count);
+            prefetch(w, v, FR_ATTN_SCORES * attn->v_stride, j, count);
             if (i + FR_ATTN_SCORES > state->from && i < state->to)
                 w->steps->scores(state, count, k, i, attn->head_dim, attn->scale);
         }

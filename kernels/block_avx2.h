@@ -8,7 +8,7 @@
  * More rows take a chunk of 256 columns again, while it is in the L1 cache. Chains wait in memory in between.
  *
  * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row at 38 to 42 GB/s for 8192 bytes, a few less for
- * 16384, 35 to 39 for 4096. Fetching a run at a time instead of a chunk at a time is worth 5 to 15 percent. */
+ * 16384, 35 to 39 for 4096. Prefetching a run at a time instead of a chunk at a time is worth 5 to 15 percent. */
 #ifndef FR_KERNELS_BLOCK_AVX2_H
 #define FR_KERNELS_BLOCK_AVX2_H
 
@@ -24,7 +24,7 @@ enum {
     STEPS = 4,       /* in which a run is unpacked */
     ROWS = 8,        /* rows that share a walk over the weights */
     SHARING = 4,     /* rows that share unpacked ones */
-    AHEAD = 8192,    /* bytes from weights in use to those that are fetched */
+    AHEAD = 8192,    /* bytes from weights in use to those that are prefetched */
     GROUP = 1 << 17, /* bytes of weights that wait in the L2 cache for the next rows */
 };
 
@@ -272,19 +272,19 @@ typedef struct product {
     size_t x_stride, rows;
     const uint8_t *w;
     size_t cols, outs;
-    fr_fetching how;
+    fr_prefetch_hint how;
 } product;
 
 /* `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
-                         size_t x_stride, size_t count, size_t rows, fr_fetching how) {
+                         size_t x_stride, size_t count, size_t rows, fr_prefetch_hint how) {
     size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
     size_t bytes = f.run_bytes + f.head_bytes / f.runs;
     const char *ahead = (const char *)block + AHEAD;
     chains c = {.x = x, .stride = x_stride};
     FR_UNROLLED for (size_t r = 0; r < rows; r++) c.acc[r] = acc[r];
     for (size_t i = 0; i < count; i++, c.x++, ahead += bytes) {
-        fr_fetch(how, ahead, bytes);
+        fr_prefetch(how, ahead, bytes);
         run w = {.codes = block + f.head_bytes + i * stride};
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 0);
         f.scales(&w, h, f.runs == 1 ? block + i * stride : block, i, 1);
@@ -295,7 +295,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
 
 /* Up to 8 rows, in even parts. */
 FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const fr_qblock *x, size_t x_stride,
-                        size_t count, size_t rows, fr_fetching how) {
+                        size_t count, size_t rows, fr_prefetch_hint how) {
     head h;
     f.head(&h, block);
     for (size_t sharing; rows > 0; rows -= sharing, acc += sharing, x += sharing * x_stride) {
@@ -306,7 +306,7 @@ FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const f
         case 3: add_chunk(f, acc, &h, block, x, x_stride, count, 3, how); break;
         default: add_chunk(f, acc, &h, block, x, x_stride, count, SHARING, how);
         }
-        how = FR_FETCH_NOT;
+        how = FR_PREFETCH_NONE;
     }
 }
 
@@ -319,7 +319,7 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out
     float_pair acc[ROWS] = {0};
     for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
         count = left > CHUNK ? CHUNK : left;
-        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? job->how : FR_FETCH_NOT);
+        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? job->how : FR_PREFETCH_NONE);
     }
     for (size_t r = 0; r < rows; r++) {
         float *y = job->y + (row + r) * job->y_stride + out;
@@ -328,7 +328,7 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out
     }
 }
 
-/* A group of tiles for all rows, then the next. The first rows fetch the weights. */
+/* A group of tiles for all rows, then the next. The first rows prefetch the weights. */
 FR_INLINE void matmul(format f, const product *job) {
     size_t tile_bytes = job->cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
     size_t group = (GROUP / tile_bytes + 1) * FR_TILE_OUTS;

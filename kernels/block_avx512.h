@@ -7,9 +7,9 @@
  *
  * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are lined up first, those
  * of one run side by side, with the starts of their sums; tiles of 16 outputs or pairs of them; blocks; runs; rows.
- * Between two chunks, chains wait in y. Weights are fetched AHEAD bytes before use, of each tile of a pair half as
- * many: more pushes the activations out of the L1 cache. What pages begin with is fetched PAGES_AHEAD bytes before use,
- * as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse).
+ * Between two chunks, chains wait in y. Weights are prefetched AHEAD bytes before use, of each tile of a pair half as
+ * many: more pushes the activations out of the L1 cache. What pages begin with is prefetched PAGES_AHEAD bytes before
+ * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse).
  *
  * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and
  * each half is read from its start to its end; and a chunk is as long as the activations' room allows. (Two cores of
@@ -17,8 +17,8 @@
  * cache with their activations gave 4 rows of 6144 columns 86%.)
  *
  * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
- * whatever is done, and take a tile at a time; a pair where the processor's prefetchers do most of the fetching, which
- * look further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%). From 3 on they take a pair: each broadcast of
+ * whatever is done, and take a tile at a time; a pair where the processor's prefetchers do most of the work, which look
+ * further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%). From 3 on they take a pair: each broadcast of
  * activations is a load and meets two registers of codes, where one alone may be bound by loads, and twice as many
  * chains of products hide each other's latency (4 rows from the caches of Zen 4: 1.03 to 1.09 times a single tile's
  * speed). Q6_K alone has more to unpack and to scale than registers to do it for two tiles.
@@ -241,11 +241,11 @@ FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Fetches all scales at once: read along with the codes they'd be a second stream in the same pages, and the
+/* Prefetches all scales at once: read along with the codes they'd be a second stream in the same pages, and the
  * processor's prefetchers follow neither well. (Zen 4, one row alone: 2 to 3% faster.) */
 FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
-    fr_fetch(FR_FETCH_L1, bytes + 64, 256);
+    fr_prefetch(FR_PREFETCH_L1, bytes + 64, 256);
 }
 
 FR_INLINE void scale_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
@@ -394,16 +394,16 @@ typedef struct product {
     size_t blocks, outs;
 } product;
 
-FR_INLINE fr_fetching fetching_of(const format *f, size_t rows) {
-    fr_fetching here = fr_fetching_here();
-    return here == FR_FETCH_L2 && rows <= rows_paged(f) ? FR_FETCH_PAGES : here;
+FR_INLINE fr_prefetch_hint hint_of(const format *f, size_t rows) {
+    fr_prefetch_hint here = fr_prefetch_hint_here();
+    return here == FR_PREFETCH_L2 && rows <= rows_paged(f) ? FR_PREFETCH_PAGES : here;
 }
 
 /* Columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
-    fr_fetching how;
+    fr_prefetch_hint how;
     __m512i values;
     fr_qblock lined[LINED]; /* of a run: the rows, then the next run's */
 } chunk;
@@ -417,7 +417,7 @@ typedef struct place {
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
-    fr_fetching how;
+    fr_prefetch_hint how;
     size_t ahead; /* bytes */
 } place;
 
@@ -430,7 +430,7 @@ FR_INLINE size_t steps(const product *job, size_t tiles) {
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
     size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->outs - tile * FR_TILE_OUTS;
     place at = {.apart = half * tile_bytes, .y_stride = job->y_stride, .how = c->how};
-    at.ahead = c->how == FR_FETCH_PAGES ? PAGES_AHEAD : AHEAD / tiles;
+    at.ahead = c->how == FR_PREFETCH_PAGES ? PAGES_AHEAD : AHEAD / tiles;
     at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
     at.y[1] = at.y[0] + half * FR_TILE_OUTS;
     at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
@@ -443,13 +443,13 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     return at;
 }
 
-/* Fetches a run's worth ahead of bytes, of each tile. Into L2 the second one SKEW bytes further: two streams that are
- * in step within their pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
-FR_INLINE void fetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
+/* Prefetches a run's worth ahead of bytes, of each tile. Into L2 the second one SKEW bytes further: two streams that
+ * are in step within their pages get in each other's way there (4 rows of a pair: 82% of the bandwidth, 93% so). */
+FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
-    size_t apart = at->how == FR_FETCH_L1 ? at->apart : at->apart + SKEW;
-    FR_UNROLLED for (size_t t = 0; t < tiles; t++) fr_fetch(at->how, ahead + t * apart, step);
+    size_t apart = at->how == FR_PREFETCH_L1 ? at->apart : at->apart + SKEW;
+    FR_UNROLLED for (size_t t = 0; t < tiles; t++) fr_prefetch(at->how, ahead + t * apart, step);
 }
 
 FR_INLINE void load_chains(__m512 acc[PAIR], const place *at, bool started, size_t row, size_t tiles) {
@@ -476,7 +476,7 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
         for (size_t i = 0; i < f->runs; i++, x += rows) {
             run runs[PAIR];
             tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
-            fetch(&at, at.bytes + i * step, step, tiles);
+            prefetch(&at, at.bytes + i * step, step, tiles);
             FR_UNROLLED for (size_t t = 0; t < tiles; t++) f->scale(&runs[t], &blocks[t], p.bytes[t], i);
             add_run(f, by, &p, x, acc, rows, tiles, true);
         }
@@ -500,7 +500,7 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
             run runs[PAIR];
             tiles_run p = {blocks, {at.bytes, at.bytes + at.partner}, i, runs};
             size_t row = 0;
-            fetch(&at, at.bytes + i * step, step, PAIR);
+            prefetch(&at, at.bytes + i * step, step, PAIR);
             FR_UNROLLED for (size_t t = 0; t < PAIR; t++) {
                 f->scale(&runs[t], &blocks[t], p.bytes[t], i);
                 FR_UNROLLED for (size_t g = 0; g < GROUPS; g++)
@@ -546,7 +546,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
 
 /* One row or two. That rows may be paged is asked first, as it is known when this is compiled. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
-    if (rows <= rows_paged(f) && c->how == FR_FETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
+    if (rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
     else compute_tiles(f, by, job, c, rows, 1);
 }
 
@@ -589,7 +589,7 @@ FR_INLINE void matmul_block(const format *f, const products *by, const product *
     for (c.row = 0; c.row < job->rows; c.row += c.rows) {
         size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
-        c.how = fetching_of(f, c.rows);
+        c.how = hint_of(f, c.rows);
         compute_part(f, by, job, &c);
     }
 }

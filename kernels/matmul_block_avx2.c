@@ -193,7 +193,7 @@ static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
 #define FR_MATMUL_BLOCK(id, type, ...)                                                                        \
     void fr_matmul_##type##_avx2(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
                                  const uint8_t *w, size_t cols, size_t outs) {                                \
-        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs, fr_fetching_here()});          \
+        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs, fr_prefetch_hint_here()});     \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -1,9 +1,9 @@
 /* Float weights times rows, 16 partial sums in two registers. Contracts fr_matmul_fn and fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows: at least 8 sums in flight, as the latency of a multiply-add
- * asks for, and at most 12 + 2 + 1 of the 16 registers. Where no cache holds the weights, a tile fetches the next one's
- * while it works, in the order in which they lie in memory. A group of outputs is done for one tile of rows after the
- * other: the rows stay in the L1 cache, and the group's weights in L2. */
+ * asks for, and at most 12 + 2 + 1 of the 16 registers. Where no cache holds the weights, a tile prefetches the next
+ * one's while it works, in the order in which they lie in memory. A group of outputs is done for one tile of rows after
+ * the other: the rows stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
@@ -11,7 +11,7 @@ enum {
     OUTS = 4,
     ROWS = 3,
     GROUP = 32,         /* outputs */
-    STREAMED = 1 << 20, /* bytes of weights from which on a call fetches ahead */
+    STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches ahead */
 };
 
 /* 8 weights as floats, from the i-th on. */
@@ -48,12 +48,12 @@ typedef struct product {
     size_t w_stride, cols, outs;
 } product;
 
-/* A tile from `row` and `out` on: its weight rows, and how the next tile's are fetched. Outputs past the end repeat the
- * last weight row and are not stored. */
+/* A tile from `row` and `out` on: its weight rows, and how the next tile's are prefetched. Outputs past the end repeat
+ * the last weight row and are not stored. */
 typedef struct tile {
     size_t row, out;
     const char *w[OUTS], *next[OUTS];
-    fr_fetching how;
+    fr_prefetch_hint how;
 } tile;
 
 /* Half h of 16 columns has its own register. */
@@ -87,16 +87,16 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, const float *x, si
 }
 
 /* All columns of a tile. While the first of `outs` parts of them is computed, the next tile's first weight row is
- * fetched, and so on: in the order of memory. */
+ * prefetched, and so on: in the order of memory. */
 FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
                     size_t cols) {
     size_t i = 0, part = (cols / outs + 15) / 16 * 16;
     for (size_t o = 0; o < outs; o++) {
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
-        const char *fetched = t->next[o];
+        const char *prefetched = t->next[o];
         for (; i + 16 <= end; i += 16) {
-            fr_fetch(t->how, fetched, 16 * outs * type.size);
-            fetched += 16 * outs * type.size;
+            fr_prefetch(t->how, prefetched, 16 * outs * type.size);
+            prefetched += 16 * outs * type.size;
             step(type.load, p, t->w, x, x_stride, rows, outs, i, 16);
         }
     }
@@ -118,7 +118,7 @@ FR_INLINE void compute_tile(weights type, const product *job, const tile *t, siz
 
 /* The outputs of a group, or up to the last, for one tile of rows. */
 FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t outs,
-                             fr_fetching how) {
+                             fr_prefetch_hint how) {
     tile t = {.row = row, .how = how};
     for (t.out = group; t.out < group + GROUP && t.out < job->outs; t.out += outs) {
         for (size_t o = 0; o < outs; o++) {
@@ -130,7 +130,7 @@ FR_INLINE void compute_group(weights type, const product *job, size_t row, size_
     }
 }
 
-/* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile fetches; the
+/* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile prefetches; the
  * others find a group's weights in the L2 cache. */
 FR_INLINE void matmul(weights type, const product *job) {
     bool streamed = job->outs * job->w_stride >= STREAMED;
@@ -138,7 +138,7 @@ FR_INLINE void matmul(weights type, const product *job) {
         size_t tiles = (job->rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
             rows = (job->rows - row + tiles - 1) / tiles;
-            fr_fetching how = streamed && row == 0 ? fr_fetching_here() : FR_FETCH_NOT;
+            fr_prefetch_hint how = streamed && row == 0 ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
             if (rows == 1) compute_group(type, job, row, group, 1, 4, how);
             else if (rows == 2) compute_group(type, job, row, group, 2, 2, how);
             else compute_group(type, job, row, group, 3, 2, how);
@@ -146,11 +146,11 @@ FR_INLINE void matmul(weights type, const product *job) {
     }
 }
 
-/* One row by scattered weight rows: each tile fetches the next one's. */
+/* One row by scattered weight rows: each tile prefetches the next one's. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
     product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
-    tile t = {.row = 0, .how = fr_fetching_here()};
+    tile t = {.row = 0, .how = fr_prefetch_hint_here()};
     for (t.out = 0; t.out < count; t.out += OUTS) {
         for (size_t o = 0; o < OUTS; o++) {
             size_t here = t.out + o < count ? t.out + o : count - 1, there = here + OUTS < count ? here + OUTS : here;

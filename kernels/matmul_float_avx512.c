@@ -3,7 +3,7 @@
  * A tile is 4 outputs x up to 6 rows: each weight register is converted once and used for every row, each activation
  * register for 4 outputs. With 6 rows a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1 registers.
  *
- * Weights that no cache holds are what decode and verify wait for, so a tile fetches the next one's weights while it
+ * Weights that no cache holds are what decode and verify wait for, so a tile prefetches the next one's weights while it
  * works, in the order in which they lie in memory. That pays if the L1 cache holds all of it: the tile's weights, the
  * next one's, the rows. Wide matrices are therefore taken in chunks of columns, and their partial sums wait in memory
  * in between; two rows, which leave time, take them in tiles of 2 outputs, and one row goes its own way (stream). A
@@ -12,7 +12,7 @@
  * the same whichever way.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s): BF16 weights stream at 33 to
- * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without fetching ahead; 64 rows run at 190 of 255
+ * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without prefetching; 64 rows run at 190 of 255
  * GFLOP/s. Half or twice of any constant costs about a tenth. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
@@ -27,7 +27,7 @@ enum {
     CHUNK = 2048,       /* columns, at most where rows are lined up */
     WAY = 4096,         /* bytes from which on lines meet in the same set of the L1 cache again */
     AHEAD = 8192,       /* bytes */
-    STREAMED = 1 << 17, /* bytes of weights from which on a call fetches ahead */
+    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
     LARGE = 4 << 20     /* from which on they come from memory; L3 may hold a drafter, whose matrices are smaller */
 };
 
@@ -66,7 +66,7 @@ typedef struct product {
 } product;
 
 /* A tile of up to ROWS rows from `row` on, and OUTS or fewer outputs from `out` on, over columns from..to - 1: where
- * these columns of its rows and weight rows lie, and what of the next tile's to fetch and how. Outputs past the end
+ * these columns of its rows and weight rows lie, and what of the next tile's to prefetch and how. Outputs past the end
  * repeat the last weight row and are not stored. Sums that wait for other columns do so by output, from `group` on, and
  * row. */
 typedef struct tile {
@@ -74,7 +74,7 @@ typedef struct tile {
     const float *x;
     size_t x_stride;
     const char *w[OUTS], *next[OUTS];
-    fr_fetching how;
+    fr_prefetch_hint how;
     size_t group;
     float *waiting;
 } tile;
@@ -92,15 +92,15 @@ FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t out
 }
 
 /* All columns of a tile. While the first of `outs` parts of them is computed, the next tile's first weight row is
- * fetched, and so on: in the order of memory. */
+ * prefetched, and so on: in the order of memory. */
 FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t outs) {
     size_t i = 0, cols = t->to - t->from, part = (cols / outs + 31) / 32 * 32;
     for (size_t o = 0; o < outs; o++) {
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
-        const char *fetched = t->next[o];
+        const char *prefetched = t->next[o];
         for (; i + 32 <= end; i += 32) {
-            fr_fetch(t->how, fetched, 32 * outs * type.size);
-            fetched += 32 * outs * type.size;
+            fr_prefetch(t->how, prefetched, 32 * outs * type.size);
+            prefetched += 32 * outs * type.size;
             step(type, p, t, rows, outs, i, 0xffff);
             step(type, p, t, rows, outs, i + 16, 0xffff);
         }
@@ -175,7 +175,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* One row by `side` outputs from `out` on: p[0] gets their sums, 16 partial ones each. Memory is fetched in its own
+/* One row by `side` outputs from `out` on: p[0] gets their sums, 16 partial ones each. Memory is prefetched in its own
  * order, so that the last of these outputs finds its weights as far ahead as a single one does. */
 FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p, size_t side) {
     tile t = {.x = job->x};
@@ -184,10 +184,10 @@ FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p,
         p[0][o] = _mm512_setzero_ps();
     }
     size_t i = 0;
-    fr_fetching how = fr_fetching_here();
-    const char *fetched = t.w[0] + (side - 1) * job->w_stride + AHEAD;
-    for (; i + 32 <= job->cols; i += 32, fetched += 32 * side * type.size) {
-        fr_fetch(how, fetched, 32 * side * type.size);
+    fr_prefetch_hint how = fr_prefetch_hint_here();
+    const char *prefetched = t.w[0] + (side - 1) * job->w_stride + AHEAD;
+    for (; i + 32 <= job->cols; i += 32, prefetched += 32 * side * type.size) {
+        fr_prefetch(how, prefetched, 32 * side * type.size);
         step(type, p, &t, 1, side, i, 0xffff);
         step(type, p, &t, 1, side, i + 16, 0xffff);
     }
@@ -195,10 +195,10 @@ FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p,
         step(type, p, &t, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
 }
 
-/* One row, fetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they are
- * read in memory's order too: one chain of sums at a time is enough, for the next output's begins before it ends, and
- * gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough, the
- * longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
+/* One row, prefetched AHEAD bytes before it is used. While weights come from memory, output after output, so that they
+ * are read in memory's order too: one chain of sums at a time is enough, for the next output's begins before it ends,
+ * and gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough,
+ * the longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
 FR_INLINE void stream(weights type, const product *job, size_t side) {
     for (size_t out = 0; out < job->outs; out += OUTS) {
         __m512 p[OUTS];
@@ -234,15 +234,15 @@ FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float lined[
 }
 
 /* A group's outputs for TILES tiles of rows or fewer, from tile `first` on, over a chunk of columns. Rows are split
- * evenly over as few tiles as can be. The first tile fetches; the others find the chunk's weights in the L2 cache. */
-FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_fetching how, bool copied,
+ * evenly over as few tiles as can be. The first tile prefetches; the others find the chunk's weights in L2. */
+FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_prefetch_hint how, bool copied,
                              float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
     float lined[ROWS][CHUNK + 16];
     for (size_t i = first; i < last; i++) {
         size_t end = job->rows * (i + 1) / tiles;
         t->row = job->rows * i / tiles;
-        t->how = i == 0 ? how : FR_FETCH_NOT;
+        t->how = i == 0 ? how : FR_PREFETCH_NONE;
         t->waiting = waiting[i - first];
         place_rows(job, t, end - t->row, copied ? lined : NULL);
         compute_rows(type, job, t, end - t->row);
@@ -257,7 +257,7 @@ FR_INLINE void matmul(weights type, const product *job) {
         else stream(type, job, OUTS);
         return;
     }
-    fr_fetching how = streamed ? fr_fetching_here() : FR_FETCH_NOT;
+    fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
     size_t chunk = streamed ? chunk_length(job->cols, job->rows) : job->cols;
     bool copied = rows_meet(job) && chunk <= CHUNK;
     float waiting[TILES][GROUP * ROWS * 16];
@@ -270,12 +270,12 @@ FR_INLINE void matmul(weights type, const product *job) {
             }
 }
 
-/* One row by scattered weight rows, fetched AHEAD bytes before they are used: each comes from somewhere else in memory,
- * and takes as long as memory does. */
+/* One row by scattered weight rows, prefetched AHEAD bytes before they are used: each comes from somewhere else in
+ * memory, and takes as long as memory does. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
     product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
-    tile t = {.to = cols, .x = x, .how = fr_fetching_here()};
+    tile t = {.to = cols, .x = x, .how = fr_prefetch_hint_here()};
     size_t ahead = OUTS + AHEAD / (cols * type.size);
     for (t.out = 0; t.out < count; t.out += OUTS) {
         for (size_t o = 0; o < OUTS; o++) {

@@ -1,4 +1,4 @@
-/* Which processor this is, as far as fetching goes: see prefetch_x86.h. */
+/* Which processor this is, as far as prefetching goes: see prefetch_x86.h. */
 #include "kernels/prefetch_x86.h"
 
 #include <cpuid.h>
@@ -14,12 +14,12 @@ static bool is_amd_family(unsigned family) {
     return (eax >> 8 & 15) + (eax >> 20 & 255) == family;
 }
 
-fr_fetching fr_fetching_here(void) {
+fr_prefetch_hint fr_prefetch_hint_here(void) {
     static atomic_int known; /* 0: not asked yet */
     int here = atomic_load_explicit(&known, memory_order_relaxed);
     if (here == 0) {
-        here = is_amd_family(0x19) ? FR_FETCH_L2 : FR_FETCH_L1;
+        here = is_amd_family(0x19) ? FR_PREFETCH_L2 : FR_PREFETCH_L1;
         atomic_store_explicit(&known, here, memory_order_relaxed);
     }
-    return (fr_fetching)here;
+    return (fr_prefetch_hint)here;
 }

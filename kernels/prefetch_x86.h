@@ -1,4 +1,4 @@
-/* Hints that fetch weights before they are used: which kind serves this processor.
+/* Hints that prefetch weights before they are used: which kind serves this processor.
  *
  * In: CPUID, asked once. Out: an answer that changes speed, never a bit. From any thread. */
 #ifndef FR_KERNELS_PREFETCH_X86_H
@@ -10,22 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Into which cache weights are fetched. FR_FETCH_PAGES: into L2, but only what a page begins with; the rest of it is
- * left to the processor's own prefetchers, which follow a stream to the end of its page and have to find it anew. */
-typedef enum fr_fetching { FR_FETCH_NOT, FR_FETCH_L1, FR_FETCH_L2, FR_FETCH_PAGES } fr_fetching;
+/* Into which cache weights are prefetched. FR_PREFETCH_PAGES: into L2, but only what a page begins with; the rest of it
+ * is left to the processor's own prefetchers, which follow a stream to the end of its page and have to find it anew. */
+typedef enum fr_prefetch_hint { FR_PREFETCH_NONE, FR_PREFETCH_L1, FR_PREFETCH_L2, FR_PREFETCH_PAGES } fr_prefetch_hint;
 
 /* L2 on AMD's family 0x19, which is Zen 3 and 4; else L1. (Two cores of Zen 4 whose memory reads 50 GB/s: 4 rows of
  * Q4_0 read 21 GB/s with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for
  * L2, 25 without any. Zen 3 was not at hand; Zen 5 is served by L1.) */
-fr_fetching fr_fetching_here(void);
+fr_prefetch_hint fr_prefetch_hint_here(void);
 
-/* Fetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
-FR_INLINE void fr_fetch(fr_fetching how, const void *bytes, size_t size) {
+/* Prefetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
+FR_INLINE void fr_prefetch(fr_prefetch_hint how, const void *bytes, size_t size) {
     enum { PAGE = 4096, BEGINNING = 512 };
     const char *from = bytes;
-    if (how == FR_FETCH_L1)
+    if (how == FR_PREFETCH_L1)
         FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T0);
-    else if (how == FR_FETCH_L2 || (how == FR_FETCH_PAGES && (uintptr_t)from % PAGE < BEGINNING))
+    else if (how == FR_PREFETCH_L2 || (how == FR_PREFETCH_PAGES && (uintptr_t)from % PAGE < BEGINNING))
         FR_UNROLLED for (size_t byte = 0; byte < size; byte += 64) _mm_prefetch(from + byte, _MM_HINT_T1);
 }
 
