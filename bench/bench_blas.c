@@ -55,15 +55,15 @@ typedef struct product {
     const fr_kernels *kernels;
     fr_pool *pool;
     blas blas;
-    size_t rows, cols, outs;
+    size_t rows, cols, features;
     float *x, *w, *y, *z; /* ours, OpenBLAS's */
 } product;
 
 static void multiply(void *context, const fr_team *team) {
     product *p = context;
     size_t begin, end;
-    fr_partition(p->outs, FR_OUT_UNIT, team->index, team->count, &begin, &end);
-    p->kernels->matmul[FR_F32](p->y + begin, p->outs, p->x, p->cols, p->rows, p->w + begin * p->cols,
+    fr_partition(p->features, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    p->kernels->matmul[FR_F32](p->y + begin, p->features, p->x, p->cols, p->rows, p->w + begin * p->cols,
                                p->cols * sizeof(float), p->cols, end - begin);
 }
 
@@ -87,7 +87,7 @@ static void multiply_by_us(product *p) {
 }
 
 static void multiply_by_blas(product *p) {
-    int m = (int)p->rows, n = (int)p->outs, k = (int)p->cols;
+    int m = (int)p->rows, n = (int)p->features, k = (int)p->cols;
     p->blas.sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, p->x, k, p->w, k, 0, p->z, n);
 }
 
@@ -107,13 +107,13 @@ static double time_products(product *p, void (*product_fn)(product *)) {
 
 static double largest_difference(const product *p) {
     double apart = 0;
-    for (size_t i = 0; i < p->rows * p->outs; i++) apart = fmax(apart, fabs((double)p->y[i] - (double)p->z[i]));
+    for (size_t i = 0; i < p->rows * p->features; i++) apart = fmax(apart, fabs((double)p->y[i] - (double)p->z[i]));
     return apart;
 }
 
 static void put_rates(fr_bench_report *report, product *p) {
     double ours[FR_BENCH_PAIRS], theirs[FR_BENCH_PAIRS], ratios[FR_BENCH_PAIRS];
-    double work = 2e-9 * (double)p->rows * (double)p->cols * (double)p->outs;
+    double work = 2e-9 * (double)p->rows * (double)p->cols * (double)p->features;
     for (int pair = -1; pair < FR_BENCH_PAIRS; pair++) {
         double a = work / time_products(p, multiply_by_us), b = work / time_products(p, multiply_by_blas);
         if (pair < 0) continue;
@@ -123,7 +123,7 @@ static void put_rates(fr_bench_report *report, product *p) {
     }
     fr_bench_number(report, (double)p->rows);
     fr_bench_number(report, (double)p->cols);
-    fr_bench_number(report, (double)p->outs);
+    fr_bench_number(report, (double)p->features);
     fr_bench_numbers(report, ours, FR_BENCH_PAIRS);
     fr_bench_numbers(report, theirs, FR_BENCH_PAIRS);
     fr_bench_number(report, fr_bench_median(ours, FR_BENCH_PAIRS));
@@ -135,7 +135,7 @@ static void put_rates(fr_bench_report *report, product *p) {
 static void put_table(fr_bench_report *report, product *p) {
     static const fr_bench_column columns[] = {{"rows", "rows", 0},
                                               {"cols", "columns", 0},
-                                              {"outs", "outs", 0},
+                                              {"features", "features", 0},
                                               {"samples_gflops", NULL, 0},
                                               {"samples_gflops_blas", NULL, 0},
                                               {"gflops", "forerun, GFLOP/s", 0},
@@ -148,7 +148,7 @@ static void put_table(fr_bench_report *report, product *p) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         p->rows = shapes[i][0];
         p->cols = shapes[i][1];
-        p->outs = shapes[i][2];
+        p->features = shapes[i][2];
         put_rates(report, p);
     }
 }

@@ -272,7 +272,7 @@ static void bench_centroids(void) {
         head[plain] = time_head(&e, session, heads[plain]);
         bytes[plain] = (double)e.drafter->weights.bytes;
         const fr_matrix *rows = &a->trunk.head;
-        if (!plain) bytes[0] -= (double)(rows->outs - a->top * a->cluster_size) * (double)rows->row_bytes;
+        if (!plain) bytes[0] -= (double)(rows->features - a->top * a->cluster_size) * (double)rows->row_bytes;
         fr_session_close(session);
         fr_bench_engine_close(&e);
     }

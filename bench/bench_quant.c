@@ -156,19 +156,19 @@ typedef struct products {
     double macs;
 } products;
 
-/* Outs [begin, end) of a matrix, dealt to the team as a whole. */
+/* Output features [begin, end) of a matrix, dealt to the team as a whole. */
 static void apply_part(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, size_t begin,
                        size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
     if (rows == 0 || begin == end) return;
-    fr_partition(end - begin, FR_OUT_UNIT, team->index, team->count, &from, &to);
-    fr_matrix_apply_part(team, work, m, begin + from, begin + to, y, m->outs, x, m->cols, 0, rows);
+    fr_partition(end - begin, FR_FEATURE_UNIT, team->index, team->count, &from, &to);
+    fr_matrix_apply_part(team, work, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
 
 static void apply(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, float *y, const float *x,
                   size_t rows) {
-    apply_part(p, team, work, m, 0, m->outs, y, x, rows);
+    apply_part(p, team, work, m, 0, m->features, y, x, rows);
 }
 
 /* Prepares rows, as the engine does before each product with new input. */
@@ -213,7 +213,7 @@ static void run_products(void *context, const fr_team *team) {
         if (tokens->data) {
             prepare(team, &a->work, tokens, a->x, rows);
             apply_part(p, team, &a->work, tokens, 0, owned, a->token, a->x, rows);
-            apply_part(p, team, &a->work, tokens, owned, tokens->outs, a->token, a->x, kept);
+            apply_part(p, team, &a->work, tokens, owned, tokens->features, a->token, a->x, kept);
         }
         for (size_t l = 0; l < trunk->spec.layers && (l < trunk->owners || kept); l++)
             layer_products(p, team, a, &trunk->layers[l], l < trunk->owners ? rows : kept,

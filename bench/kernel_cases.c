@@ -13,7 +13,7 @@
 enum {
     RUN = 32,               /* columns of a block of activations */
     WIDEST = 10240,         /* columns of a shape */
-    CUT = 64,               /* outs that stay together, as attention's positions do */
+    CUT = 64,               /* features that stay together, as attention's positions do */
     CACHED_BYTES = 1 << 18, /* weights of a thread that stay in its L2 cache */
     DISTINCT = 7,    /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
     GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
@@ -86,7 +86,7 @@ static void fill_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *state) 
 
 /* Rows, of which some differ and the others repeat them. */
 static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
-    size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_OUTS;
+    size_t bytes = fr_dtype_row_bytes(type, cols), distinct = DISTINCT * FR_TILE_FEATURES;
     uint64_t state = 1;
     for (size_t i = 0; i < count && i < distinct; i++) fill_row(type, rows + i * bytes, cols, &state);
     for (size_t i = distinct; i < count; i++) memcpy(rows + i * bytes, rows + (i - distinct) * bytes, bytes);
@@ -95,10 +95,10 @@ static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
 /* --------------------------------------------------------------------------------------------------------- products */
 
 static void size_products(fr_bench_case *c) {
-    double weights = (double)(c->outs * c->cols);
-    c->units = c->outs / FR_TILE_OUTS;
-    c->stream_bytes = c->outs * fr_dtype_row_bytes(c->type, c->cols); /* packed or not */
-    c->output_bytes = c->rows * c->outs * sizeof(float);
+    double weights = (double)(c->features * c->cols);
+    c->units = c->features / FR_TILE_FEATURES;
+    c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols); /* packed or not */
+    c->output_bytes = c->rows * c->features * sizeof(float);
     c->bytes = (double)c->stream_bytes;
     c->macs = weights * (double)c->rows;
     c->values = weights;
@@ -110,7 +110,7 @@ static void size_matmul(fr_bench_case *c) {
 }
 
 static void fill_table(const fr_bench_case *c, uint8_t *stream) {
-    fill_rows(c->type, stream, c->outs, c->cols);
+    fill_rows(c->type, stream, c->features, c->cols);
 }
 
 static void fill_numbers(const fr_bench_case *c, void *input) {
@@ -119,9 +119,9 @@ static void fill_numbers(const fr_bench_case *c, void *input) {
 
 static void call_matmul(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                         size_t units) {
-    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), out = first * FR_TILE_OUTS;
-    ((fr_matmul_fn *)function)((float *)o->output + out, c->outs, o->input, c->cols, c->rows,
-                               o->stream + out * row_bytes, row_bytes, c->cols, units * FR_TILE_OUTS);
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), feature = first * FR_TILE_FEATURES;
+    ((fr_matmul_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
+                               o->stream + feature * row_bytes, row_bytes, c->cols, units * FR_TILE_FEATURES);
 }
 
 static void size_matmul_block(fr_bench_case *c) {
@@ -131,12 +131,12 @@ static void size_matmul_block(fr_bench_case *c) {
 
 /* Tiles, of which some differ and the others repeat them. */
 static void fill_tiles(const fr_bench_case *c, uint8_t *stream) {
-    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = FR_TILE_OUTS * row_bytes;
-    static uint8_t rows[FR_TILE_OUTS * WIDEST * sizeof(float)];
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile = FR_TILE_FEATURES * row_bytes;
+    static uint8_t rows[FR_TILE_FEATURES * WIDEST * sizeof(float)];
     uint64_t state = 1;
     for (size_t i = 0; i < c->units && i < DISTINCT; i++) {
-        for (size_t o = 0; o < FR_TILE_OUTS; o++) fill_row(c->type, rows + o * row_bytes, c->cols, &state);
-        fr_pack_tile(c->type, stream + i * tile, rows, row_bytes, FR_TILE_OUTS, c->cols);
+        for (size_t o = 0; o < FR_TILE_FEATURES; o++) fill_row(c->type, rows + o * row_bytes, c->cols, &state);
+        fr_pack_tile(c->type, stream + i * tile, rows, row_bytes, FR_TILE_FEATURES, c->cols);
     }
     for (size_t i = DISTINCT; i < c->units; i++) memcpy(stream + i * tile, stream + (i - DISTINCT) * tile, tile);
 }
@@ -151,14 +151,15 @@ static void fill_quantized(const fr_bench_case *c, void *input) {
 
 static void call_matmul_block(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
                               size_t first, size_t units) {
-    size_t out = first * FR_TILE_OUTS;
-    ((fr_matmul_block_fn *)function)((float *)o->output + out, c->outs, o->input, c->cols / RUN, c->rows,
-                                     o->stream + fr_packed_bytes(c->type, out, c->cols), c->cols, units * FR_TILE_OUTS);
+    size_t feature = first * FR_TILE_FEATURES;
+    ((fr_matmul_block_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols / RUN, c->rows,
+                                     o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols,
+                                     units * FR_TILE_FEATURES);
 }
 
 /* A table's rows by number: the input is the row that they are multiplied with, then the numbers. */
 static void size_gather(fr_bench_case *c) {
-    c->stream_bytes = c->outs * fr_dtype_row_bytes(c->type, c->cols);
+    c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
     c->output_bytes = GATHERED * sizeof(float);
     c->values = c->macs = (double)(GATHERED * c->cols);
@@ -169,7 +170,7 @@ static void fill_gather_input(const fr_bench_case *c, void *input) {
     int32_t *ids = (int32_t *)((float *)input + c->cols);
     uint64_t state = 3;
     fill_floats(input, c->cols, 2);
-    for (size_t i = 0; i < GATHERED; i++) ids[i] = (int32_t)(random_bits(&state) % c->outs);
+    for (size_t i = 0; i < GATHERED; i++) ids[i] = (int32_t)(random_bits(&state) % c->features);
 }
 
 static void call_gather(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
@@ -181,19 +182,19 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-/* One KV head of `outs` positions: keys, then values. */
+/* One KV head, whose positions `features` counts: keys, then values. */
 static void size_attn(fr_bench_case *c) {
     size_t queries = c->rows * HEADS;
-    c->stream_bytes = 2 * c->outs * fr_dtype_row_bytes(c->type, c->cols);
+    c->stream_bytes = 2 * c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->output_bytes = queries * c->cols * sizeof(float);
     c->scratch_bytes = fr_attn_scratch(c->cols, queries) * sizeof(float);
     c->bytes = (double)c->stream_bytes;
-    c->values = (double)(2 * c->outs * c->cols);
-    c->macs = (double)(2 * c->cols * HEADS * (c->rows * c->outs - c->rows * (c->rows - 1) / 2));
+    c->values = (double)(2 * c->features * c->cols);
+    c->macs = (double)(2 * c->cols * HEADS * (c->rows * c->features - c->rows * (c->rows - 1) / 2));
 }
 
 static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
-    fill_rows(c->type, stream, 2 * c->outs, c->cols);
+    fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
 /* The last row sees all positions, the rows before it one less each. */
@@ -203,12 +204,12 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
     fr_attn_query queries[FR_ATTEND_BATCH];
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
     fr_attn attn = {.k = o->stream,
-                    .v = o->stream + c->outs * row_bytes,
+                    .v = o->stream + c->features * row_bytes,
                     .k_type = c->type,
                     .v_type = c->type,
                     .k_stride = row_bytes,
                     .v_stride = row_bytes,
-                    .slots = c->outs,
+                    .slots = c->features,
                     .head_dim = c->cols,
                     .scale = 0.0625f,
                     .queries = queries,
@@ -217,7 +218,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
     for (size_t i = 0; i < attn.count; i++)
         queries[i] = (fr_attn_query){.q = (const float *)o->input + i * c->cols,
                                      .out = (float *)o->output + i * c->cols,
-                                     .last = (int64_t)(c->outs - c->rows + i / HEADS)};
+                                     .last = (int64_t)(c->features - c->rows + i / HEADS)};
     ((fr_attn_fn *)function)(&attn);
 }
 
@@ -343,7 +344,7 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
-/* Gemma 4 E2B's gate and E4B's down projection; as many outs of 1536 columns as the cache holds. */
+/* Gemma 4 E2B's gate and E4B's down projection; as many features of 1536 columns as the cache holds. */
 static const fr_bench_shape products[] = {
     {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, 0},
     {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, 0},
@@ -427,16 +428,17 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room) {
     const fr_bench_kind *kind = kernel->kind;
-    fr_bench_case c = {.kind = kind, .type = shape->type, .rows = rows, .outs = shape->outs, .cols = shape->cols};
+    fr_bench_case c = {kind, shape->type, rows, shape->features, .cols = shape->cols};
     bool dealt = shape->group == FR_BENCH_STREAMED && shape->most_rows > 0;
     if (kind->first_slot != SIZE_MAX) c.type = (fr_dtype)((kernel->slot - kind->first_slot) / sizeof(void *));
-    if (dealt) c.outs = (c.outs + threads * FR_TILE_OUTS - 1) / (threads * FR_TILE_OUTS) * FR_TILE_OUTS;
+    size_t share = threads * FR_TILE_FEATURES;
+    if (dealt) c.features = (c.features + share - 1) / share * FR_TILE_FEATURES;
     if (shape->group == FR_BENCH_CACHED)
-        c.outs = CACHED_BYTES / fr_dtype_row_bytes(c.type, c.cols) / FR_TILE_OUTS * FR_TILE_OUTS;
+        c.features = CACHED_BYTES / fr_dtype_row_bytes(c.type, c.cols) / FR_TILE_FEATURES * FR_TILE_FEATURES;
     c.units = 1;
     kind->size(&c);
     if (c.stream_bytes <= room) return c;
-    c.outs = (size_t)((double)c.outs * (double)room / (double)c.stream_bytes) / CUT * CUT;
+    c.features = (size_t)((double)c.features * (double)room / (double)c.stream_bytes) / CUT * CUT;
     kind->size(&c);
     return c;
 }
@@ -444,11 +446,11 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size) {
     bool product = c->kind->size == size_matmul || c->kind->size == size_matmul_block;
     if (product)
-        snprintf(text, size, "%zu x %zu", c->outs / c->units * units * threads, c->cols);
+        snprintf(text, size, "%zu x %zu", c->features / c->units * units * threads, c->cols);
     else if (c->kind->size == size_attn)
-        snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->outs, c->cols);
+        snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->features, c->cols);
     else if (c->kind->size == size_gather)
-        snprintf(text, size, "%d of %zu x %zu", GATHERED, c->outs, c->cols);
+        snprintf(text, size, "%d of %zu x %zu", GATHERED, c->features, c->cols);
     else
         snprintf(text, size, "%zu", c->cols);
 }
@@ -499,8 +501,8 @@ bool fr_bench_same_bits(const fr_bench_case *c, fr_bench_function *function, con
     const float *y = o->output, *wanted = expected;
     for (size_t unit = 0; unit < units; unit += stride_of(c))
         for (size_t r = 0; r < c->rows; r++) {
-            size_t at = r * c->outs + unit * FR_TILE_OUTS;
-            if (memcmp(y + at, wanted + at, FR_TILE_OUTS * sizeof *y) != 0) return false;
+            size_t at = r * c->features + unit * FR_TILE_FEATURES;
+            if (memcmp(y + at, wanted + at, FR_TILE_FEATURES * sizeof *y) != 0) return false;
         }
     return true;
 }

@@ -37,7 +37,7 @@ typedef enum fr_bench_group {
 
 typedef struct fr_bench_shape {
     fr_bench_group group;
-    size_t outs, cols;
+    size_t features, cols;
     size_t most_rows; /* 0: the contract has no rows */
     fr_dtype type;    /* of a kernel that takes several */
 } fr_bench_shape;
@@ -47,16 +47,16 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 typedef struct fr_bench_case {
     const fr_bench_kind *kind;
     fr_dtype type;
-    size_t rows, outs, cols;
-    size_t units; /* what a call may be cut into: tiles of 16 outs of a product; else 1 */
+    size_t rows, features, cols;
+    size_t units; /* what a call may be cut into: tiles of 16 features of a product; else 1 */
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
     /* Of a call: bytes of weights, of cached keys and values, of table rows, or of all arrays where there is nothing
      * like that; multiply-adds, 0 where that is not what is done; weights, cached values or values of an array. */
     double bytes, macs, values;
 } fr_bench_case;
 
-/* The case of a shape on one of so many threads, to which a product's outs are dealt. Outs are cut where the weights
- * would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
+/* The case of a shape on one of so many threads, to which a product's features are dealt. Output features are cut where
+ * the weights would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);

@@ -58,11 +58,11 @@ static void write_noise(writer *w, size_t count, float mean, float deviation) {
     }
 }
 
-/* One tensor: outs 0 makes a vector. */
-static void tensor(writer *w, size_t outs, size_t cols, float mean, float deviation, const char *format, ...)
+/* One tensor: features 0 makes a vector. */
+static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
-static void tensor(writer *w, size_t outs, size_t cols, float mean, float deviation, const char *format, ...) {
-    size_t count = (outs ? outs : 1) * cols;
+static void tensor(writer *w, size_t features, size_t cols, float mean, float deviation, const char *format, ...) {
+    size_t count = (features ? features : 1) * cols;
     if (w->data) {
         write_noise(w, count, mean, deviation);
         return;
@@ -72,8 +72,8 @@ static void tensor(writer *w, size_t outs, size_t cols, float mean, float deviat
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    if (outs)
-        snprintf(shape, sizeof shape, "%zu,%zu", outs, cols);
+    if (features)
+        snprintf(shape, sizeof shape, "%zu,%zu", features, cols);
     else
         snprintf(shape, sizeof shape, "%zu", cols);
     append(w, "%s\"%s\":{\"dtype\":\"BF16\",\"shape\":[%s],\"data_offsets\":[%llu,%llu]}", w->offset ? "," : "{", name,
@@ -81,8 +81,8 @@ static void tensor(writer *w, size_t outs, size_t cols, float mean, float deviat
     w->offset += 2 * count;
 }
 
-static void matrix(writer *w, size_t layer, const char *name, size_t outs, size_t cols) {
-    tensor(w, outs, cols, 0, 1 / sqrtf((float)cols), "model.layers.%zu.%s.weight", layer, name);
+static void matrix(writer *w, size_t layer, const char *name, size_t features, size_t cols) {
+    tensor(w, features, cols, 0, 1 / sqrtf((float)cols), "model.layers.%zu.%s.weight", layer, name);
 }
 
 static void norm(writer *w, size_t layer, const char *name, size_t n) {

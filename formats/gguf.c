@@ -235,7 +235,8 @@ static fr_status measure(const char *path, entry *item) {
     bool overflow = false;
     for (uint32_t i = 0; i + 1 < tensor->dims; i++) {
         uint64_t n = tensor->shape[i];
-        if (tensor->packed && i + 2 == tensor->dims) n = (n + FR_TILE_OUTS - 1) / FR_TILE_OUTS * FR_TILE_OUTS;
+        bool of_rows = i + 2 == tensor->dims;
+        if (tensor->packed && of_rows) n = (n + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES;
         overflow |= __builtin_mul_overflow(bytes, n, &bytes);
     }
     tensor->bytes = overflow ? UINT64_MAX : bytes;

@@ -1,11 +1,12 @@
-/* What the kernels of packed weights share in registers of 8 outs: unpacking, scales, the walk over a matrix.
+/* What the kernels of packed weights share in registers of 8 features: unpacking, scales, the walk over a matrix.
  *
  * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. A file of an instruction set
  * gives each format its `dot`, which adds a run of 32 columns to the chains, and takes the rest from here.
  *
- * A line of a tile is two registers: outs 0..7 and 8..15, 4 columns each. Both take the same broadcast of activations,
- * and up to 4 rows take the same unpacked weights: 8 integer sums, 4 registers of codes, and two or three to work with.
- * More rows take a chunk of 256 columns again, while it is in the L1 cache. Chains wait in memory in between.
+ * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both take the same broadcast of
+ * activations, and up to 4 rows take the same unpacked weights: 8 integer sums, 4 registers of codes, and two or three
+ * to work with. More rows take a chunk of 256 columns again, while it is in the L1 cache. Chains wait in memory in
+ * between.
  *
  * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row at 38 to 42 GB/s for 8192 bytes, a few less for
  * 16384, 35 to 39 for 4096. Prefetching a run at a time instead of a chunk at a time is worth 5 to 15 percent. */
@@ -19,7 +20,7 @@
 enum {
     RUN = 32,        /* columns that are summed in integers */
     CHUNK = 8,       /* runs: a block of 256 columns, or that many blocks of 32 */
-    HALF = 8,        /* outs */
+    HALF = 8,        /* features */
     LINE = 64,       /* bytes */
     STEPS = 4,       /* in which a run is unpacked */
     ROWS = 8,        /* rows that share a walk over the weights */
@@ -58,7 +59,7 @@ FR_INLINE __m256 load_halves(const uint8_t *halves) {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)halves));
 }
 
-/* ------------------------------------------------------------------------------------------------ codes of 16 outs
+/* -------------------------------------------------------------------------------------------- codes of 16 features
  *
  * A step of a run unpacks two groups of 4 columns, one byte a column, unsigned: groups step and step + 4 for codes that
  * share bytes, or 2 step and 2 step + 1. */
@@ -122,12 +123,12 @@ FR_INLINE void unpack_table(pair *first, pair *second, const uint8_t *codes, siz
     }
 }
 
-/* ----------------------------------------------------------------------------------------------- scales of 16 outs */
+/* ------------------------------------------------------------------------------------------ scales of 16 features */
 
-/* What a block of 256 says about its runs, for 16 outs. */
+/* What a block of 256 says about its runs, for 16 features. */
 typedef struct head {
-    float d[FR_TILE_OUTS], m[FR_TILE_OUTS]; /* m: -dmin */
-    uint8_t scale[CHUNK][FR_TILE_OUTS], minimum[CHUNK][FR_TILE_OUTS];
+    float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
+    uint8_t scale[CHUNK][FR_TILE_FEATURES], minimum[CHUNK][FR_TILE_FEATURES];
 } head;
 
 /* A run: where its codes are, and what multiplies their sum (d) and the row's (m). */
@@ -150,7 +151,7 @@ FR_INLINE void scales_d(run *w, const head *h, const uint8_t *block, size_t inde
 
 FR_INLINE void scales_d_m(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     scales_d(w, h, block, index, half);
-    w->m.half[half] = load_halves(block + 2 * FR_TILE_OUTS + 16 * half);
+    w->m.half[half] = load_halves(block + 2 * FR_TILE_FEATURES + 16 * half);
 }
 
 /* 2^(e - 128), denormal where e < 2. */
@@ -169,7 +170,7 @@ FR_INLINE void head_d(head *h, const uint8_t *block) {
 
 /* Two neighbouring runs share a row of high bits: the first has the low half of each byte. */
 FR_INLINE void head_k(head *h, const uint8_t *block) {
-    const uint8_t *low_rows = block + 4 * FR_TILE_OUTS, *high_rows = low_rows + CHUNK * FR_TILE_OUTS;
+    const uint8_t *low_rows = block + 4 * FR_TILE_FEATURES, *high_rows = low_rows + CHUNK * FR_TILE_FEATURES;
     __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
     __m256 minus = _mm256_set1_ps(-0.0f);
     head_d(h, block);
@@ -199,13 +200,13 @@ FR_INLINE void scales_k(run *w, const head *h, const uint8_t *block, size_t inde
 
 FR_INLINE void scales_q6(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     w->d.half[half] = _mm256_loadu_ps(h->d + HALF * half);
-    w->scales = block + (2 + 2 * index) * FR_TILE_OUTS;
+    w->scales = block + (2 + 2 * index) * FR_TILE_FEATURES;
 }
 
 FR_INLINE void scales_xs(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
-    const uint8_t *rows = block + 2 * FR_TILE_OUTS + HALF * half;
-    __m256i low = _mm256_srli_epi32(load_bytes(rows + index / 2 * FR_TILE_OUTS), (int)(index % 2 * 4));
-    __m256i high = _mm256_srli_epi32(load_bytes(rows + (4 + index / 4) * FR_TILE_OUTS), (int)(index % 4 * 2));
+    const uint8_t *rows = block + 2 * FR_TILE_FEATURES + HALF * half;
+    __m256i low = _mm256_srli_epi32(load_bytes(rows + index / 2 * FR_TILE_FEATURES), (int)(index % 2 * 4));
+    __m256i high = _mm256_srli_epi32(load_bytes(rows + (4 + index / 4) * FR_TILE_FEATURES), (int)(index % 4 * 2));
     low = _mm256_and_si256(low, _mm256_set1_epi32(15));
     high = _mm256_slli_epi32(_mm256_and_si256(high, _mm256_set1_epi32(3)), 4);
     __m256i scale = _mm256_sub_epi32(_mm256_or_si256(low, high), _mm256_set1_epi32(32));
@@ -271,7 +272,7 @@ typedef struct product {
     const fr_qblock *x;
     size_t x_stride, rows;
     const uint8_t *w;
-    size_t cols, outs;
+    size_t cols, features;
     fr_prefetch_hint how;
 } product;
 
@@ -311,10 +312,10 @@ FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const f
 }
 
 /* A tile for up to 8 rows. */
-FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out, size_t rows) {
+FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t feature, size_t rows) {
     size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
-    size_t left = job->cols / RUN, outs = job->outs - out;
-    const uint8_t *w = job->w + out / FR_TILE_OUTS * (left / f.runs * block_bytes);
+    size_t left = job->cols / RUN, features = job->features - feature;
+    const uint8_t *w = job->w + feature / FR_TILE_FEATURES * (left / f.runs * block_bytes);
     const fr_qblock *x = job->x + row * job->x_stride;
     float_pair acc[ROWS] = {0};
     for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
@@ -322,21 +323,22 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t out
         add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? job->how : FR_PREFETCH_NONE);
     }
     for (size_t r = 0; r < rows; r++) {
-        float *y = job->y + (row + r) * job->y_stride + out;
-        store_lanes(y, outs, acc[r].half[0]);
-        if (outs > HALF) store_lanes(y + HALF, outs - HALF, acc[r].half[1]);
+        float *y = job->y + (row + r) * job->y_stride + feature;
+        store_lanes(y, features, acc[r].half[0]);
+        if (features > HALF) store_lanes(y + HALF, features - HALF, acc[r].half[1]);
     }
 }
 
 /* A group of tiles for all rows, then the next. The first rows prefetch the weights. */
 FR_INLINE void matmul(format f, const product *job) {
     size_t tile_bytes = job->cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
-    size_t group = (GROUP / tile_bytes + 1) * FR_TILE_OUTS;
-    for (size_t from = 0; from < job->outs; from += group) {
-        size_t to = from + group < job->outs ? from + group : job->outs, tiles = (job->rows + ROWS - 1) / ROWS;
+    size_t group = (GROUP / tile_bytes + 1) * FR_TILE_FEATURES;
+    for (size_t from = 0; from < job->features; from += group) {
+        size_t to = from + group < job->features ? from + group : job->features, tiles = (job->rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
             rows = (job->rows - row + tiles - 1) / tiles;
-            for (size_t out = from; out < to; out += FR_TILE_OUTS) compute_tile(f, job, row, out, rows);
+            for (size_t feature = from; feature < to; feature += FR_TILE_FEATURES)
+                compute_tile(f, job, row, feature, rows);
         }
     }
 }

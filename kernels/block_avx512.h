@@ -52,7 +52,7 @@ enum {
 typedef struct block {
     __m512 d, m;
     __m512i values; /* of codes that are looked up, plus the offset */
-    uint8_t scales[8 * FR_TILE_OUTS], mins[8 * FR_TILE_OUTS];
+    uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
 } block;
 
 /* A run, unpacked: register g has columns 4g .. 4g + 3. */
@@ -218,7 +218,7 @@ FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
 
-/* All 8 scales and minima at once: four rows of 16 outs in a register. */
+/* All 8 scales and minima at once: four rows of 16 features in a register. */
 FR_INLINE void open_k(block *b, const uint8_t *bytes) {
     open_d_m(b, bytes);
     __m512i high = line(bytes + 192);
@@ -250,20 +250,20 @@ FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
 
 FR_INLINE void scale_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
     (void)bytes;
-    r->d = _mm512_mul_ps(b->d, floats_of_u8(b->scales + FR_TILE_OUTS * index));
-    r->m = _mm512_mul_ps(b->m, floats_of_u8(b->mins + FR_TILE_OUTS * index));
+    r->d = _mm512_mul_ps(b->d, floats_of_u8(b->scales + FR_TILE_FEATURES * index));
+    r->m = _mm512_mul_ps(b->m, floats_of_u8(b->mins + FR_TILE_FEATURES * index));
 }
 
 FR_INLINE void scale_q6_k(run *r, const block *b, const uint8_t *bytes, size_t index) {
-    const uint8_t *scales = bytes + 32 + 2 * FR_TILE_OUTS * index;
+    const uint8_t *scales = bytes + 32 + 2 * FR_TILE_FEATURES * index;
     r->d = b->d;
     r->low = floats_of_s8(scales);
-    r->high = floats_of_s8(scales + FR_TILE_OUTS);
+    r->high = floats_of_s8(scales + FR_TILE_FEATURES);
 }
 
 FR_INLINE void scale_iq4_xs(run *r, const block *b, const uint8_t *bytes, size_t index) {
     (void)bytes;
-    __m512 scale = _mm512_sub_ps(floats_of_u8(b->scales + FR_TILE_OUTS * index), _mm512_set1_ps(32.0f));
+    __m512 scale = _mm512_sub_ps(floats_of_u8(b->scales + FR_TILE_FEATURES * index), _mm512_set1_ps(32.0f));
     r->d = _mm512_mul_ps(b->d, scale);
 }
 
@@ -391,7 +391,7 @@ typedef struct product {
     const fr_qblock *x;
     size_t x_stride, rows;
     const uint8_t *w;
-    size_t blocks, outs;
+    size_t blocks, features;
 } product;
 
 FR_INLINE fr_prefetch_hint hint_of(const format *f, size_t rows) {
@@ -424,22 +424,22 @@ typedef struct place {
 /* How many times `tiles` are taken at a time. A pair's tiles are half of them apart, so that both are read in the order
  * of memory from one pair to the next. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
-    return (job->outs + tiles * FR_TILE_OUTS - 1) / (tiles * FR_TILE_OUTS);
+    return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }
 
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
-    size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->outs - tile * FR_TILE_OUTS;
+    size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->features - tile * FR_TILE_FEATURES;
     place at = {.apart = half * tile_bytes, .y_stride = job->y_stride, .how = c->how};
     at.ahead = c->how == FR_PREFETCH_PAGES ? PAGES_AHEAD : AHEAD / tiles;
-    at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_OUTS;
-    at.y[1] = at.y[0] + half * FR_TILE_OUTS;
+    at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_FEATURES;
+    at.y[1] = at.y[0] + half * FR_TILE_FEATURES;
     at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
     at.end = at.bytes + (c->to - c->from) * f->bytes;
     if (tile + 1 < steps(job, tiles)) at.next = at.bytes + tile_bytes;
     else at.next = c->to < job->blocks ? job->w + c->to * f->bytes : at.bytes;
-    at.partner = left > half * FR_TILE_OUTS ? at.apart : 0;
+    at.partner = left > half * FR_TILE_FEATURES ? at.apart : 0;
     at.stored[0] = lanes(left);
-    at.stored[1] = at.partner ? lanes(left - half * FR_TILE_OUTS) : 0;
+    at.stored[1] = at.partner ? lanes(left - half * FR_TILE_FEATURES) : 0;
     return at;
 }
 
@@ -580,7 +580,7 @@ FR_INLINE void compute_part(const format *f, const products *by, const product *
 FR_INLINE void matmul_block(const format *f, const products *by, const product *job) {
     chunk c;
     const int8_t *values = fr_code_values(f->type);
-    if (job->outs == 0) return;
+    if (job->features == 0) return;
     if (values)
         c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
                                    _mm512_set1_epi8((char)f->offset));

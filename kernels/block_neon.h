@@ -1,16 +1,17 @@
 /* What the block-quantized kernels of neon, dotprod and i8mm share: everything but the dot product itself.
  *
  * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register is
- * 4 outs x 4 columns of codes, a quarter of a tile's line; a lane of sums is one out. The codes of 8 outs x 32 columns
- * are unpacked into 16 registers, and every row is multiplied with these while its chains lie in the L1 cache. So rows
- * need no registers of their own: one loop serves 5 to 16 of them, and for 1 to 4, as in a verify step, it is unrolled.
+ * 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes of 8
+ * features x 32 columns are unpacked into 16 registers, and every row is multiplied with these while its chains lie in
+ * the L1 cache. So rows need no registers of their own: one loop serves 5 to 16 of them, and for 1 to 4, as in a verify
+ * step, it is unrolled.
  *
  * Work goes in chunks of 8 runs of 32 columns, so that all of it fits the L1 cache (22 KB), however long the rows are.
  * A chunk's rows, up to 16, are laid out for the dot product once for a group of tiles (`panel`), a tile's scales
  * become floats once for all rows (`scales`). The second tile of rows and later ones find a group's weights in L2.
  *
  * No machine of this architecture was at hand to take times. The forms were chosen by counting instructions, all
- * included, under an emulator: the _neon, _dotprod and _i8mm files say how many 16 outs x 32 columns take (gcc 12,
+ * included, under an emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12,
  * -O2). The chains of 8 rows in registers, for twice the code, would take as many on i8mm, about a tenth less on
  * dotprod, and more on neon, where the registers do not suffice. */
 #ifndef FR_KERNELS_BLOCK_NEON_H
@@ -21,13 +22,13 @@
 #include "quant/packed.h"
 
 enum {
-    RUN = 32,            /* columns */
-    RUNS = 8,            /* of a chunk */
-    ROWS = 16,           /* of a tile of rows */
-    OUTS = FR_TILE_OUTS, /* of a tile of outs */
-    LINE = 4 * OUTS,     /* bytes */
-    PARTS = 2,           /* registers of a line that are unpacked together */
-    GROUP = 4            /* tiles of outs */
+    RUN = 32,                    /* columns */
+    RUNS = 8,                    /* of a chunk */
+    ROWS = 16,                   /* of a tile of rows */
+    FEATURES = FR_TILE_FEATURES, /* of a tile of features */
+    LINE = 4 * FEATURES,         /* bytes */
+    PARTS = 2,                   /* registers of a line that are unpacked together */
+    GROUP = 4                    /* tiles of features */
 };
 
 /* A type: constants that choose the instructions when a kernel is compiled. */
@@ -53,10 +54,10 @@ static const format q5_k = {FR_Q5_K, 5, .mins = true, .most = 31, .columns = 256
 static const format q6_k = {FR_Q6_K, 6, 32, .halves = true, .most = 63, .columns = 256, .block = 3360, .header = 288};
 static const format iq4_xs = {FR_IQ4_XS, 4, .table = true, .most = 127, .columns = 256, .block = 2176, .header = 128};
 
-/* What multiplies the sums of a chunk, by run and out. */
+/* What multiplies the sums of a chunk, by run and feature. */
 typedef struct scales {
-    float d[RUNS][OUTS], m[RUNS][OUTS];
-    int32_t halves[RUNS][2][OUTS];
+    float d[RUNS][FEATURES], m[RUNS][FEATURES];
+    int32_t halves[RUNS][2][FEATURES];
 } scales;
 
 /* Rows of a chunk, by run and row. q: the halves of a run, 4 columns a lane; where rows come in pairs, rows 2p and
@@ -73,7 +74,7 @@ typedef struct chunk {
 } chunk;
 
 /* Codes, or values of a table, of a run: by quarter and group of 4 columns. Where rows come in pairs two groups become
- * their 8 columns of a quarter's outs 0 and 1, then of its outs 2 and 3. */
+ * their 8 columns of a quarter's features 0 and 1, then of its features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
 /* Sums of a row, or two. */
@@ -86,7 +87,8 @@ typedef struct level {
 } level;
 
 /* What each instruction set's file defines: sums += values * q over half `half` of a run, of one row or a pair of rows.
- * A pair's sums are by outs 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half, pair: constants. */
+ * A pair's sums are by features 0 and 1, then 2 and 3 of a quarter, in lanes of rows 0, 1, 0, 1. half and pair are
+ * constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* What one call computes, as fr_matmul_block_fn has it. */
@@ -96,13 +98,13 @@ typedef struct product {
     const fr_qblock *x;
     size_t x_stride, rows;
     const uint8_t *w;
-    size_t cols, outs;
+    size_t cols, features;
 } product;
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
 
 FR_INLINE void load_d(float *d, const uint8_t *w) {
-    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 4)
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4)
         vst1q_f32(d + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(w + 2 * i))));
 }
 
@@ -114,7 +116,7 @@ FR_INLINE float32x4_t powers(uint32x4_t e) {
 }
 
 FR_INLINE void load_exponents(float *d, const uint8_t *w) {
-    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 8) {
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t e = vmovl_u8(vld1_u8(w + i));
         vst1q_f32(d + i, powers(vmovl_u16(vget_low_u16(e))));
         vst1q_f32(d + i + 4, powers(vmovl_high_u16(e)));
@@ -152,13 +154,13 @@ FR_INLINE uint8x16_t high_nibbles(uint8x16_t bytes) {
 
 /* Q4_K and Q5_K. Minima are negated here: they are subtracted. */
 FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
-    float d[OUTS], negative[OUTS];
+    float d[FEATURES], negative[FEATURES];
     load_d(d, w);
-    load_d(negative, w + 2 * OUTS);
-    FR_UNROLLED for (size_t i = 0; i < OUTS; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
-    const uint8_t *lows = w + 4 * OUTS, *highs = lows + RUNS * OUTS;
+    load_d(negative, w + 2 * FEATURES);
+    FR_UNROLLED for (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
+    const uint8_t *lows = w + 4 * FEATURES, *highs = lows + RUNS * FEATURES;
     FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
-        uint8x16_t low = vld1q_u8(lows + run * OUTS), high = vld1q_u8(highs + run / 2 * OUTS);
+        uint8x16_t low = vld1q_u8(lows + run * FEATURES), high = vld1q_u8(highs + run / 2 * FEATURES);
         int odd = run % 2 * 4;
         uint8x16_t scale = joined(low_nibbles(low), high, 4 - odd, 0x30);
         uint8x16_t min = joined(high_nibbles(low), high, 2 - odd, 0x30);
@@ -168,11 +170,11 @@ FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
 }
 
 FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
-    float d[OUTS];
+    float d[FEATURES];
     load_d(d, w);
-    const uint8_t *lows = w + 2 * OUTS, *highs = lows + RUNS / 2 * OUTS;
+    const uint8_t *lows = w + 2 * FEATURES, *highs = lows + RUNS / 2 * FEATURES;
     FR_UNROLLED for (size_t run = 0; run < RUNS; run++) {
-        uint8x16_t pair = vld1q_u8(lows + run / 2 * OUTS), high = vld1q_u8(highs + run / 4 * OUTS);
+        uint8x16_t pair = vld1q_u8(lows + run / 2 * FEATURES), high = vld1q_u8(highs + run / 4 * FEATURES);
         uint8x16_t low = run % 2 ? high_nibbles(pair) : low_nibbles(pair);
         uint8x16_t scale = joined(low, high, 4 - (int)run % 4 * 2, 0x30);
         scale_bytes(s->d[run], d, vsubq_s8(vreinterpretq_s8_u8(scale), vdupq_n_s8(32)));
@@ -183,7 +185,7 @@ FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t half = 0; half < 2 * RUNS; half++) {
         int32x4_t values[4];
-        widen(values, vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * OUTS)));
+        widen(values, vreinterpretq_s8_u8(vld1q_u8(w + (2 + half) * FEATURES)));
         FR_UNROLLED for (size_t i = 0; i < 4; i++) vst1q_s32(s->halves[half / 2][half % 2] + 4 * i, values[i]);
     }
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
@@ -201,7 +203,7 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
                 load_exponents(s->d[run], w);
             else
                 load_d(s->d[run], w);
-            if (f.mins) load_d(s->m[run], w + 2 * OUTS);
+            if (f.mins) load_d(s->m[run], w + 2 * FEATURES);
         }
     }
 }
@@ -278,8 +280,8 @@ FR_INLINE void part_sums(row_sums sums) {
     }
 }
 
-/* The sums of run `run` of row r, or rows r and r + 1, by row; out is the first in its tile. */
-FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *c, size_t run, size_t r, size_t out,
+/* The sums of run `run` of row r, or rows r and r + 1, by row; feature is the first in its tile. */
+FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *c, size_t run, size_t r, size_t feature,
                        bool pair) {
     const panel *p = &c->panel;
     row_sums second;
@@ -291,8 +293,8 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
     if (!f.halves) return;
     if (pair) part_sums(second);
     FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
-        int32x4_t a = vld1q_s32(c->scales.halves[run][0] + out + 4 * i);
-        int32x4_t b = vld1q_s32(c->scales.halves[run][1] + out + 4 * i);
+        int32x4_t a = vld1q_s32(c->scales.halves[run][0] + feature + 4 * i);
+        int32x4_t b = vld1q_s32(c->scales.halves[run][1] + feature + 4 * i);
         sums[0][i] = vmlaq_s32(vmulq_s32(sums[0][i], a), second[0][i], b);
         if (pair) sums[1][i] = vmlaq_s32(vmulq_s32(sums[1][i], a), second[1][i], b);
     }
@@ -310,38 +312,38 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
 }
 
 /* Run `run` of row r, or rows r and r + 1. */
-FR_INLINE void add_run(format f, float (*chains)[OUTS], run_values values, const float32x4_t *d, const float32x4_t *m,
-                       const chunk *c, size_t run, size_t r, size_t out, bool pair) {
+FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
+                       const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
     row_sums sums;
-    sum_run(f, sums, values, c, run, r, out, pair);
-    join(f, chains[r] + out, sums[0], d, m, p->d[run][r], p->dsum[run][r]);
-    if (pair) join(f, chains[r + 1] + out, sums[1], d, m, p->d[run][r + 1], p->dsum[run][r + 1]);
+    sum_run(f, sums, values, c, run, r, feature, pair);
+    join(f, chains[r] + feature, sums[0], d, m, p->d[run][r], p->dsum[run][r]);
+    if (pair) join(f, chains[r + 1] + feature, sums[1], d, m, p->d[run][r + 1], p->dsum[run][r + 1]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- all of it */
 
-/* The chains of 4 * PARTS outs, from out `out` of a tile on, and of all rows go on through a chunk whose first block is
- * at w. */
-FR_INLINE void walk(format f, float (*chains)[OUTS], const chunk *c, const uint8_t *w, size_t out, size_t runs,
+/* The chains of 4 * PARTS features, from `feature` of a tile on, and of all rows go on through a chunk whose first
+ * block is at w. */
+FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
     size_t stride = f.columns == RUN ? f.block : (f.block - f.header) / RUNS;
     int8x16_t table = f.table ? vld1q_s8(fr_code_values(f.type)) : vdupq_n_s8(0);
-    w += f.header + 4 * out;
+    w += f.header + 4 * feature;
     for (size_t run = 0; run < runs; run++, w += stride) {
         run_values values;
         float32x4_t d[PARTS], m[PARTS];
         unpack_run(f, values, w, table, pairs);
         FR_UNROLLED for (size_t i = 0; i < PARTS; i++) {
-            d[i] = vld1q_f32(c->scales.d[run] + out + 4 * i);
-            m[i] = f.mins ? vld1q_f32(c->scales.m[run] + out + 4 * i) : d[i];
+            d[i] = vld1q_f32(c->scales.d[run] + feature + 4 * i);
+            m[i] = f.mins ? vld1q_f32(c->scales.m[run] + feature + 4 * i) : d[i];
         }
         if (few) {
             FR_UNROLLED for (size_t r = 0; r < rows; r += together)
-                add_run(f, chains, values, d, m, c, run, r, out, pairs);
+                add_run(f, chains, values, d, m, c, run, r, feature, pairs);
         } else {
-            for (size_t r = 0; r < rows; r += together) add_run(f, chains, values, d, m, c, run, r, out, pairs);
+            for (size_t r = 0; r < rows; r += together) add_run(f, chains, values, d, m, c, run, r, feature, pairs);
         }
     }
 }
@@ -350,9 +352,9 @@ FR_INLINE void walk(format f, float (*chains)[OUTS], const chunk *c, const uint8
  * row that only makes up a pair is not stored. */
 FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
-    size_t left = (job->outs + OUTS - 1) / OUTS - first, tiles = left < GROUP ? left : GROUP;
+    size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
     size_t step = f.block * (RUNS * RUN / f.columns), tile = f.block * (job->cols / f.columns);
-    float chains[GROUP][ROWS][OUTS];
+    float chains[GROUP][ROWS][FEATURES];
     memset(chains, 0, tiles * sizeof chains[0]);
     for (size_t run = 0; run < job->cols / RUN; run += RUNS) {
         size_t runs = job->cols / RUN - run < RUNS ? job->cols / RUN - run : RUNS;
@@ -360,13 +362,15 @@ FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, siz
         for (size_t t = 0; t < tiles; t++) {
             const uint8_t *w = job->w + (first + t) * tile + run / RUNS * step;
             load_scales(f, &c->scales, w, runs);
-            for (size_t out = 0; out < OUTS; out += 4 * PARTS) walk(f, chains[t], c, w, out, runs, rows, few, pairs);
+            for (size_t feature = 0; feature < FEATURES; feature += 4 * PARTS)
+                walk(f, chains[t], c, w, feature, runs, rows, few, pairs);
         }
     }
     for (size_t t = 0; t < tiles; t++) {
-        size_t out = (first + t) * OUTS, kept = job->outs - out < OUTS ? job->outs - out : OUTS;
+        size_t feature = (first + t) * FEATURES, rest = job->features - feature;
+        size_t kept = rest < FEATURES ? rest : FEATURES;
         for (size_t r = 0; r < rows; r++)
-            memcpy(job->y + (row + r) * job->y_stride + out, chains[t][r], kept * sizeof(float));
+            memcpy(job->y + (row + r) * job->y_stride + feature, chains[t][r], kept * sizeof(float));
     }
 }
 
@@ -374,7 +378,7 @@ FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, siz
 FR_INLINE void matmul(level l, format f, const product *job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;
-    for (size_t first = 0; first * OUTS < job->outs; first += GROUP) {
+    for (size_t first = 0; first * FEATURES < job->features; first += GROUP) {
         size_t tiles = (job->rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
             rows = (job->rows - row + tiles - 1) / tiles;
@@ -390,10 +394,10 @@ FR_INLINE void matmul(level l, format f, const product *job) {
 }
 
 /* A function of the contract for each type. */
-#define FR_BLOCK_KERNEL(id, type, level)                                                                      \
-    void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,           \
-                                    size_t rows, const uint8_t *w, size_t cols, size_t outs) {                \
-        matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs});                       \
+#define FR_BLOCK_KERNEL(id, type, level)                                                                          \
+    void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,               \
+                                    size_t rows, const uint8_t *w, size_t cols, size_t features) {                \
+        matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, features});                       \
     }
 #define FR_BLOCK_KERNELS(level) FR_BLOCK_TYPES(FR_BLOCK_KERNEL, level)
 

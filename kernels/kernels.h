@@ -5,21 +5,21 @@
  * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
  * over-read (a prefetch hint may point outside), no over-write. Floats lie as floats do, weights at any byte. Values
  * are finite; where a NaN comes in, a NaN comes out (its payload is free). Arrays don't overlap unless stated. rows,
- * outs, count and the n of operations element by element may be 0; other lengths are at least 1.
+ * features, count and the n of operations element by element may be 0; other lengths are at least 1.
  *
- * "row" is a row of activations (one token), "out" an output feature: one row of the weight matrix. */
+ * "row" is a row of activations (one token), "feature" an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
 #define FR_KERNELS_KERNELS_H
 
 #include "forerun.h"
 #include "quant/dtype.h"
 
-/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < outs, where w_o is `cols` values of the kernel's type at byte
+/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < features, where w_o is `cols` values of the kernel's type at byte
  * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
  * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
  * i < 8; then 4, 2, 1. Past cols nothing is added to a partial sum, not even 0. */
 typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t outs);
+                          size_t w_stride, size_t cols, size_t features);
 
 /* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
 typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
@@ -38,8 +38,8 @@ typedef struct fr_qblock {
  * q = clamp(rint(x * r), -127, 127). */
 typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
 
-/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < outs; x_r
- * is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output,
+/* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, r < rows, o < features;
+ * x_r is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. One chain an output,
  * ascending in blocks of 32 columns, from acc = +0; isum = sum over the block of code * q, exact:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
@@ -49,7 +49,7 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q4_K Q5_K bits; Q6_K bits - 32; IQ4_NL IQ4_XS MXFP4
  * the value of the type's table (fr_code_values). */
 typedef void fr_matmul_block_fn(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
-                                const uint8_t *w, size_t cols, size_t outs);
+                                const uint8_t *w, size_t cols, size_t features);
 
 /* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. weight NULL: y[i] = x[i] * r.
  * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */

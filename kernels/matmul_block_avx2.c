@@ -116,7 +116,7 @@ FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
 FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     pair scale[2], of_sums, isum[SHARING];
     FR_UNROLLED for (size_t half = 0; half < 2; half++) {
-        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_OUTS;
+        const uint8_t *first = w->scales + HALF * half, *second = first + FR_TILE_FEATURES;
         __m256i minus = _mm256_sub_epi16(_mm256_setzero_si256(), scale_pairs(first, second));
         of_sums.half[half] = _mm256_slli_epi16(minus, 5);
         scale[0].half[half] = scale_pairs(first, first);
@@ -190,10 +190,10 @@ static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
 static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
 
-#define FR_MATMUL_BLOCK(id, type, ...)                                                                        \
-    void fr_matmul_##type##_avx2(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
-                                 const uint8_t *w, size_t cols, size_t outs) {                                \
-        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs, fr_prefetch_hint_here()});     \
+#define FR_MATMUL_BLOCK(id, type, ...)                                                                            \
+    void fr_matmul_##type##_avx2(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,     \
+                                 const uint8_t *w, size_t cols, size_t features) {                                \
+        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, features, fr_prefetch_hint_here()});     \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -26,8 +26,8 @@ static const products by_bytes = {dot, {[4] = 8, [5] = 4, [6] = 2, [8] = 4}};
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(id, name, ...)                                                                          \
     void fr_matmul_##name##_avx512(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
-                                   const uint8_t *w, size_t cols, size_t outs) {                                \
-        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                      \
+                                   const uint8_t *w, size_t cols, size_t features) {                            \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), features};                  \
         matmul_block(&name, &by_bytes, &job);                                                                   \
     }
 

@@ -24,8 +24,8 @@ static const products vnni = {dot, {[4] = 1, [5] = 1, [6] = 1, [8] = 1}};
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(id, name, ...)                                                                              \
     void fr_matmul_##name##_avx512vnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
-                                       const uint8_t *w, size_t cols, size_t outs) {                                \
-        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), outs};                          \
+                                       const uint8_t *w, size_t cols, size_t features) {                            \
+        product job = {y, y_stride, x, x_stride, rows, w, cols / (name.runs * RUN), features};                      \
         matmul_block(&name, &vnni, &job);                                                                           \
     }
 

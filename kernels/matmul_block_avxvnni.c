@@ -85,7 +85,7 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     float_pair scaled[SHARING];
     pair isum[SHARING];
     FR_UNROLLED for (size_t columns = 0; columns < 2; columns++) {
-        const uint8_t *scales = w->scales + FR_TILE_OUTS * columns;
+        const uint8_t *scales = w->scales + FR_TILE_FEATURES * columns;
         float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
@@ -117,8 +117,8 @@ static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                                                                           \
     void fr_matmul_##type##_avxvnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \
-                                    const uint8_t *w, size_t cols, size_t outs) {                                \
-        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, outs, fr_prefetch_hint_here()});        \
+                                    const uint8_t *w, size_t cols, size_t features) {                            \
+        matmul(type, &(product){y, y_stride, x, x_stride, rows, w, cols, features, fr_prefetch_hint_here()});    \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -1,8 +1,8 @@
 /* Packed block-quantized weights times quantized rows: one row with sdot or usdot by lane, pairs of rows with smmla or
- * usmmla, products of 2 outs x 8 columns and 8 columns x 2 rows. Contract fr_matmul_block_fn in kernels.h.
+ * usmmla, products of 2 features x 8 columns and 8 columns x 2 rows. Contract fr_matmul_block_fn in kernels.h.
  *
- * An odd row makes up a pair with whatever lies beside it. Instructions for 16 outs x 32 columns, of which 32 a row or
- * pair of rows multiply (block_neon.h says how they were counted):
+ * An odd row makes up a pair with whatever lies beside it. Instructions for 16 features x 32 columns, of which 32 a row
+ * or pair of rows multiply (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    130   187   310   569  1029

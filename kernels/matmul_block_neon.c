@@ -1,6 +1,6 @@
 /* Packed block-quantized weights times quantized rows on ARMv8.0: products of 16 bits. Contract fr_matmul_block_fn.
  *
- * Instructions for 16 outs x 32 columns, of which 64 a row multiply (block_neon.h says how they were counted):
+ * Instructions for 16 features x 32 columns, of which 64 a row multiply (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16
  *     Q8_0    267   452   974  1962  3783

@@ -45,15 +45,15 @@ static float add_run(const format *f, const fr_block_parts *parts, size_t run, c
 }
 
 static void matmul(const format *f, float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
-                   const uint8_t *w, size_t cols, size_t outs) {
+                   const uint8_t *w, size_t cols, size_t features) {
     size_t block = fr_dtype_block(f->type), runs = block / RUN;
-    size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_OUTS, cols);
+    size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_FEATURES, cols);
     for (size_t r = 0; r < rows; r++)
-        for (size_t o = 0; o < outs; o++) y[r * y_stride + o] = 0.0f;
-    for (size_t o = 0; o < outs; o++)
+        for (size_t o = 0; o < features; o++) y[r * y_stride + o] = 0.0f;
+    for (size_t o = 0; o < features; o++)
         for (size_t b = 0; b < cols / block; b++) {
             fr_block_parts parts;
-            fr_tile_parts(f->type, &parts, w + o / FR_TILE_OUTS * tile_bytes, b, o % FR_TILE_OUTS);
+            fr_tile_parts(f->type, &parts, w + o / FR_TILE_FEATURES * tile_bytes, b, o % FR_TILE_FEATURES);
             for (size_t r = 0; r < rows; r++) {
                 float *acc = y + r * y_stride + o;
                 for (size_t run = 0; run < runs; run++)
@@ -65,8 +65,8 @@ static void matmul(const format *f, float *y, size_t y_stride, const fr_qblock *
 /* One kernel a type: a function of the contract that hands its format on. */
 #define FR_MATMUL_BLOCK(name, ...)                                                                              \
     void FR_SCALAR(matmul_##name)(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
-                                  const uint8_t *w, size_t cols, size_t outs) {                                 \
-        matmul(&(format){__VA_ARGS__}, y, y_stride, x, x_stride, rows, w, cols, outs);                          \
+                                  const uint8_t *w, size_t cols, size_t features) {                             \
+        matmul(&(format){__VA_ARGS__}, y, y_stride, x, x_stride, rows, w, cols, features);                      \
     }
 
 FR_MATMUL_BLOCK(q8_0, FR_Q8_0, 128, NULL)

@@ -8,7 +8,7 @@
 #include "kernels/simd_avx2.h"
 
 enum {
-    OUTS = 4,
+    FEATURES = 4,
     ROWS = 3,
     GROUP = 32,         /* outputs */
     STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches ahead */
@@ -45,29 +45,29 @@ typedef struct product {
     const float *x;
     size_t x_stride, rows;
     const char *w;
-    size_t w_stride, cols, outs;
+    size_t w_stride, cols, features;
 } product;
 
-/* A tile from `row` and `out` on: its weight rows, and how the next tile's are prefetched. Outputs past the end repeat
- * the last weight row and are not stored. */
+/* A tile from `row` and `feature` on: its weight rows, and how the next tile's are prefetched. Outputs past the end
+ * repeat the last weight row and are not stored. */
 typedef struct tile {
-    size_t row, out;
-    const char *w[OUTS], *next[OUTS];
+    size_t row, feature;
+    const char *w[FEATURES], *next[FEATURES];
     fr_prefetch_hint how;
 } tile;
 
 /* Half h of 16 columns has its own register. */
-typedef __m256 sums[ROWS][OUTS][2];
+typedef __m256 sums[ROWS][FEATURES][2];
 
 /* 16 columns from i on, of which the first `count` are used. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x, size_t x_stride, size_t rows,
-                    size_t outs, size_t i, size_t count) {
+                    size_t features, size_t i, size_t count) {
     FR_UNROLLED for (size_t h = 0; h < 2; h++) {
-        __m256 mask = lane_mask((int)count - 8 * (int)h), wide[OUTS];
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) wide[o] = load(w[o], i + 8 * h);
+        __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
+        FR_UNROLLED for (size_t o = 0; o < features; o++) wide[o] = load(w[o], i + 8 * h);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256 values = _mm256_loadu_ps(x + r * x_stride + i + 8 * h);
-            FR_UNROLLED for (size_t o = 0; o < outs; o++) {
+            FR_UNROLLED for (size_t o = 0; o < features; o++) {
                 __m256 sum = _mm256_fmadd_ps(wide[o], values, p[r][o][h]);
                 p[r][o][h] = count == 16 ? sum : _mm256_blendv_ps(p[r][o][h], sum, mask);
             }
@@ -76,65 +76,65 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x,
 }
 
 /* The last columns, from i on, copied to where 16 can be read. */
-FR_INLINE void last_step(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
-                         size_t i, size_t count) {
+FR_INLINE void last_step(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows,
+                         size_t features, size_t i, size_t count) {
     float values[ROWS][16] = {0};
-    char copies[OUTS][64] = {0};
-    const char *w[OUTS];
+    char copies[FEATURES][64] = {0};
+    const char *w[FEATURES];
     for (size_t r = 0; r < rows; r++) memcpy(values[r], x + r * x_stride + i, count * sizeof *x);
-    for (size_t o = 0; o < outs; o++) w[o] = memcpy(copies[o], t->w[o] + i * type.size, count * type.size);
-    step(type.load, p, w, values[0], 16, rows, outs, 0, count);
+    for (size_t o = 0; o < features; o++) w[o] = memcpy(copies[o], t->w[o] + i * type.size, count * type.size);
+    step(type.load, p, w, values[0], 16, rows, features, 0, count);
 }
 
-/* All columns of a tile. While the first of `outs` parts of them is computed, the next tile's first weight row is
+/* All columns of a tile. While the first of `features` parts of them is computed, the next tile's first weight row is
  * prefetched, and so on: in the order of memory. */
-FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t outs,
+FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t cols) {
-    size_t i = 0, part = (cols / outs + 15) / 16 * 16;
-    for (size_t o = 0; o < outs; o++) {
+    size_t i = 0, part = (cols / features + 15) / 16 * 16;
+    for (size_t o = 0; o < features; o++) {
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
         const char *prefetched = t->next[o];
         for (; i + 16 <= end; i += 16) {
-            fr_prefetch(t->how, prefetched, 16 * outs * type.size);
-            prefetched += 16 * outs * type.size;
-            step(type.load, p, t->w, x, x_stride, rows, outs, i, 16);
+            fr_prefetch(t->how, prefetched, 16 * features * type.size);
+            prefetched += 16 * features * type.size;
+            step(type.load, p, t->w, x, x_stride, rows, features, i, 16);
         }
     }
-    if (i < cols) last_step(type, p, t, x, x_stride, rows, outs, i, cols - i);
+    if (i < cols) last_step(type, p, t, x, x_stride, rows, features, i, cols - i);
 }
 
-/* `rows` rows x `outs` outputs, both constants. */
-FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t outs) {
+/* `rows` rows x `features` outputs, both constants. */
+FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
-    walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, outs, job->cols);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
+    walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, features, job->cols);
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) {
+        FR_UNROLLED for (size_t o = 0; o < features; o++) {
             float sum = sum16(p[r][o][0], p[r][o][1]);
-            if (t->out + o < job->outs) job->y[(t->row + r) * job->y_stride + t->out + o] = sum;
+            if (t->feature + o < job->features) job->y[(t->row + r) * job->y_stride + t->feature + o] = sum;
         }
 }
 
 /* The outputs of a group, or up to the last, for one tile of rows. */
-FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t outs,
+FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t features,
                              fr_prefetch_hint how) {
     tile t = {.row = row, .how = how};
-    for (t.out = group; t.out < group + GROUP && t.out < job->outs; t.out += outs) {
-        for (size_t o = 0; o < outs; o++) {
-            size_t here = t.out + o, there = here + outs, last = job->outs - 1;
+    for (t.feature = group; t.feature < group + GROUP && t.feature < job->features; t.feature += features) {
+        for (size_t o = 0; o < features; o++) {
+            size_t here = t.feature + o, there = here + features, last = job->features - 1;
             t.w[o] = job->w + (here < last ? here : last) * job->w_stride;
             t.next[o] = job->w + (there < last ? there : last) * job->w_stride;
         }
-        compute_tile(type, job, &t, rows, outs);
+        compute_tile(type, job, &t, rows, features);
     }
 }
 
 /* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile prefetches; the
  * others find a group's weights in the L2 cache. */
 FR_INLINE void matmul(weights type, const product *job) {
-    bool streamed = job->outs * job->w_stride >= STREAMED;
-    for (size_t group = 0; group < job->outs; group += GROUP) {
+    bool streamed = job->features * job->w_stride >= STREAMED;
+    for (size_t group = 0; group < job->features; group += GROUP) {
         size_t tiles = (job->rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
             rows = (job->rows - row + tiles - 1) / tiles;
@@ -149,31 +149,32 @@ FR_INLINE void matmul(weights type, const product *job) {
 /* One row by scattered weight rows: each tile prefetches the next one's. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
-    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
+    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};
-    for (t.out = 0; t.out < count; t.out += OUTS) {
-        for (size_t o = 0; o < OUTS; o++) {
-            size_t here = t.out + o < count ? t.out + o : count - 1, there = here + OUTS < count ? here + OUTS : here;
+    for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
+        for (size_t o = 0; o < FEATURES; o++) {
+            size_t here = t.feature + o < count ? t.feature + o : count - 1;
+            size_t there = here + FEATURES < count ? here + FEATURES : here;
             t.w[o] = w + (size_t)ids[here] * w_stride;
             t.next[o] = w + (size_t)ids[there] * w_stride;
         }
-        compute_tile(type, &job, &t, 1, OUTS);
+        compute_tile(type, &job, &t, 1, FEATURES);
     }
 }
 
 void fr_matmul_f32_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t outs) {
-    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                        size_t w_stride, size_t cols, size_t features) {
+    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_matmul_f16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t outs) {
-    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                        size_t w_stride, size_t cols, size_t features) {
+    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_matmul_bf16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                         size_t w_stride, size_t cols, size_t outs) {
-    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                         size_t w_stride, size_t cols, size_t features) {
+    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_gather_f32_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

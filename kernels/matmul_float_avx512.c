@@ -20,7 +20,7 @@
 #include <string.h>
 
 enum {
-    OUTS = 4,
+    FEATURES = 4,
     ROWS = 6,
     GROUP = 64,         /* outputs */
     TILES = 8,          /* of rows that take a chunk in turn */
@@ -62,107 +62,108 @@ typedef struct product {
     const float *x;
     size_t x_stride, rows;
     const char *w;
-    size_t w_stride, cols, outs;
+    size_t w_stride, cols, features;
 } product;
 
-/* A tile of up to ROWS rows from `row` on, and OUTS or fewer outputs from `out` on, over columns from..to - 1: where
- * these columns of its rows and weight rows lie, and what of the next tile's to prefetch and how. Outputs past the end
- * repeat the last weight row and are not stored. Sums that wait for other columns do so by output, from `group` on, and
- * row. */
+/* A tile of up to ROWS rows from `row` on, and FEATURES or fewer outputs from `feature` on, over columns from..to - 1:
+ * where these columns of its rows and weight rows lie, and what of the next tile's to prefetch and how. Outputs past
+ * the end repeat the last weight row and are not stored. Sums that wait for other columns do so by output, from `group`
+ * on, and row. */
 typedef struct tile {
-    size_t row, out, from, to;
+    size_t row, feature, from, to;
     const float *x;
     size_t x_stride;
-    const char *w[OUTS], *next[OUTS];
+    const char *w[FEATURES], *next[FEATURES];
     fr_prefetch_hint how;
     size_t group;
     float *waiting;
 } tile;
 
-typedef __m512 sums[ROWS][OUTS];
+typedef __m512 sums[ROWS][FEATURES];
 
 /* Up to 16 columns, from i on. */
-FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t outs, size_t i, __mmask16 mask) {
-    __m512 wide[OUTS];
-    FR_UNROLLED for (size_t o = 0; o < outs; o++) wide[o] = type.load(t->w[o], i, mask);
+FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t features, size_t i, __mmask16 mask) {
+    __m512 wide[FEATURES];
+    FR_UNROLLED for (size_t o = 0; o < features; o++) wide[o] = type.load(t->w[o], i, mask);
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         __m512 values = load_lanes(t->x + r * t->x_stride + i, mask);
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) p[r][o] = _mm512_mask3_fmadd_ps(wide[o], values, p[r][o], mask);
+        FR_UNROLLED for (size_t o = 0; o < features; o++)
+            p[r][o] = _mm512_mask3_fmadd_ps(wide[o], values, p[r][o], mask);
     }
 }
 
-/* All columns of a tile. While the first of `outs` parts of them is computed, the next tile's first weight row is
+/* All columns of a tile. While the first of `features` parts of them is computed, the next tile's first weight row is
  * prefetched, and so on: in the order of memory. */
-FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t outs) {
-    size_t i = 0, cols = t->to - t->from, part = (cols / outs + 31) / 32 * 32;
-    for (size_t o = 0; o < outs; o++) {
+FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t features) {
+    size_t i = 0, cols = t->to - t->from, part = (cols / features + 31) / 32 * 32;
+    for (size_t o = 0; o < features; o++) {
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
         const char *prefetched = t->next[o];
         for (; i + 32 <= end; i += 32) {
-            fr_prefetch(t->how, prefetched, 32 * outs * type.size);
-            prefetched += 32 * outs * type.size;
-            step(type, p, t, rows, outs, i, 0xffff);
-            step(type, p, t, rows, outs, i + 16, 0xffff);
+            fr_prefetch(t->how, prefetched, 32 * features * type.size);
+            prefetched += 32 * features * type.size;
+            step(type, p, t, rows, features, i, 0xffff);
+            step(type, p, t, rows, features, i + 16, 0xffff);
         }
     }
-    for (; i + 16 <= cols; i += 16) step(type, p, t, rows, outs, i, 0xffff);
-    if (i < cols) step(type, p, t, rows, outs, i, lanes(cols - i));
+    for (; i + 16 <= cols; i += 16) step(type, p, t, rows, features, i, 0xffff);
+    if (i < cols) step(type, p, t, rows, features, i, lanes(cols - i));
 }
 
 FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
-    return t->waiting + 16 * ((t->out - t->group + o) * ROWS + r);
+    return t->waiting + 16 * ((t->feature - t->group + o) * ROWS + r);
 }
 
-/* `rows` rows x `outs` outputs, both constants. */
-FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t outs) {
+/* `rows` rows x `features` outputs, both constants. */
+FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
-        FR_UNROLLED for (size_t o = 0; o < outs; o++)
+        FR_UNROLLED for (size_t o = 0; o < features; o++)
             p[r][o] = t->from > 0 ? _mm512_loadu_ps(waiting_sum(t, r, o)) : _mm512_setzero_ps();
-    walk(type, p, t, rows, outs);
-    float *y = job->y + t->row * job->y_stride + t->out;
-    __mmask8 stored = (__mmask8)(lanes(job->outs - t->out) & ((1 << outs) - 1));
+    walk(type, p, t, rows, features);
+    float *y = job->y + t->row * job->y_stride + t->feature;
+    __mmask8 stored = (__mmask8)(lanes(job->features - t->feature) & ((1 << features) - 1));
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
         if (t->to == job->cols) {
-            __m128 sum = sum16_of_4(p[r][0], p[r][1], p[r][2 % outs], p[r][3 % outs]);
+            __m128 sum = sum16_of_4(p[r][0], p[r][1], p[r][2 % features], p[r][3 % features]);
             _mm_mask_storeu_ps(y + r * job->y_stride, stored, sum);
             continue;
         }
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) _mm512_storeu_ps(waiting_sum(t, r, o), p[r][o]);
     }
 }
 
 FR_INLINE const char *weight_row(const product *job, size_t o) {
-    return job->w + (o < job->outs ? o : job->outs - 1) * job->w_stride;
+    return job->w + (o < job->features ? o : job->features - 1) * job->w_stride;
 }
 
 /* The outputs of a group for one tile of rows and one chunk of columns. After a chunk's last tile comes the first one
  * of the next chunk, and after the last chunk the next group. */
-FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t rows, size_t outs) {
-    size_t end = t->group + GROUP < job->outs ? t->group + GROUP : job->outs;
-    for (t->out = t->group; t->out < end; t->out += outs) {
-        bool last_out = t->out + outs >= end, last_chunk = t->to == job->cols;
-        size_t next_out = last_out && !last_chunk ? t->group : t->out + outs;
-        size_t next_from = !last_out ? t->from : last_chunk ? 0 : t->to;
-        for (size_t o = 0; o < outs; o++) {
-            t->w[o] = weight_row(job, t->out + o) + t->from * type.size;
-            t->next[o] = weight_row(job, next_out + o) + next_from * type.size;
+FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t rows, size_t features) {
+    size_t end = t->group + GROUP < job->features ? t->group + GROUP : job->features;
+    for (t->feature = t->group; t->feature < end; t->feature += features) {
+        bool last_feature = t->feature + features >= end, last_chunk = t->to == job->cols;
+        size_t next_feature = last_feature && !last_chunk ? t->group : t->feature + features;
+        size_t next_from = !last_feature ? t->from : last_chunk ? 0 : t->to;
+        for (size_t o = 0; o < features; o++) {
+            t->w[o] = weight_row(job, t->feature + o) + t->from * type.size;
+            t->next[o] = weight_row(job, next_feature + o) + next_from * type.size;
         }
-        compute_tile(type, job, t, rows, outs);
+        compute_tile(type, job, t, rows, features);
     }
 }
 
 FR_INLINE void compute_rows(weights type, const product *job, tile *t, size_t rows) {
     switch (rows) {
-    case 1: compute_group(type, job, t, 1, OUTS); break;
+    case 1: compute_group(type, job, t, 1, FEATURES); break;
     case 2:
         if (t->to - t->from < job->cols) compute_group(type, job, t, 2, 2);
-        else compute_group(type, job, t, 2, OUTS);
+        else compute_group(type, job, t, 2, FEATURES);
         break;
-    case 3: compute_group(type, job, t, 3, OUTS); break;
-    case 4: compute_group(type, job, t, 4, OUTS); break;
-    case 5: compute_group(type, job, t, 5, OUTS); break;
-    default: compute_group(type, job, t, ROWS, OUTS);
+    case 3: compute_group(type, job, t, 3, FEATURES); break;
+    case 4: compute_group(type, job, t, 4, FEATURES); break;
+    case 5: compute_group(type, job, t, 5, FEATURES); break;
+    default: compute_group(type, job, t, ROWS, FEATURES);
     }
 }
 
@@ -175,12 +176,12 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* One row by `side` outputs from `out` on: p[0] gets their sums, 16 partial ones each. Memory is prefetched in its own
- * order, so that the last of these outputs finds its weights as far ahead as a single one does. */
-FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p, size_t side) {
+/* One row by `side` outputs from `feature` on: p[0] gets their sums, 16 partial ones each. Memory is prefetched in its
+ * own order, so that the last of these outputs finds its weights as far ahead as a single one does. */
+FR_INLINE void stream_features(weights type, const product *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
     FR_UNROLLED for (size_t o = 0; o < side; o++) {
-        t.w[o] = weight_row(job, out + o);
+        t.w[o] = weight_row(job, feature + o);
         p[0][o] = _mm512_setzero_ps();
     }
     size_t i = 0;
@@ -200,15 +201,15 @@ FR_INLINE void stream_outs(weights type, const product *job, size_t out, sums p,
  * and gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough,
  * the longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
 FR_INLINE void stream(weights type, const product *job, size_t side) {
-    for (size_t out = 0; out < job->outs; out += OUTS) {
-        __m512 p[OUTS];
-        FR_UNROLLED for (size_t o = 0; o < OUTS; o += side) {
+    for (size_t feature = 0; feature < job->features; feature += FEATURES) {
+        __m512 p[FEATURES];
+        FR_UNROLLED for (size_t o = 0; o < FEATURES; o += side) {
             sums part;
-            stream_outs(type, job, out + o, part, side);
+            stream_features(type, job, feature + o, part, side);
             FR_UNROLLED for (size_t k = 0; k < side; k++) p[o + k] = part[0][k];
         }
-        __mmask8 stored = (__mmask8)lanes(job->outs - out < OUTS ? job->outs - out : OUTS);
-        _mm_mask_storeu_ps(job->y + out, stored, sum16_of_4(p[0], p[1], p[2], p[3]));
+        __mmask8 stored = (__mmask8)lanes(job->features - feature < FEATURES ? job->features - feature : FEATURES);
+        _mm_mask_storeu_ps(job->y + feature, stored, sum16_of_4(p[0], p[1], p[2], p[3]));
     }
 }
 
@@ -250,11 +251,11 @@ FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t f
 }
 
 FR_INLINE void matmul(weights type, const product *job) {
-    size_t bytes = job->outs * job->w_stride;
+    size_t bytes = job->features * job->w_stride;
     bool streamed = bytes >= STREAMED;
     if (streamed && job->rows == 1) {
         if (bytes >= LARGE) stream(type, job, 1);
-        else stream(type, job, OUTS);
+        else stream(type, job, FEATURES);
         return;
     }
     fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
@@ -262,7 +263,7 @@ FR_INLINE void matmul(weights type, const product *job) {
     bool copied = rows_meet(job) && chunk <= CHUNK;
     float waiting[TILES][GROUP * ROWS * 16];
     tile t;
-    for (t.group = 0; t.group < job->outs; t.group += GROUP)
+    for (t.group = 0; t.group < job->features; t.group += GROUP)
         for (size_t first = 0; first < row_tiles(job); first += TILES)
             for (t.from = 0; t.from < job->cols; t.from = t.to) {
                 t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
@@ -274,32 +275,33 @@ FR_INLINE void matmul(weights type, const product *job) {
  * memory, and takes as long as memory does. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
-    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .outs = count};
+    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
     tile t = {.to = cols, .x = x, .how = fr_prefetch_hint_here()};
-    size_t ahead = OUTS + AHEAD / (cols * type.size);
-    for (t.out = 0; t.out < count; t.out += OUTS) {
-        for (size_t o = 0; o < OUTS; o++) {
-            size_t here = t.out + o < count ? t.out + o : count - 1, there = here + ahead < count ? here + ahead : here;
+    size_t ahead = FEATURES + AHEAD / (cols * type.size);
+    for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
+        for (size_t o = 0; o < FEATURES; o++) {
+            size_t here = t.feature + o < count ? t.feature + o : count - 1;
+            size_t there = here + ahead < count ? here + ahead : here;
             t.w[o] = w + (size_t)ids[here] * w_stride;
             t.next[o] = w + (size_t)ids[there] * w_stride;
         }
-        compute_tile(type, &job, &t, 1, OUTS);
+        compute_tile(type, &job, &t, 1, FEATURES);
     }
 }
 
 void fr_matmul_f32_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t outs) {
-    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                          size_t w_stride, size_t cols, size_t features) {
+    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_matmul_f16_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t outs) {
-    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                          size_t w_stride, size_t cols, size_t features) {
+    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_matmul_bf16_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                           size_t w_stride, size_t cols, size_t outs) {
-    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, outs});
+                           size_t w_stride, size_t cols, size_t features) {
+    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
 }
 
 void fr_gather_f32_avx512(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

@@ -65,14 +65,14 @@ FR_INLINE float32x4_t load_f32(const char *w) {
 
 /* 16 columns of dots() below, of which the first `count` are added. */
 FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], const float *x, size_t x_stride, size_t rows,
-                         const char *const *w, size_t outs, size_t count) {
+                         const char *const *w, size_t features, size_t count) {
     FR_UNROLLED for (size_t c = 0; c < 4; c++) {
         float32x4_t weights[4];
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) weights[o] = load(w[o] + 4 * c * width);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) weights[o] = load(w[o] + 4 * c * width);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             float32x4_t values = vld1q_f32(x + r * x_stride + 4 * c);
-            FR_UNROLLED for (size_t o = 0; o < outs; o++) {
-                float32x4_t *sum = &p[r * outs + o][c], added = vfmaq_f32(*sum, weights[o], values);
+            FR_UNROLLED for (size_t o = 0; o < features; o++) {
+                float32x4_t *sum = &p[r * features + o][c], added = vfmaq_f32(*sum, weights[o], values);
                 *sum = count < 16 ? vbslq_f32(lanes_below(4 * c, count), added, *sum) : added;
             }
         }
@@ -82,27 +82,27 @@ FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], const
 enum { MOST_DOTS = 6 };
 
 /* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], `width` bytes a weight, x_r = x + r * x_stride.
- * rows, outs and width are constants; rows x outs <= 6, so that 24 registers hold the sums. w has `outs` rows, of which
- * the last may stand for rows that there aren't: kept <= outs. */
+ * rows, features and width are constants; rows x features <= 6, so that 24 registers hold the sums. w has `features`
+ * rows, of which the last may stand for rows that there aren't: kept <= features. */
 FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,
-                    size_t rows, const char *const *w, size_t outs, size_t kept, size_t cols) {
+                    size_t rows, const char *const *w, size_t features, size_t kept, size_t cols) {
     float32x4_t p[MOST_DOTS][4] = {{{0}}};
     const char *at[4];
     size_t left = cols % 16, whole = cols - left;
     for (size_t i = 0; i < whole; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) at[o] = w[o] + i * width;
-        dots_step(load, width, p, x + i, x_stride, rows, at, outs, 16);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) at[o] = w[o] + i * width;
+        dots_step(load, width, p, x + i, x_stride, rows, at, features, 16);
     }
     if (left) {
         char w_end[4][16 * sizeof(float)] = {{0}};
         float x_end[4][16] = {{0}};
-        for (size_t o = 0; o < outs; o++) at[o] = memcpy(w_end[o], w[o] + whole * width, left * width);
+        for (size_t o = 0; o < features; o++) at[o] = memcpy(w_end[o], w[o] + whole * width, left * width);
         for (size_t r = 0; r < rows; r++) memcpy(x_end[r], x + r * x_stride + whole, left * sizeof *x);
-        dots_step(load, width, p, x_end[0], 16, rows, at, outs, left);
+        dots_step(load, width, p, x_end[0], 16, rows, at, features, left);
     }
     FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-        FR_UNROLLED for (size_t o = 0; o < outs; o++) {
-            if (o < kept) y[r * y_stride + o] = sum16(p[r * outs + o]);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) {
+            if (o < kept) y[r * y_stride + o] = sum16(p[r * features + o]);
         }
     }
 }

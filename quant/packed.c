@@ -1,9 +1,9 @@
 /* Between GGUF's blocks and packed tiles: see packed.h.
  *
- * In: blocks of one out. Out: the same bits in their places of a tile, or back. On the way a block is its out's lane
- * of the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there is one
- * description of its tile (`shapes`), and one function that moves a block between the file's form and the lane, in
- * both directions. */
+ * In: blocks of one output feature. Out: the same bits in their places of a tile, or back. On the way a block is its
+ * feature's lane of the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there
+ * is one description of its tile (`shapes`), and one function that moves a block between the file's form and the lane,
+ * in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 /* Both directions of a walk over the same bits become straight-line code of their own. */
 #define FR_INLINE static inline __attribute__((always_inline))
 
-enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_OUTS, SCALE_ROWS = 8, LINE = 64 };
+enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
 /* How the values of a block are scaled, beside d. */
 typedef enum scaling {
@@ -40,11 +40,11 @@ bool fr_packs(fr_dtype type) {
     return type >= FR_FLOAT_TYPES && type < FR_KERNEL_TYPES;
 }
 
-size_t fr_packed_bytes(fr_dtype type, size_t outs, size_t cols) {
-    return (outs + FR_TILE_OUTS - 1) / FR_TILE_OUTS * FR_TILE_OUTS * fr_dtype_row_bytes(type, cols);
+size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
+    return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_dtype_row_bytes(type, cols);
 }
 
-/* A block of one out as its lane of a tile. */
+/* A block of one output feature as its lane of a tile. */
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[16], mins[RUNS];
@@ -217,51 +217,51 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, lane *blo
  * As above, with the tile in the file's place. */
 
 /* The rows of scales behind d and m; returns what comes after them. */
-FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t out, lane *block) {
-    uint8_t *own = rows + out;
+FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t feature, lane *block) {
+    uint8_t *own = rows + feature;
     switch (kind) {
     case K_SCALES:
         for (unsigned s = 0; s < RUNS; s++) {
-            uint8_t *high = own + (SCALE_ROWS + s / 2) * FR_TILE_OUTS;
-            move(direction, own + s * FR_TILE_OUTS, 0, block->scales + s, 0, 4);
-            move(direction, own + s * FR_TILE_OUTS, 4, block->mins + s, 0, 4);
+            uint8_t *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
+            move(direction, own + s * FR_TILE_FEATURES, 0, block->scales + s, 0, 4);
+            move(direction, own + s * FR_TILE_FEATURES, 4, block->mins + s, 0, 4);
             move(direction, high, s % 2 * 4, block->scales + s, 4, 2);
             move(direction, high, s % 2 * 4 + 2, block->mins + s, 4, 2);
         }
-        return rows + (SCALE_ROWS + 4) * FR_TILE_OUTS;
+        return rows + (SCALE_ROWS + 4) * FR_TILE_FEATURES;
     case Q6_SCALES:
-        for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_OUTS, 0, block->scales + h, 0, 8);
-        return rows + 16 * FR_TILE_OUTS;
+        for (size_t h = 0; h < 16; h++) move(direction, own + h * FR_TILE_FEATURES, 0, block->scales + h, 0, 8);
+        return rows + 16 * FR_TILE_FEATURES;
     case XS_SCALES:
         for (unsigned s = 0; s < RUNS; s++) {
-            move(direction, own + s / 2 * FR_TILE_OUTS, s % 2 * 4, block->scales + s, 0, 4);
-            move(direction, own + (4 + s / 4) * FR_TILE_OUTS, s % 4 * 2, block->scales + s, 4, 2);
+            move(direction, own + s / 2 * FR_TILE_FEATURES, s % 2 * 4, block->scales + s, 0, 4);
+            move(direction, own + (4 + s / 4) * FR_TILE_FEATURES, s % 4 * 2, block->scales + s, 4, 2);
         }
-        return rows + 6 * FR_TILE_OUTS;
+        return rows + 6 * FR_TILE_FEATURES;
     default: return rows;
     }
 }
 
-FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t out, lane *block) {
+FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t feature, lane *block) {
     const struct shape *shape = &shapes[type];
     if (type == FR_MXFP4) {
-        if (direction == TAKE) block->d = tile[out];
-        else tile[out] = (uint8_t)block->d;
-        tile += FR_TILE_OUTS;
+        if (direction == TAKE) block->d = tile[feature];
+        else tile[feature] = (uint8_t)block->d;
+        tile += FR_TILE_FEATURES;
     } else {
-        move16(direction, tile + 2 * out, &block->d);
+        move16(direction, tile + 2 * feature, &block->d);
         tile += HALVES;
     }
     if (shape->scaling == WITH_MIN || shape->scaling == K_SCALES) {
-        move16(direction, tile + 2 * out, &block->m);
+        move16(direction, tile + 2 * feature, &block->m);
         tile += HALVES;
     }
-    tile = tile_scales(direction, shape->scaling, tile, out, block);
+    tile = tile_scales(direction, shape->scaling, tile, feature, block);
     for (size_t run = 0; run < shape->runs; run++)
         for (size_t line = 0; line < shape->bits; line++, tile += LINE) {
             uint32_t *word = &block->words[run][line];
-            if (direction == TAKE) *word = load32(tile + 4 * out);
-            else memcpy(tile + 4 * out, word, sizeof *word);
+            if (direction == TAKE) *word = load32(tile + 4 * feature);
+            else memcpy(tile + 4 * feature, word, sizeof *word);
         }
 }
 
@@ -272,42 +272,42 @@ FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words) + shapes[type].runs * sizeof block->words[0]);
 }
 
-FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs,
+FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features,
                          size_t cols) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
-    memset(tile, 0, FR_TILE_OUTS * fr_dtype_row_bytes(type, cols));
+    memset(tile, 0, FR_TILE_FEATURES * fr_dtype_row_bytes(type, cols));
     for (size_t b = 0; b < blocks; b++)
-        for (size_t out = 0; out < outs; out++) {
+        for (size_t feature = 0; feature < features; feature++) {
             lane block;
             clear(type, &block);
-            file_block(TAKE, type, (uint8_t *)(uintptr_t)rows + out * row_bytes + b * block_bytes, &block);
-            tile_block(PUT, type, tile + b * FR_TILE_OUTS * block_bytes, out, &block);
+            file_block(TAKE, type, (uint8_t *)(uintptr_t)rows + feature * row_bytes + b * block_bytes, &block);
+            tile_block(PUT, type, tile + b * FR_TILE_FEATURES * block_bytes, feature, &block);
         }
 }
 
 /* A model's start waits for this: with the type a constant, a core of a Zen 5 packs 16 GB/s of Q4_0 instead of 0.65,
  * and 3.1 of Q4_K instead of 1.8. */
-void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols) {
+void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols) {
 #define PACK(id, word, ...) \
-    case id: pack_tile(id, tile, rows, row_bytes, outs, cols); break;
+    case id: pack_tile(id, tile, rows, row_bytes, features, cols); break;
     switch (type) {
         FR_BLOCK_TYPES(PACK)
     default: break;
     }
 }
 
-static void take_lane(fr_dtype type, const uint8_t *tile, size_t b, size_t out, lane *block) {
+static void take_lane(fr_dtype type, const uint8_t *tile, size_t b, size_t feature, lane *block) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type));
     clear(type, block);
-    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + b * FR_TILE_OUTS * block_bytes, out, block);
+    tile_block(TAKE, type, (uint8_t *)(uintptr_t)tile + b * FR_TILE_FEATURES * block_bytes, feature, block);
 }
 
-void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t out, size_t cols) {
+void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols) {
     size_t block_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_dtype_block(type);
     memset(row, 0, blocks * block_bytes);
     for (size_t b = 0; b < blocks; b++) {
         lane block;
-        take_lane(type, tile, b, out, &block);
+        take_lane(type, tile, b, feature, &block);
         file_block(PUT, type, row + b * block_bytes, &block);
     }
 }
@@ -326,9 +326,9 @@ static unsigned code_of(unsigned bits, const uint32_t *words, unsigned c) {
     return low;
 }
 
-void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t out) {
+void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t feature) {
     lane own;
-    take_lane(type, tile, block, out, &own);
+    take_lane(type, tile, block, feature, &own);
     *parts = (fr_block_parts){.d = own.d, .m = own.m};
     memcpy(parts->scales, own.scales, sizeof own.scales);
     memcpy(parts->mins, own.mins, sizeof own.mins);

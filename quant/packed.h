@@ -1,12 +1,13 @@
 /* The packed layouts that integer matmul kernels stream: 16 outputs side by side, as many bytes as in the file.
  *
- * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows ("outs") of a matrix, their
- * blocks in ascending order of columns; a matrix of `outs` rows is its tiles one after the other. A tile takes 16 times
- * the bytes of a row; where outs is no multiple of 16 the last tile's missing rows are zero bytes. One output is one
- * SIMD lane of 32 bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of outs 0..15, and lane o
- * holds four values of out o whose columns are neighbours ("group" g of a run of 32: columns 4g .. 4g + 3).
+ * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
+ * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. A tile
+ * takes 16 times the bytes of a row; where features is no multiple of 16 the last tile's missing rows are zero bytes.
+ * One output is one SIMD lane of 32 bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of features
+ * 0..15, and lane o holds four values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g
+ * .. 4g + 3).
  *
- * d, m, dmin are the file's 16-bit floats, one for each out. Lines hold 16 outs x 4 bytes, byte 4 * o + i.
+ * d, m, dmin are the file's 16-bit floats, one for each feature. Lines hold 16 features x 4 bytes, byte 4 * o + i.
  *
  *     "codes" (256 bytes, 32 columns x 4 bits): 4 lines; byte (o, i) of line j has column 4j + i in its low half and
  *         column 16 + 4j + i in its high half
@@ -36,22 +37,22 @@
 
 #include "quant/dtype.h"
 
-#define FR_TILE_OUTS 16
+#define FR_TILE_FEATURES 16
 #define FR_MAX_BLOCK_BYTES 256 /* a block of any type that packs is shorter */
 
 /* Whether a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
 
-/* Bytes of `outs` rows of `cols` values, packed. */
-size_t fr_packed_bytes(fr_dtype type, size_t outs, size_t cols);
+/* Bytes of `features` rows of `cols` values, packed. */
+size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols);
 
-/* Packs one tile: `outs` (1 to 16) rows of cols values that lie row_bytes apart. */
-void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t outs, size_t cols);
+/* Packs one tile: `features` (1 to 16) rows of cols values that lie row_bytes apart. */
+void fr_pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size_t row_bytes, size_t features, size_t cols);
 
-/* The inverse for row `out` (0 to 15) of a tile: the bytes as GGUF stores them. */
-void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t out, size_t cols);
+/* The inverse for row `feature` (0 to 15) of a tile: the bytes as GGUF stores them. */
+void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feature, size_t cols);
 
-/* One block of one out, taken apart. What a type does not have is zero. */
+/* One block of one output feature, taken apart. What a type does not have is zero. */
 typedef struct fr_block_parts {
     uint16_t d, m;      /* float16 bits; m: dmin for Q4_K and Q5_K; MXFP4: d is its exponent byte */
     uint8_t scales[16]; /* Q6_K: 16 signed ones; others: 8 */
@@ -59,7 +60,7 @@ typedef struct fr_block_parts {
     uint8_t codes[256]; /* as stored: unsigned, before an offset or table gives them their value */
 } fr_block_parts;
 
-/* Block `block` (from 0) of row `out` of a tile. */
-void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t out);
+/* Block `block` (from 0) of row `feature` of a tile. */
+void fr_tile_parts(fr_dtype type, fr_block_parts *parts, const uint8_t *tile, size_t block, size_t feature);
 
 #endif

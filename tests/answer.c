@@ -30,10 +30,10 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
 
 /* The true product, but output 0 of each row is summed with a product rounded before it is added. */
 static void misrounded_matmul(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                              size_t w_stride, size_t cols, size_t outs) {
+                              size_t w_stride, size_t cols, size_t features) {
     const fr_kernels *kernels;
     ck_assert(fr_kernels_select(NULL, &kernels) == FR_OK);
-    kernels->matmul[FR_BF16](y, y_stride, x, x_stride, rows, w, w_stride, cols, outs);
+    kernels->matmul[FR_BF16](y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
     for (size_t r = 0; r < rows; r++) {
         float p[16] = {0}, row[8192];
         ck_assert_uint_le(cols, 8192);

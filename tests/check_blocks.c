@@ -141,7 +141,7 @@ static fr_dtype type_of(const operation *op) {
 
 typedef struct matmul_case {
     fr_dtype type;
-    size_t rows, cols, outs, x_stride, y_stride, y_count;
+    size_t rows, cols, features, x_stride, y_stride, y_count;
     bool at_end;
     uint8_t *file, *w;
     fr_qblock *x;
@@ -149,15 +149,15 @@ typedef struct matmul_case {
 
 /* Rows of a matrix as a file has them, and their tiles, at any byte. */
 static void make_weights(matmul_case *c, fr_weight_mode mode) {
-    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile_bytes = FR_TILE_OUTS * row_bytes;
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), tile_bytes = FR_TILE_FEATURES * row_bytes;
     size_t shift = fr_random_below(2) * fr_random_below(64);
-    c->file = fr_guarded(FILE_ROWS, c->outs * row_bytes, true);
-    c->w = fr_guarded(WEIGHTS, fr_packed_bytes(c->type, c->outs, c->cols) + shift, c->at_end);
+    c->file = fr_guarded(FILE_ROWS, c->features * row_bytes, true);
+    c->w = fr_guarded(WEIGHTS, fr_packed_bytes(c->type, c->features, c->cols) + shift, c->at_end);
     if (!c->at_end) c->w += shift;
-    for (size_t o = 0; o < c->outs; o++) fr_fill_weights(c->type, c->file + o * row_bytes, c->cols, mode);
-    for (size_t o = 0; o < c->outs; o += FR_TILE_OUTS)
-        fr_pack_tile(c->type, c->w + o / FR_TILE_OUTS * tile_bytes, c->file + o * row_bytes, row_bytes,
-                     c->outs - o < FR_TILE_OUTS ? c->outs - o : FR_TILE_OUTS, c->cols);
+    for (size_t o = 0; o < c->features; o++) fr_fill_weights(c->type, c->file + o * row_bytes, c->cols, mode);
+    for (size_t o = 0; o < c->features; o += FR_TILE_FEATURES)
+        fr_pack_tile(c->type, c->w + o / FR_TILE_FEATURES * tile_bytes, c->file + o * row_bytes, row_bytes,
+                     c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
 }
 
 /* Rows as quantize makes them; what lies between them is not to be read as numbers. */
@@ -175,13 +175,13 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
 /* The gaps between rows of y are part of what is compared: they must stay as they were. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
-    ((fr_matmul_block_fn *)function)(y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->outs);
+    ((fr_matmul_block_fn *)function)(y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features);
 }
 
 /* The definition itself against the block as the file has it, for one of the outputs: packing moves no bit. */
 static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
     static struct build definition = {.name = "the definition, unpacked,"};
-    size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->outs);
+    size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
     const uint8_t *row = c->file + o * fr_dtype_row_bytes(c->type, c->cols);
     float y;
     fr_block_reference(&y, c->type, row, c->x + r * c->x_stride, c->cols);
@@ -195,10 +195,10 @@ static void check_matmul_case(operation *op, matmul_case c) {
     fr_row_mode x_mode = fr_random_below(FR_ROW_MODES);
     c.at_end = fr_random_below(4) > 0;
     c.x_stride = c.cols / RUN + fr_random_below(2) * fr_random_below(5);
-    c.y_stride = c.outs + fr_random_below(2) * fr_random_below(20);
-    c.y_count = (c.rows - 1) * c.y_stride + c.outs;
-    snprintf(shape, sizeof shape, "rows %zu cols %zu outs %zu, strides x %zu y %zu, %s weights, %s rows", c.rows,
-             c.cols, c.outs, c.x_stride, c.y_stride, fr_weight_mode_name(w_mode), fr_row_mode_name(x_mode));
+    c.y_stride = c.features + fr_random_below(2) * fr_random_below(20);
+    c.y_count = (c.rows - 1) * c.y_stride + c.features;
+    snprintf(shape, sizeof shape, "rows %zu cols %zu features %zu, strides x %zu y %zu, %s weights, %s rows", c.rows,
+             c.cols, c.features, c.x_stride, c.y_stride, fr_weight_mode_name(w_mode), fr_row_mode_name(x_mode));
     make_weights(&c, w_mode);
     make_rows(&c, x_mode);
     float *y = fr_guarded(RESULT, c.y_count * sizeof *y, c.at_end);
@@ -219,25 +219,25 @@ static void check_large_matmul(operation *op) {
     for (size_t i = 0; i < (options.quick ? 4 : 24); i++) {
         c.rows = rows[i % COUNT(rows)];
         c.cols = cols[fr_random_below(COUNT(cols))];
-        c.outs = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
+        c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
     if (options.quick) return;
     /* Too many columns, outputs and rows at once for the caches: parts of each, in any order that a kernel takes. */
-    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .outs = 661});
-    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .outs = 33});
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
 }
 
 /* No rows, or no outputs: nothing of x and y may be touched. */
 static void check_nothing(operation *op) {
-    enum { COLS = 256, OUTS = 8 };
-    const uint8_t *w = fr_guarded(WEIGHTS, fr_packed_bytes(type_of(op), OUTS, COLS), true);
+    enum { COLS = 256, FEATURES = 8 };
+    const uint8_t *w = fr_guarded(WEIGHTS, fr_packed_bytes(type_of(op), FEATURES, COLS), true);
     void *end = fr_guarded(RESULT, 0, true);
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_block_fn *matmul = (fr_matmul_block_fn *)build->function;
         snprintf(shape, sizeof shape, "no rows, or no outputs");
-        matmul(end, OUTS, end, 8, 0, w, COLS, OUTS);
-        matmul(end, OUTS, end, 8, 3, w, COLS, 0);
+        matmul(end, FEATURES, end, 8, 0, w, COLS, FEATURES);
+        matmul(end, FEATURES, end, 8, 3, w, COLS, 0);
     }
 }
 
@@ -245,7 +245,7 @@ static void check_matmul(operation *op) {
     static const size_t blocks[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17};
     matmul_case c = {.type = type_of(op)};
     for (c.rows = 1; c.rows <= 65; c.rows += c.rows == 20 ? 44 : 1)
-        for (c.outs = 1; c.outs <= 40; c.outs++) {
+        for (c.features = 1; c.features <= 40; c.features++) {
             if (options.quick && fr_random_below(6)) continue;
             size_t most = fr_dtype_block(c.type) == RUN ? COUNT(blocks) : COUNT(blocks) / 2;
             c.cols = fr_dtype_block(c.type) * blocks[fr_random_below((uint32_t)most)];
@@ -258,23 +258,23 @@ static void check_matmul(operation *op) {
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
 /* Rows from random bytes are packed; each comes back as it was, and rows that are not there as zeros. */
-static bool packs_forth_and_back(fr_dtype type, size_t outs, size_t cols) {
+static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
     bool at_end = fr_random_below(2);
-    uint8_t *rows = fr_guarded(FILE_ROWS, (outs - 1) * stride + row_bytes, at_end);
-    uint8_t *tile = fr_guarded(WEIGHTS, FR_TILE_OUTS * row_bytes, at_end);
+    uint8_t *rows = fr_guarded(FILE_ROWS, (features - 1) * stride + row_bytes, at_end);
+    uint8_t *tile = fr_guarded(WEIGHTS, FR_TILE_FEATURES * row_bytes, at_end);
     uint8_t *row = fr_guarded(UNPACKED, row_bytes, at_end), *zeros = fr_guarded(EXPECTED, row_bytes, true);
-    for (size_t i = 0; i < (outs - 1) * stride + row_bytes; i++) rows[i] = (uint8_t)fr_random_bits();
+    for (size_t i = 0; i < (features - 1) * stride + row_bytes; i++) rows[i] = (uint8_t)fr_random_bits();
     memset(zeros, 0, row_bytes);
-    memset(tile, 0x55, FR_TILE_OUTS * row_bytes);
-    fr_pack_tile(type, tile, rows, stride, outs, cols);
-    for (size_t o = 0; o < FR_TILE_OUTS; o++) {
+    memset(tile, 0x55, FR_TILE_FEATURES * row_bytes);
+    fr_pack_tile(type, tile, rows, stride, features, cols);
+    for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
         fr_unpack_row(type, row, tile, o, cols);
         /* A missing Q8_0 row is zero bytes in the tile, where codes count from -128. */
-        if (o >= outs && type == FR_Q8_0) continue;
-        if (memcmp(row, o < outs ? rows + o * stride : zeros, row_bytes) != 0) return false;
+        if (o >= features && type == FR_Q8_0) continue;
+        if (memcmp(row, o < features ? rows + o * stride : zeros, row_bytes) != 0) return false;
     }
-    return fr_packed_bytes(type, outs, cols) == FR_TILE_OUTS * row_bytes;
+    return fr_packed_bytes(type, features, cols) == FR_TILE_FEATURES * row_bytes;
 }
 
 /* How many types come back changed. */
@@ -285,10 +285,10 @@ static size_t check_packing(void) {
         if (!fr_packs(type)) continue;
         running = fr_dtype_name(type);
         snprintf(shape, sizeof shape, "packing");
-        for (size_t outs = 1; outs <= FR_TILE_OUTS; outs++)
+        for (size_t features = 1; features <= FR_TILE_FEATURES; features++)
             for (size_t blocks = 1; blocks <= 4; blocks++)
-                failures += !packs_forth_and_back(type, outs, blocks * fr_dtype_block(type));
-        printf("%-6s %-28s %6d cases, %zu wrong\n", failures ? "WRONG" : "ok", running, 4 * FR_TILE_OUTS, failures);
+                failures += !packs_forth_and_back(type, features, blocks * fr_dtype_block(type));
+        printf("%-6s %-28s %6d cases, %zu wrong\n", failures ? "WRONG" : "ok", running, 4 * FR_TILE_FEATURES, failures);
         wrong += failures > 0;
     }
     return wrong;

@@ -206,7 +206,7 @@ static fr_dtype type_of(const operation *op, size_t first) {
 
 typedef struct matmul_case {
     fr_dtype type;
-    size_t rows, cols, outs, x_stride, y_stride, w_stride;
+    size_t rows, cols, features, x_stride, y_stride, w_stride;
     bool at_end;
 } matmul_case;
 
@@ -218,26 +218,28 @@ static size_t extent(size_t count, size_t stride, size_t last) {
  * batch gave. */
 static void check_matmul_case(operation *op, const matmul_case *c) {
     fill_mode w_mode = below(MODES), x_mode = below(MODES);
-    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->outs);
+    size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->features);
     size_t x_count = extent(c->rows, c->x_stride, c->cols);
-    char *w = place(0, extent(c->outs, c->w_stride, row_bytes), c->at_end);
+    char *w = place(0, extent(c->features, c->w_stride, row_bytes), c->at_end);
     float *x = place_floats(1, x_count, c->at_end), *y = place_floats(2, y_count, c->at_end);
-    float *expected = place_floats(3, y_count, true), *alone = place_floats(4, c->outs, c->at_end);
-    snprintf(shape, sizeof shape, "rows %zu cols %zu outs %zu, strides x %zu y %zu w %zu, %s weights, %s rows",
-             c->rows, c->cols, c->outs, c->x_stride, c->y_stride, c->w_stride, mode_names[w_mode], mode_names[x_mode]);
-    for (size_t o = 0; o < c->outs; o++) fill_weights(w + o * c->w_stride, c->cols, c->type, w_mode);
+    float *expected = place_floats(3, y_count, true), *alone = place_floats(4, c->features, c->at_end);
+    snprintf(shape, sizeof shape, "rows %zu cols %zu features %zu, strides x %zu y %zu w %zu, %s weights, %s rows",
+             c->rows, c->cols, c->features, c->x_stride, c->y_stride, c->w_stride, mode_names[w_mode],
+             mode_names[x_mode]);
+    for (size_t o = 0; o < c->features; o++) fill_weights(w + o * c->w_stride, c->cols, c->type, w_mode);
     fill_floats(x, x_count, x_mode);
     for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
-    ((fr_matmul_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->outs);
+    ((fr_matmul_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols,
+                                     c->features);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_fn *matmul = (fr_matmul_fn *)build->function;
         for (size_t i = 0; i < y_count; i++) y[i] = -12345;
-        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->outs);
+        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->features);
         compare(build, y, expected, y_count);
         size_t row = below((uint32_t)c->rows);
-        matmul(alone, c->outs, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->outs);
-        compare(build, alone, y + row * c->y_stride, c->outs);
+        matmul(alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->features);
+        compare(build, alone, y + row * c->y_stride, c->features);
     }
 }
 
@@ -249,9 +251,9 @@ static void check_large_matmul(operation *op, fr_dtype type) {
         for (size_t j = 0; j < COUNT(cols); j++) {
             if (options.quick && (i + j) % 4) continue;
             matmul_case c = {.type = type, .rows = rows[i], .cols = cols[j], .at_end = below(4) > 0};
-            c.outs = ((i == 0 ? 4 << 20 : 1 << 20) + below(1 << 17)) / fr_dtype_row_bytes(type, c.cols) + 1;
+            c.features = ((i == 0 ? 4 << 20 : 1 << 20) + below(1 << 17)) / fr_dtype_row_bytes(type, c.cols) + 1;
             c.x_stride = below(2) ? c.cols + below(20) : (c.cols + 1023) / 1024 * 1024;
-            c.y_stride = c.outs + below(20);
+            c.y_stride = c.features + below(20);
             c.w_stride = fr_dtype_row_bytes(type, c.cols) + below(2) * below(20);
             check_matmul_case(op, &c);
         }
@@ -260,12 +262,12 @@ static void check_large_matmul(operation *op, fr_dtype type) {
 static void check_matmul(operation *op) {
     matmul_case c = {.type = type_of(op, offsetof(fr_kernels, matmul))};
     for (c.rows = 1; c.rows <= 64; c.rows += c.rows < 17 ? 1 : c.rows == 17 ? 14 : 33)
-        for (c.outs = 1; c.outs <= 17; c.outs++)
+        for (c.features = 1; c.features <= 17; c.features++)
             for (c.cols = 1; c.cols <= 1000; c.cols = c.cols == 70 ? 127 : c.cols == 129 ? 1000 : c.cols + 1) {
                 if (options.quick && below(8) && c.cols != 1000) continue;
                 c.at_end = below(4) > 0;
                 c.x_stride = c.cols + below(2) * below(20);
-                c.y_stride = c.outs + below(2) * below(20);
+                c.y_stride = c.features + below(2) * below(20);
                 c.w_stride = fr_dtype_row_bytes(c.type, c.cols) + below(2) * below(20);
                 check_matmul_case(op, &c);
             }
@@ -278,19 +280,19 @@ static void check_matmul(operation *op) {
     }
 }
 
-static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t outs, size_t count) {
+static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t features, size_t count) {
     fill_mode mode = below(MODES);
     bool at_end = below(4) > 0;
     size_t row_bytes = fr_dtype_row_bytes(type, cols), w_stride = row_bytes + below(20);
-    char *w = place(0, extent(outs, w_stride, row_bytes), at_end);
+    char *w = place(0, extent(features, w_stride, row_bytes), at_end);
     float *x = place_floats(1, cols, at_end), *y = place_floats(2, count, at_end);
     float *expected = place_floats(3, count, true);
     int32_t *ids = place(4, count * sizeof *ids, at_end);
-    snprintf(shape, sizeof shape, "cols %zu, %zu of %zu weight rows, w stride %zu, %s", cols, count, outs, w_stride,
+    snprintf(shape, sizeof shape, "cols %zu, %zu of %zu weight rows, w stride %zu, %s", cols, count, features, w_stride,
              mode_names[mode]);
-    for (size_t o = 0; o < outs; o++) fill_weights(w + o * w_stride, cols, type, mode);
+    for (size_t o = 0; o < features; o++) fill_weights(w + o * w_stride, cols, type, mode);
     fill_floats(x, cols, mode);
-    for (size_t j = 0; j < count; j++) ids[j] = (int32_t)below((uint32_t)outs);
+    for (size_t j = 0; j < count; j++) ids[j] = (int32_t)below((uint32_t)features);
     ((fr_gather_fn *)op->definition)(expected, x, w, w_stride, cols, ids, count);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {

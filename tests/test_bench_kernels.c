@@ -65,10 +65,10 @@ START_TEST(a_product_is_its_weights_and_their_multiplications) {
     json_t *rows = rows_of("--filter fr_matmul_q4_0_ --rows 1,4"), *row;
     size_t index, checked = 0;
     json_array_foreach(rows, index, row) {
-        unsigned long outs, cols;
+        unsigned long features, cols;
         if (is_table(row, "limits")) continue;
-        ck_assert_int_eq(sscanf(text(row, "shape"), "%lu x %lu", &outs, &cols), 2);
-        double weights = (double)outs * (double)cols;
+        ck_assert_int_eq(sscanf(text(row, "shape"), "%lu x %lu", &features, &cols), 2);
+        double weights = (double)features * (double)cols;
         check_near(number(row, "bytes"), weights / 32 * 18, "bytes");
         check_near(number(row, "macs"), weights * number(row, "rows"), "multiply-adds");
         check_near(number(row, "blocks"), weights / 32, "blocks");
@@ -228,8 +228,8 @@ static void nudge(float *value) {
 }
 
 static void nearly_matmul(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, const uint8_t *w,
-                          size_t cols, size_t outs) {
-    fr_matmul_q4_0_scalar(y, y_stride, x, x_stride, rows, w, cols, outs);
+                          size_t cols, size_t features) {
+    fr_matmul_q4_0_scalar(y, y_stride, x, x_stride, rows, w, cols, features);
     nudge(&y[(rows - 1) * y_stride + 5]);
 }
 

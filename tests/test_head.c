@@ -45,8 +45,8 @@ static void fill(void) {
     }
 }
 
-static float *value(size_t out, size_t row) {
-    return &matrix_values[out * HIDDEN + row];
+static float *value(size_t feature, size_t row) {
+    return &matrix_values[feature * HIDDEN + row];
 }
 
 /* The first of the largest of what was made, told one by one. */
@@ -68,7 +68,7 @@ static void check(size_t rows, size_t threads) {
         if (cap != 0.0f) kernels->softcap(expected, VOCAB, cap);
         size_t right = 0;
         while (right < VOCAB && logits[r * VOCAB + right] == expected[right]) right++;
-        ck_assert_msg(right == VOCAB, "row %zu of %zu, %zu threads: out %zu", r, rows, threads, right);
+        ck_assert_msg(right == VOCAB, "row %zu of %zu, %zu threads: feature %zu", r, rows, threads, right);
         ck_assert_int_eq(best[r], first_largest());
     }
     free(best);
@@ -89,7 +89,7 @@ START_TEST(every_logit_is_made_once) {
 }
 END_TEST
 
-/* The same largest value in many places: next to each other, in other pieces, in other threads' outs. */
+/* The same largest value in many places: next to each other, in other pieces, in other threads' features. */
 START_TEST(of_equals_the_first_is_best) {
     static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
     cap = 0.0f;

@@ -2,8 +2,8 @@
  * as asked, for perf stat (perf_stat).
  *
  * In: nothing, or a kernel's name and a number of calls. Out: a line a kernel: its name, its shape, blocks: the values
- * that the shape has, by 32. Called once, products have 4 rows and 64 outs of 1536 columns, attention one row and 128
- * positions of float16. A product that is called more often has the 4 rows and the shape that `bench kernels -t 1`
+ * that the shape has, by 32. Called once, products have 4 rows and 64 features of 1536 columns, attention one row and
+ * 128 positions of float16. A product that is called more often has the 4 rows and the shape that `bench kernels -t 1`
  * keeps in the L2 cache. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "bench/kernel_cases.h"
 
-enum { ROWS = 4, THREADS = 96 /* to which 6144 outs are dealt */, BLOCK = 32 };
+enum { ROWS = 4, THREADS = 96 /* to which 6144 features are dealt */, BLOCK = 32 };
 
 /* Memory from the start; whole cache lines. */
 static void *take(size_t bytes) {

@@ -275,7 +275,7 @@ class Results:
                    *self.openblas).rows
         self.versions["OpenBLAS"] = f"{rows[0]['openblas'].split()[1]}, kernels of {rows[0]['openblas_core']}"
         for row in rows:
-            self.put(["float32", "OpenBLAS", f"{row['rows']} x {row['cols']} x {row['outs']}"], "GFLOP/s",
+            self.put(["float32", "OpenBLAS", f"{row['rows']} x {row['cols']} x {row['features']}"], "GFLOP/s",
                      row["samples_gflops"], row["samples_gflops_blas"])
 
     # ---------------------------------------------------------------------------------------------------------- all
@@ -342,9 +342,9 @@ NOTES = """
   llama.cpp.
 - start: a process that opens the file, which lies in the page cache, warms up and decodes one id, from start to end.
 - peak memory: the most that the process of pp512 and tg128 held, mapped pages of the file with it.
-- float32: products of activations [rows, columns] and weights [outs, columns], rows x columns x outs; pairs in one
-  process. forerun's order of additions is fixed, so that the answer is; PyTorch multiplies BF16 activations, forerun
-  float32 ones."""
+- float32: products of activations [rows, columns] and weights [features, columns], rows x columns x features; pairs in
+  one process. forerun's order of additions is fixed, so that the answer is; PyTorch multiplies BF16 activations,
+  forerun float32 ones."""
 
 
 def read_arguments():

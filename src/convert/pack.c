@@ -31,7 +31,7 @@ static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tenso
         const fr_bound *bound = &job->weights->bound[i];
         if (bound->tensor != tensor) continue;
         size_t entries = tensor->dims == 3 ? tensor->shape[0] : 1;
-        bool whole = bound->matrices == entries || bound->rows % FR_TILE_OUTS == 0;
+        bool whole = bound->matrices == entries || bound->rows % FR_TILE_FEATURES == 0;
         return bound->packed && whole ? bound : NULL;
     }
     return NULL;
@@ -86,11 +86,11 @@ static fr_status write_tiles(packing *job, const fr_bound *bound, uint8_t *tiles
 
 static fr_status write_packed(packing *job, const fr_bound *bound) {
     const fr_tensor *tensor = bound->tensor;
-    size_t cols = tensor->shape[tensor->dims - 1], tile = fr_packed_bytes(tensor->type, FR_TILE_OUTS, cols);
+    size_t cols = tensor->shape[tensor->dims - 1], tile = fr_packed_bytes(tensor->type, FR_TILE_FEATURES, cols);
     size_t count = STEP / (tile + 1) + 1;
     uint8_t *tiles = malloc(count * tile);
     if (!tiles) return fr_fail_memory("packed rows", count * tile);
-    fr_status status = write_tiles(job, bound, tiles, count * FR_TILE_OUTS);
+    fr_status status = write_tiles(job, bound, tiles, count * FR_TILE_FEATURES);
     free(tiles);
     return status;
 }

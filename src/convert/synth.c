@@ -98,12 +98,12 @@ static void copy_row(synth *s, const pool *p, uint8_t *row, size_t cols) {
     copy_stretch(s, p, row + half, fr_dtype_row_bytes(p->type, cols) - half);
 }
 
-static void write_rows(synth *s, fr_dtype type, size_t outs, size_t cols) {
+static void write_rows(synth *s, fr_dtype type, size_t features, size_t cols) {
     const pool *p;
     size_t row_bytes = fr_dtype_row_bytes(type, cols), batch = BUFFER / row_bytes;
     s->status = find_pool(s, type, cols, &p);
-    for (size_t rows; outs > 0 && s->status == FR_OK; outs -= rows) {
-        rows = outs < batch ? outs : batch;
+    for (size_t rows; features > 0 && s->status == FR_OK; features -= rows) {
+        rows = features < batch ? features : batch;
         for (size_t r = 0; r < rows; r++) copy_row(s, p, s->buffer + r * row_bytes, cols);
         put_bytes(s, s->buffer, rows * row_bytes);
     }

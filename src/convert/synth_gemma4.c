@@ -108,11 +108,11 @@ static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-static fr_status add_matrix(fr_outputs *outputs, const char *name, size_t outs, size_t cols) {
+static fr_status add_matrix(fr_outputs *outputs, const char *name, size_t features, size_t cols) {
     FR_TRY(fr_outputs_add(outputs, name, NULL));
     fr_output *output = fr_outputs_last(outputs);
     output->dims = 2;
-    output->shape[0] = outs;
+    output->shape[0] = features;
     output->shape[1] = cols;
     return FR_OK;
 }
@@ -130,7 +130,7 @@ static fr_status add_ordering(fr_synth_model *model, const char *name) {
 static fr_status add_assistant(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer) {
     const sizes *s = order->shape->sizes;
     fr_outputs *outputs = &model->outputs;
-    fr_assistant a = {.trunk.spec = model->spec, .post.outs = s->backbone};
+    fr_assistant a = {.trunk.spec = model->spec, .post.features = s->backbone};
     if (order->shape->vocab_unit > 1) a.clusters = order->vocab / CLUSTER;
     a.top = a.clusters < CLUSTERS_SCORED ? a.clusters : CLUSTERS_SCORED;
     FR_TRY(fr_assistant_put_keys(&a, order->shape->name, writer));

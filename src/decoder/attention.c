@@ -1,13 +1,13 @@
 /* Attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
  *
  * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
- * rows, the weight's outs or the heads that it owns:
+ * rows, the weight's features or the heads that it owns:
  *
- *     rows   normed = input_norm(x)
- *     outs   q, k, v = projections of normed
- *     heads  q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
- *     heads  attn = attention(q, cache)
- *     outs   out = o(attn)
+ *     rows      normed = input_norm(x)
+ *     features  q, k, v = projections of normed
+ *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
+ *     heads     attn = attention(q, cache)
+ *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
  * a phase of their own (fr_work_rows). */

@@ -7,18 +7,18 @@
 #include "src/decoder/bound.h"
 
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t outs, size_t cols, fr_matrix *matrices) {
+                        size_t features, size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
-    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * outs, cols}, 3, FR_STREAMED, &bound));
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, parts * features, cols}, 3, FR_STREAMED, &bound));
     bound->chosen = true;
-    return fr_bound_cut(weights, bound, count * parts, parts, outs, cols, matrices);
+    return fr_bound_cut(weights, bound, count * parts, parts, features, cols, matrices);
 }
 
-fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
-    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){parts * outs, cols}, 2, FR_STREAMED, &bound));
-    return fr_bound_cut(weights, bound, parts, parts, outs, cols, matrices);
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){parts * features, cols}, 2, FR_STREAMED, &bound));
+    return fr_bound_cut(weights, bound, parts, parts, features, cols, matrices);
 }
 
 /* Whether the file says that it has this tensor in an order other than its own. */
@@ -29,25 +29,25 @@ static fr_status sorted_in_file(const fr_weights *weights, const char *name, boo
     return FR_OK;
 }
 
-static fr_status bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+static fr_status bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                              fr_access access, fr_bound **bound, fr_matrix *matrix) {
-    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){outs, cols}, 2, access, bound));
-    return fr_bound_cut(weights, *bound, 1, 1, outs, cols, matrix);
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){features, cols}, 2, access, bound));
+    return fr_bound_cut(weights, *bound, 1, 1, features, cols, matrix);
 }
 
-fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix) {
     fr_bound *bound;
     bool sorted;
-    FR_TRY(bind_matrix(weights, prefix, name, outs, cols, access, &bound, matrix));
+    FR_TRY(bind_matrix(weights, prefix, name, features, cols, access, &bound, matrix));
     FR_TRY(sorted_in_file(weights, bound->tensor->name, &sorted));
     if (!sorted || !bound->tensor->packed) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is packed in the order of clusters, which the configuration doesn't have",
                    weights->files->path, bound->tensor->name);
 }
 
-fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
-                         size_t cols, fr_matrix *matrix, bool *sorted) {
+fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
+                         size_t features, size_t cols, fr_matrix *matrix, bool *sorted) {
     char full[FR_TENSOR_NAME];
     const fr_tensor *tensor;
     fr_bound *bound;
@@ -58,7 +58,7 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and nothing says in which order: pack the drafter again",
                        weights->files->path, tensor->name);
     *sorted = tensor->packed || fr_bound_packs(tensor);
-    FR_TRY(bind_matrix(weights, prefix, name, outs, cols, *sorted ? FR_STREAMED : FR_LOOKED_UP, &bound, matrix));
+    FR_TRY(bind_matrix(weights, prefix, name, features, cols, *sorted ? FR_STREAMED : FR_LOOKED_UP, &bound, matrix));
     if (bound->packed) bound->order = order;
     return FR_OK;
 }
@@ -73,7 +73,7 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
     bound->rows = shape[0];
     *matrix = (fr_matrix){.data = bound->tensor->data,
                           .type = bound->tensor->type,
-                          .outs = shape[0],
+                          .features = shape[0],
                           .cols = cols,
                           .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
     return FR_OK;

@@ -27,7 +27,7 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
     }
     *matrix = (fr_matrix){.data = (const uint8_t *)joined,
                           .type = FR_F32,
-                          .outs = shape[0],
+                          .features = shape[0],
                           .cols = cols,
                           .row_bytes = cols * sizeof *joined};
     return FR_OK;

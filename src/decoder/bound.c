@@ -58,32 +58,33 @@ fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size
 }
 
 /* Where the matrices of a streamed tensor will lie, in steps of how many bytes. */
-static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t outs, size_t cols,
+static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t features, size_t cols,
                               size_t *step) {
     const fr_tensor *t = bound->tensor;
     bool packs = bound->packed || (bound->access == FR_STREAMED && fr_bound_packs(t));
-    *step = packs || t->packed ? fr_packed_bytes(t->type, outs, cols) : outs * fr_dtype_row_bytes(t->type, cols);
+    size_t plain = features * fr_dtype_row_bytes(t->type, cols);
+    *step = packs || t->packed ? fr_packed_bytes(t->type, features, cols) : plain;
     weights->has_packed |= packs || t->packed;
     if (!packs) return t->data;
     if (!bound->packed) bound->packed = fr_arena_take(&weights->packed, matrices, *step);
     bound->matrices = matrices;
-    bound->rows = outs;
+    bound->rows = features;
     return bound->packed;
 }
 
-fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t outs, size_t cols,
+fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                      fr_matrix *matrices) {
-    if (bound->tensor->packed && parts > 1 && outs % FR_TILE_OUTS)
+    if (bound->tensor->packed && parts > 1 && features % FR_TILE_FEATURES)
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
-                       weights->files->path, bound->tensor->name, outs, FR_TILE_OUTS);
+                       weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);
     size_t bytes;
-    const uint8_t *data = lay_out(weights, bound, count, outs, cols, &bytes);
+    const uint8_t *data = lay_out(weights, bound, count, features, cols, &bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
     for (size_t i = 0; i < count; i++)
         matrices[i] = (fr_matrix){.data = data + i * bytes,
                                          .type = bound->tensor->type,
                                          .packed = bound->packed || bound->tensor->packed,
-                                         .outs = outs,
+                                         .features = features,
                                          .cols = cols,
                                          .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
     return FR_OK;

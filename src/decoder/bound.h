@@ -16,7 +16,7 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
 bool fr_bound_packs(const fr_tensor *tensor);
 
 /* A tensor as `count` matrices; it was written as stacks of `parts`. */
-fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t outs, size_t cols,
+fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
 /* FR_INPUT if its values aren't floats. */

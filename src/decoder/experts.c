@@ -101,7 +101,7 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden, begin, end;
-    fr_partition(ffn, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    fr_partition(ffn, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0 || begin == end) continue;
@@ -123,7 +123,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t stride = 2 * spec->width, hidden = a->trunk->spec.hidden, begin, end;
-    fr_partition(hidden, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    fr_partition(hidden, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     for (size_t r = 0; r < a->batch.count; r++) memset(m->sum + r * hidden + begin, 0, (end - begin) * sizeof(float));
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;

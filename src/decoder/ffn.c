@@ -23,7 +23,7 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     }
 }
 
-/* A thread's gate and up outs are the same range, so the activation needs no barrier. */
+/* A thread's gate and up features are the same range, so the activation needs no barrier. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer) {
     const fr_kernels *k = a->kernels;
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;

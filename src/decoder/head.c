@@ -1,7 +1,8 @@
 /* The LM head of a batch: see head.h.
  *
- * Logits of a batch are megabytes. So each thread takes its outs in pieces that stay in a core's cache from the product
- * over the soft cap to the comparison: 8 rows of 262144 logits would otherwise be written once and read four times. */
+ * Logits of a batch are megabytes. So each thread takes its features in pieces that stay in a core's cache from the
+ * product over the soft cap to the comparison: 8 rows of 262144 logits would otherwise be written once and read four
+ * times. */
 #include "src/decoder/head.h"
 
 enum {
@@ -17,15 +18,15 @@ static int64_t larger(const float *logits, int64_t a, int64_t b) {
     return logits[b] > logits[a] ? b : a;
 }
 
-static size_t piece_outs(size_t rows) {
-    size_t outs = PIECE / sizeof(float) / rows;
-    return outs < FR_OUT_UNIT ? FR_OUT_UNIT : outs / FR_OUT_UNIT * FR_OUT_UNIT;
+static size_t piece_features(size_t rows) {
+    size_t features = PIECE / sizeof(float) / rows;
+    return features < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : features / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
 }
 
-/* Logits of outs [begin, end), and how they change the thread's best. */
+/* Logits of features [begin, end), and how they change the thread's best. */
 static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, size_t begin, size_t end,
                       int64_t *best) {
-    size_t vocab = head->matrix->outs, hidden = head->matrix->cols;
+    size_t vocab = head->matrix->features, hidden = head->matrix->cols;
     const fr_kernels *k = head->work->kernels;
     fr_matrix_apply_part(team, head->work, head->matrix, begin, end, f->logits, vocab,
                          f->hidden + f->head_first * hidden, hidden, 0, f->head_rows);
@@ -37,7 +38,7 @@ static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, s
     }
 }
 
-/* The threads' bests of a row, whose outs are in the order of the threads. */
+/* The threads' bests of a row, whose features are in the order of the threads. */
 static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
     int64_t best = NOTHING;
     for (size_t t = 0; t < team->count; t++)
@@ -46,7 +47,7 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
 }
 
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
-    size_t begin, end, hidden = head->matrix->cols, piece = piece_outs(f->head_rows);
+    size_t begin, end, hidden = head->matrix->cols, piece = piece_features(f->head_rows);
     int64_t *best = f->best + team->index * FR_STEP_MAX;
     fr_work_rows(team, head->work, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
@@ -57,5 +58,5 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     }
     fr_team_sync(team);
     fr_rows_part(team, f->head_rows, &begin, &end);
-    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, head->matrix->outs, begin);
+    for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, head->matrix->features, begin);
 }

@@ -32,20 +32,20 @@ void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size
     fr_team_sync(team);
 }
 
-fr_matrix fr_matrix_outs(const fr_matrix *matrix, size_t begin, size_t end) {
+fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) {
     fr_matrix view = *matrix;
     view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
-    view.outs = end - begin;
+    view.features = end - begin;
     return view;
 }
 
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
-    fr_partition(matrix->outs, FR_OUT_UNIT, team->index, team->count, begin, end);
+    fr_partition(matrix->features, FR_FEATURE_UNIT, team->index, team->count, begin, end);
 }
 
 static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
                           const float *x, size_t x_stride, size_t rows) {
-    for (size_t o = 0; o < matrix->outs; o++) {
+    for (size_t o = 0; o < matrix->features; o++) {
         fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
         kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
     }
@@ -54,14 +54,14 @@ static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_ma
 void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
                           float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows) {
     if (begin == end) return;
-    fr_matrix part = fr_matrix_outs(matrix, begin, end);
+    fr_matrix part = fr_matrix_features(matrix, begin, end);
     if (matrix->packed)
         work->kernels->matmul_block[matrix->type](
             y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows, part.data,
-            part.cols, part.outs);
+            part.cols, part.features);
     else if (matrix->type < FR_FLOAT_TYPES)
         work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
-                                            part.cols, part.outs);
+                                            part.cols, part.features);
     else
         apply_decoded(work->decoded + team->index * work->widest, work->kernels, &part, y + begin, y_stride, x,
                       x_stride, rows);
@@ -75,18 +75,19 @@ void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *
 }
 
 /* A packed row is put together again block by block. */
-static void decode_packed(const fr_matrix *matrix, size_t out, float *row) {
-    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_OUTS, block);
-    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, out / FR_TILE_OUTS * FR_TILE_OUTS, matrix->cols);
+static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
+    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
+    size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* of the tile */
+    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, first, matrix->cols);
     for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
         uint8_t bytes[FR_MAX_BLOCK_BYTES];
-        fr_unpack_row(matrix->type, bytes, tile, out % FR_TILE_OUTS, block);
+        fr_unpack_row(matrix->type, bytes, tile, feature % FR_TILE_FEATURES, block);
         fr_dtype_decode(matrix->type, bytes, row + c, block);
     }
 }
 
-void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t out, float factor, float *row) {
-    if (matrix->packed) decode_packed(matrix, out, row);
-    else fr_dtype_decode(matrix->type, matrix->data + out * matrix->row_bytes, row, matrix->cols);
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+    if (matrix->packed) decode_packed(matrix, feature, row);
+    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
     kernels->scale(row, matrix->cols, factor);
 }

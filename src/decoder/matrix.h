@@ -1,12 +1,12 @@
 /* A weight matrix, and the operators that a team of threads applies to rows with it.
  *
  * In: rows of activations. Out: rows of activations. Every operator here is called by all threads of a team with equal
- * arguments; each computes the outs (or rows) that fr_partition gives it, the same ones each time, so that the pages of
- * a weight are read by the NUMA node that first touched them. No operator synchronizes but fr_matrix_input: the caller
- * says where the barriers are (fr_team_sync).
+ * arguments; each computes the features (or rows) that fr_partition gives it, the same ones each time, so that the
+ * pages of a weight are read by the NUMA node that first touched them. No operator synchronizes but fr_matrix_input:
+ * the caller says where the barriers are (fr_team_sync).
  *
  * How a product is computed depends on the weight's type alone: float types by float kernels from the file's own bytes,
- * block types with a kernel from packed tiles and quantized rows, other block types decoded out by out and then as
+ * block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and then as
  * float32. */
 #ifndef FR_SRC_MATRIX_H
 #define FR_SRC_MATRIX_H
@@ -15,15 +15,16 @@
 #include "src/base/arena.h"
 #include "src/base/pool.h"
 
-/* Outs are dealt in whole units: no two threads write one cache line of a row, and a packed tile has one owner. */
-#define FR_OUT_UNIT 16
+/* Output features are dealt in whole units: no two threads write one cache line of a row, and a packed tile has one
+ * owner. */
+#define FR_FEATURE_UNIT 16
 
 typedef struct fr_matrix {
-    const uint8_t *data; /* [outs, cols], row-major; or packed tiles (quant/packed.h) */
+    const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h) */
     fr_dtype type;       /* a weight type */
     bool packed;
-    size_t outs, cols;
-    size_t row_bytes;    /* of an out, on average if packed */
+    size_t features, cols;
+    size_t row_bytes;    /* of a feature, on average if packed */
 } fr_matrix;
 
 /* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */
@@ -31,7 +32,7 @@ typedef struct fr_work {
     const fr_kernels *kernels;
     fr_qblock *blocks;   /* the rows that are multiplied next, quantized; NULL where no weight is packed */
     size_t block_stride; /* blocks a row */
-    float *decoded;      /* [threads, widest] an out of a type without a kernel */
+    float *decoded;      /* [threads, widest] a feature of a type without a kernel */
     size_t widest;
 } fr_work;
 
@@ -45,24 +46,24 @@ void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols);
 /* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete. */
 void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows);
 
-/* Outs [begin, end) as a matrix; begin is a multiple of FR_OUT_UNIT if the matrix is packed. */
-fr_matrix fr_matrix_outs(const fr_matrix *matrix, size_t begin, size_t end);
+/* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
+fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 
-/* The part of a matrix's outs that this thread owns. */
+/* The part of a matrix's features that this thread owns. */
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end);
 
-/* y[r][o] = product of matrix[o] and x[r] for the thread's own outs o and all rows r, which were prepared. Strides in
- * floats. */
+/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared. Strides
+ * in floats. */
 void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *matrix, float *y, size_t y_stride,
                      const float *x, size_t x_stride, size_t rows);
 
-/* The same for outs [begin, end) on the calling thread alone; begin is a multiple of FR_OUT_UNIT. first: of the
+/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. first: of the
  * prepared rows, the one that x points to. */
 void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
                           float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows);
 
-/* row[c] = matrix[out][c] * factor: a table look-up. */
-void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t out, float factor, float *row);
+/* row[c] = matrix[feature][c] * factor: a table look-up. */
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
 
 /* The rows [begin, end) of a batch that this thread owns in steps that work row by row. */
 static inline void fr_rows_part(const fr_team *team, size_t rows, size_t *begin, size_t *end) {

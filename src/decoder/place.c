@@ -28,7 +28,7 @@ static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
-    fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
     size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
     size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
@@ -43,11 +43,11 @@ static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, s
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
-    uint8_t *rows = malloc(FR_TILE_OUTS * row_bytes);
-    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_OUTS * row_bytes);
+    uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
     fr_status status = FR_OK;
-    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_OUTS) {
-        size_t count = end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS;
+    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
+        size_t count = end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES;
         for (size_t i = 0; i < count && status == FR_OK; i++) {
             size_t at = (size_t)bound->order[o + i] * row_bytes;
             status = fr_bound_fill(weights, tensor, at, at + row_bytes);
@@ -63,13 +63,13 @@ static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, s
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
-    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_OUTS, cols);
+    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_FEATURES, cols);
     const uint8_t *rows = tensor->data;
     if (bound->order) return pack_sorted(weights, bound, begin, end, tiles);
     FR_TRY(fr_bound_fill(weights, tensor, begin * row_bytes, end * row_bytes));
-    for (size_t o = begin; o < end; o += FR_TILE_OUTS, tiles += tile_bytes)
+    for (size_t o = begin; o < end; o += FR_TILE_FEATURES, tiles += tile_bytes)
         fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
-                     end - o < FR_TILE_OUTS ? end - o : FR_TILE_OUTS, cols);
+                     end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES, cols);
     const fr_map *map = &weights->files->files[tensor->file];
     size_t at = (size_t)(rows - map->bytes);
     fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
@@ -80,8 +80,8 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
-    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_OUTS * FR_TILE_OUTS + FR_TILE_OUTS;
-    fr_partition(bound->rows, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
+    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     for (size_t m = 0; m < bound->matrices; m++) {
         uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
         for (size_t o = begin; o < end; o += step) {

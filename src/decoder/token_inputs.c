@@ -9,7 +9,7 @@
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->token_width, begin, end;
-    fr_partition(to - from, FR_OUT_UNIT, team->index, team->count, &begin, &end);
+    fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
     fr_matrix_apply_part(team, &a->work, &a->trunk->token_projection, from + begin, from + end,
                          a->token + first * width, width, a->x + first * s->hidden, s->hidden, first,
                          a->batch.count - first);
@@ -33,7 +33,7 @@ static void finish_row(const fr_activations *a, size_t row, size_t layers) {
 void fr_token_inputs(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->token_width, owners = a->trunk->owners, begin, end;
-    size_t owned = (owners * s->token_width + FR_OUT_UNIT - 1) / FR_OUT_UNIT * FR_OUT_UNIT;
+    size_t owned = (owners * s->token_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     if (owned > width) owned = width;
     fr_team_sync(team);
     fr_work_rows(team, &a->work, a->x, s->hidden, s->hidden, a->batch.count);

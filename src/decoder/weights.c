@@ -22,14 +22,15 @@ static size_t vector_room(const fr_tensors *tensors) {
 }
 
 /* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A matrix, or each
- * entry of a stack, may be cut in two, each with up to a tile of padding less one out. */
+ * entry of a stack, may be cut in two, each with up to a tile of padding less one row. */
 static size_t packed_room(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
         if (!fr_bound_packs(t)) continue;
-        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2, outs = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
-        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, (outs + 1) / 2, cols));
+        size_t entries = t->dims == 3 ? 2 * t->shape[0] : 2;
+        size_t features = t->shape[t->dims - 2], cols = t->shape[t->dims - 1];
+        fr_arena_take(&measure, entries, fr_packed_bytes(t->type, (features + 1) / 2, cols));
     }
     return measure.used;
 }

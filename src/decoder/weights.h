@@ -20,7 +20,7 @@ typedef enum fr_access {
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows;     /* the outs that fr_matrix_part deals to threads */
+    size_t rows;     /* the features that fr_matrix_part deals to threads */
     size_t matrices; /* that the tensor is cut into, each dealt by itself */
     fr_access access;
     bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
@@ -49,28 +49,28 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 /* Whether the tensor has been bound. */
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 
-/* The tensor PREFIX + NAME of shape [outs, cols]. A tensor that is both looked up and streamed is bound as streamed
+/* The tensor PREFIX + NAME of shape [features, cols]. A tensor that is both looked up and streamed is bound as streamed
  * first, so that both read its packed form. */
-fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t outs, size_t cols,
+fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
 /* The key of a packed GGUF that names the one tensor whose rows stand in an order other than its own: a drafter's head
  * in the order of its clusters. */
 #define FR_KEY_SORTED "forerun.sorted_tensor"
 
-/* The tensor PREFIX + NAME of shape [outs, cols], whose row order[r] becomes out r, if its type packs, here or in its
- * file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place. Packed in a file
- * that does not say in which order is an error. */
-fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order, size_t outs,
-                         size_t cols, fr_matrix *matrix, bool *sorted);
+/* The tensor PREFIX + NAME of shape [features, cols], whose row order[r] becomes row r, if its type packs, here or in
+ * its file: *sorted. Else it is bound as looked up, in its own order. order must outlive fr_weights_place. Packed in a
+ * file that does not say in which order is an error. */
+fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
+                         size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
-/* The tensor PREFIX + NAME of shape [count, parts * outs, cols] as count * parts matrices [outs, cols] of the model's
- * own: part p of entry i is matrices[i * parts + p]. */
+/* The tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols] of the
+ * model's own: part p of entry i is matrices[i * parts + p]. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
-                        size_t outs, size_t cols, fr_matrix *matrices);
+                        size_t features, size_t cols, fr_matrix *matrices);
 
-/* The tensor PREFIX + NAME of shape [parts * outs, cols] as matrices [outs, cols]; parts is 1 or 2. */
-fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t outs,
+/* The tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]; parts is 1 or 2. */
+fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
 /* The weights of a convolution whose steps are as long as its kernel, a float tensor PREFIX + NAME of `dims`
@@ -79,7 +79,8 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
                               uint32_t dims, fr_matrix *matrix);
 
 /* The same of a convolution over frames that was written as one for each: float tensors PREFIX + names[t] of shape
- * [outs, channels, side, side], joined as the matrix [outs, channels * frames * side * side], a float32 copy. */
+ * [features, channels, side, side], joined as the matrix [features, channels * frames * side * side], a float32
+ * copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 

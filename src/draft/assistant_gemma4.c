@@ -251,13 +251,13 @@ fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_ggu
     bool keys_are_values = false;
     FR_TRY(fr_gemma4_put_keys(s, 0, where, writer));
     if (a->clusters == 0) {
-        fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)a->post.outs);
+        fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)a->post.features);
         fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)s->layers);
         fr_gguf_put_bool(writer, ".use_ordered_embeddings", false);
         return FR_OK;
     }
     for (size_t i = 0; i < s->layers; i++) keys_are_values |= s->layer[i].attention.keys_are_values;
-    fr_gguf_put_u32(writer, ".n_embd_backbone", (uint32_t)a->post.outs);
+    fr_gguf_put_u32(writer, ".n_embd_backbone", (uint32_t)a->post.features);
     fr_gguf_put_u32(writer, ".n_centroids", (uint32_t)a->clusters);
     fr_gguf_put_u32(writer, ".centroid_top_k", (uint32_t)a->top);
     fr_gguf_put_bool(writer, ".use_ordered_embeddings", true);

@@ -26,7 +26,7 @@ void fr_assistant_close(fr_assistant *assistant);
 
 /* How GGUF has it, by whether its head has centroids: as llama.cpp's converter writes it, which drops them, or as
  * AtomicChat's fork does, which keeps them. The architecture; the name of a published tensor that is not the trunk's,
- * NULL: it has none; the keys, of which the trunk's spec, post.outs, clusters and top are told. */
+ * NULL: it has none; the keys, of which the trunk's spec, post.features, clusters and top are told. */
 const char *fr_assistant_gguf(const fr_assistant *assistant);
 const char *fr_assistant_name(const fr_assistant *assistant, const char *published);
 fr_status fr_assistant_put_keys(const fr_assistant *assistant, const char *where, fr_gguf_writer *writer);

@@ -34,7 +34,7 @@ typedef struct mtp {
 
 /* A cluster may begin and end within a tile. */
 static size_t tiles_width(const fr_assistant *a) {
-    return a->trunk.head_sorted ? a->cluster_size + 2 * FR_OUT_UNIT : 0;
+    return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
 
 static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
@@ -63,11 +63,11 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
 static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *pass, size_t first, float *scores) {
     const fr_assistant *a = m->drafter->net;
     const fr_matrix *head = &a->trunk.head;
-    size_t begin = first / FR_OUT_UNIT * FR_OUT_UNIT, last = first + a->cluster_size;
-    size_t end = (last + FR_OUT_UNIT - 1) / FR_OUT_UNIT * FR_OUT_UNIT;
-    fr_matrix tiles = fr_matrix_outs(head, begin, end < head->outs ? end : head->outs);
+    size_t begin = first / FR_FEATURE_UNIT * FR_FEATURE_UNIT, last = first + a->cluster_size;
+    size_t end = (last + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+    fr_matrix tiles = fr_matrix_features(head, begin, end < head->features ? end : head->features);
     float *all = m->tiles + team->index * tiles_width(a);
-    fr_matrix_apply_part(team, &pass->work, &tiles, 0, tiles.outs, all, 0, pass->normed, 0, 0, 1);
+    fr_matrix_apply_part(team, &pass->work, &tiles, 0, tiles.features, all, 0, pass->normed, 0, 0, 1);
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
@@ -84,7 +84,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
         pass->kernels->gather[head->type](scores, pass->normed, head->data, head->row_bytes, head->cols, ids, size);
     else
         for (size_t i = 0; i < size; i++) {
-            fr_matrix row = fr_matrix_outs(head, (size_t)ids[i], (size_t)ids[i] + 1);
+            fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
             fr_matrix_apply_part(team, &pass->work, &row, 0, 1, scores + i, 0, pass->normed, 0, 0, 1);
         }
 }

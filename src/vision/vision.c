@@ -33,15 +33,15 @@ static fr_status vector(const binder *b, const char *published, const char *gguf
 }
 
 /* A product's weights, and its bias where it has one. */
-static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t outs, size_t cols,
+static fr_status bind_product(const binder *b, const char *published, const char *gguf, size_t features, size_t cols,
                               fr_matrix *product, const float **bias) {
     const char *name = spelled(b, published, gguf);
     char full[128];
     snprintf(full, sizeof full, "%s.weight", name);
-    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, outs, cols, FR_STREAMED, product));
+    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, features, cols, FR_STREAMED, product));
     if (!bias) return FR_OK;
     snprintf(full, sizeof full, "%s.bias", name);
-    return fr_bind_vector(b->weights, b->prefix, full, outs, bias);
+    return fr_bind_vector(b->weights, b->prefix, full, features, bias);
 }
 
 static fr_status bind_layer(fr_weights *weights, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
