@@ -1,12 +1,13 @@
 /* Packed block-quantized weights times quantized rows on zmm registers: what the AVX-512 files share, with VNNI and
  * without. Contract fr_matmul_block_fn in kernels.h.
  *
- * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. What codes count from
- * is not taken off them but off the sums: they start at -offset times the sum of their activations. Codes of a run of
- * 32 columns are unpacked once, into 8 registers a tile, for all rows of a part.
+ * A lane is an output, so that a row's integer sums, its scale and its chain stay in their lane. The zero point of
+ * codes is not taken off them but off the sums, which begin with a correction: -offset times the sum of their
+ * activations. Codes of a run of 32 columns are unpacked once, into 8 registers a tile, for all rows of a part.
  *
- * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are lined up first, those
- * of one run side by side, with the starts of their sums; tiles of 16 outputs or pairs of them; blocks; runs; rows.
+ * A call walks, from the outside in: parts of the rows; chunks of columns, whose activations are packed into a panel
+ * first, those of one run side by side, with the corrections of their sums; tiles of 16 outputs or pairs of them;
+ * blocks; runs; rows.
  * Between two chunks, chains wait in y. Weights are prefetched AHEAD bytes before use, of each tile of a pair half as
  * many: more pushes the activations out of the L1 cache. What pages begin with is prefetched PAGES_AHEAD bytes before
  * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse).
@@ -42,7 +43,7 @@ enum {
     FEW = 8,          /* rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
-    LINED = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
+    PANEL = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
     AHEAD = 8192,     /* bytes, as the next two */
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -342,7 +343,7 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
-/* The integer sums of up to FEW rows, as floats. x: lined up, its sums turned into starts.
+/* The integer sums of up to FEW rows, as floats. x: of a panel, with corrections for sums.
  *
  * Q6_K's are below 2 * 128 * 16 * 32 * 127 < 2^24, exact in floats too: two conversions, a product and an fma cost no
  * more ports than two vpmulld here, and half as many where vpmulld is two operations. */
@@ -405,7 +406,7 @@ typedef struct chunk {
     size_t row, rows;
     fr_prefetch_hint how;
     __m512i values;
-    fr_qblock lined[LINED]; /* of a run: the rows, then the next run's */
+    fr_qblock panel[PANEL]; /* of a run: the rows, then the next run's */
 } chunk;
 
 /* A chunk of one tile or of a pair. */
@@ -467,7 +468,7 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
     size_t step = f->bytes / f->runs;
-    const fr_qblock *x = c->lined;
+    const fr_qblock *x = c->panel;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[FEW][PAIR];
     FR_UNROLLED for (size_t row = 0; row < rows; row++) load_chains(acc[row], &at, c->from > 0, row, tiles);
@@ -490,7 +491,7 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
     size_t step = f->bytes / f->runs, together = minimum && f->bits == 4 ? 2 : 1;
-    const fr_qblock *x = c->lined;
+    const fr_qblock *x = c->panel;
     block blocks[PAIR] = {{.values = c->values}, {.values = c->values}};
     __m512 acc[MANY][PAIR];
     for (size_t row = 0; row < c->rows; row++) load_chains(acc[row], &at, c->from > 0, row, PAIR);
@@ -516,9 +517,9 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* A row's block with the starts of its integer sums in place of the sums of its activations: of the second half in
- * `sum`, of the first in `half`, where a run has two. */
-FR_INLINE void line_up_block(const format *f, fr_qblock *to, const fr_qblock *x) {
+/* A row's block with the zero-point corrections of its integer sums in place of the sums of its activations: of the
+ * second half in `sum`, of the first in `half`, where a run has two. */
+FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
     if (f->joining == HALVES) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
     tail = _mm_mask_mullo_epi32(tail, 12, tail, _mm_set1_epi32(-f->offset));
@@ -527,13 +528,13 @@ FR_INLINE void line_up_block(const format *f, fr_qblock *to, const fr_qblock *x)
 }
 
 /* A few rows at a time: 64 that lie a power of two apart would meet in the same lines of the L1 cache. */
-FR_INLINE void line_up(const format *f, const product *job, chunk *c) {
+FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     size_t from = c->from * f->runs, runs = c->to * f->runs - from;
     for (size_t first = 0, last; first < c->rows; first = last) {
         last = first + FEW < c->rows ? first + FEW : c->rows;
         for (size_t i = 0; i < runs; i++)
             for (size_t r = first; r < last; r++)
-                line_up_block(f, &c->lined[i * c->rows + r], &job->x[(c->row + r) * job->x_stride + from + i]);
+                pack_block(f, &c->panel[i * c->rows + r], &job->x[(c->row + r) * job->x_stride + from + i]);
     }
 }
 
@@ -568,11 +569,11 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
 
 /* The columns of some rows, in chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
-    size_t most = LINED / (c->rows > FEW ? MANY : c->rows) / f->runs;
+    size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / f->runs;
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
     for (c->from = 0; c->from < job->blocks; c->from = c->to) {
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
-        line_up(f, job, c);
+        pack_panel(f, job, c);
         compute_chunk(f, by, job, c);
     }
 }

@@ -61,10 +61,10 @@ typedef struct scales {
 } scales;
 
 /* Rows of a chunk, by run and row. q: the halves of a run, 4 columns a lane; where rows come in pairs, rows 2p and
- * 2p + 1 together have four registers, each with 8 columns of the first and the same of the second. start: what a sum
- * of codes starts from to be one of values: -offset times the sum of q, of the run or of its halves. */
+ * 2p + 1 together have four registers, each with 8 columns of the first and the same of the second. correction:
+ * the zero point's, with which a sum of codes begins: -offset times the sum of q, of the run or of its halves. */
 typedef struct panel {
-    int32_t q[RUNS][ROWS][2][4], start[RUNS][2][ROWS];
+    int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
 } panel;
 
@@ -223,14 +223,15 @@ FR_INLINE void mix(int32_t (*q)[4]) {
     }
 }
 
-FR_INLINE void lay_out(format f, panel *p, const fr_qblock *x, size_t x_stride, size_t rows, size_t runs, bool pairs) {
+FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_stride, size_t rows, size_t runs,
+                          bool pairs) {
     for (size_t run = 0; run < runs; run++) {
         for (size_t r = 0; r < rows; r++) {
             const fr_qblock *block = x + r * x_stride + run;
             p->d[run][r] = block->d;
             if (f.mins) p->dsum[run][r] = block->dsum;
-            if (f.offset) p->start[run][0][r] = -f.offset * (f.halves ? block->half : block->sum);
-            if (f.halves) p->start[run][1][r] = -f.offset * (block->sum - block->half);
+            if (f.offset) p->correction[run][0][r] = -f.offset * (f.halves ? block->half : block->sum);
+            if (f.halves) p->correction[run][1][r] = -f.offset * (block->sum - block->half);
             memcpy(p->q[run][r], block->q, RUN);
         }
         for (size_t r = 0; pairs && r < rows; r += 2) mix(p->q[run][r]);
@@ -265,9 +266,9 @@ FR_INLINE void unpack_run(format f, run_values values, const uint8_t *w, int8x16
     }
 }
 
-FR_INLINE void start_sums(format f, row_sums sums, const int32_t *start, bool pair) {
+FR_INLINE void start_sums(format f, row_sums sums, const int32_t *correction, bool pair) {
     int32x4_t from = vdupq_n_s32(0);
-    if (f.offset) from = pair ? vcombine_s32(vld1_s32(start), vld1_s32(start)) : vld1q_dup_s32(start);
+    if (f.offset) from = pair ? vcombine_s32(vld1_s32(correction), vld1_s32(correction)) : vld1q_dup_s32(correction);
     FR_UNROLLED for (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
 }
 
@@ -285,9 +286,9 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
                        bool pair) {
     const panel *p = &c->panel;
     row_sums second;
-    start_sums(f, sums, p->start[run][0] + r, pair);
+    start_sums(f, sums, p->correction[run][0] + r, pair);
     multiply(f, sums, values, 0, p->q[run][r], pair);
-    if (f.halves) start_sums(f, second, p->start[run][1] + r, pair);
+    if (f.halves) start_sums(f, second, p->correction[run][1] + r, pair);
     multiply(f, f.halves ? second : sums, values, 1, p->q[run][r], pair);
     if (pair) part_sums(sums);
     if (!f.halves) return;
@@ -358,7 +359,7 @@ FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, siz
     memset(chains, 0, tiles * sizeof chains[0]);
     for (size_t run = 0; run < job->cols / RUN; run += RUNS) {
         size_t runs = job->cols / RUN - run < RUNS ? job->cols / RUN - run : RUNS;
-        lay_out(f, &c->panel, job->x + row * job->x_stride + run, job->x_stride, rows, runs, pairs);
+        pack_panel(f, &c->panel, job->x + row * job->x_stride + run, job->x_stride, rows, runs, pairs);
         for (size_t t = 0; t < tiles; t++) {
             const uint8_t *w = job->w + (first + t) * tile + run / RUNS * step;
             load_scales(f, &c->scales, w, runs);

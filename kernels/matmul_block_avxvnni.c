@@ -1,15 +1,15 @@
 /* Packed weights times quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes into 32
  * bits, exactly. Contract fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
- * Codes go in as they are stored, without a sign; sums begin at what their offset makes of the row's sum. Codes of a
- * table are its values + 128. */
+ * Codes go in as they are stored, without a sign; sums begin with the zero-point correction. Codes of a table are its
+ * values + 128. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* Sums (below 2^15) times -offset: the high half of the factor is 0. */
-FR_INLINE pair less(__m256i sum, int offset) {
-    __m256i start = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
-    return (pair){{start, start}};
+/* The zero-point correction: sums (below 2^15) times -offset. The high half of the factor is 0. */
+FR_INLINE pair correction_of(__m256i sum, int offset) {
+    __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
+    return (pair){{correction, correction}};
 }
 
 FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t group) {
@@ -34,7 +34,8 @@ FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows,
 
 FR_INLINE void dot(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset, join_fn *joins) {
     pair isum[SHARING];
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) isum[r] = less(_mm256_set1_epi32(block_of(c, r)->sum), offset);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        isum[r] = correction_of(_mm256_set1_epi32(block_of(c, r)->sum), offset);
     add_steps(isum, c, w, rows, unpack, apart, 0, STEPS);
     FR_UNROLLED for (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
@@ -89,7 +90,7 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
         float_pair scale = {{load_scales(scales), load_scales(scales + HALF)}};
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {
             __m256i sum = _mm256_set1_epi32(block_of(c, r)->sum), half = _mm256_set1_epi32(block_of(c, r)->half);
-            isum[r] = less(columns ? _mm256_sub_epi32(sum, half) : half, 32);
+            isum[r] = correction_of(columns ? _mm256_sub_epi32(sum, half) : half, 32);
         }
         add_steps(isum, c, w, rows, unpack_6_bits, 1, 2 * columns, 2 * columns + 2);
         FR_UNROLLED for (size_t r = 0; r < rows; r++) {

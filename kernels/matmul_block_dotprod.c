@@ -1,6 +1,6 @@
 /* Packed block-quantized weights times quantized rows with sdot by lane. Contract fr_matmul_block_fn in kernels.h.
  *
- * Codes below 128 are multiplied as they are, sums start from what the offset makes of them. Instructions for 16
+ * Codes below 128 are multiplied as they are, sums begin with the zero-point correction. Instructions for 16
  * features x 32 columns, of which 32 a row are sdot (block_neon.h says how they were counted):
  *
  *     rows      1     2     4     8    16

@@ -24,7 +24,7 @@ enum {
     ROWS = 6,
     GROUP = 64,         /* outputs */
     TILES = 8,          /* of rows that take a chunk in turn */
-    CHUNK = 2048,       /* columns, at most where rows are lined up */
+    CHUNK = 2048,       /* columns, at most where rows are packed into a panel */
     WAY = 4096,         /* bytes from which on lines meet in the same set of the L1 cache again */
     AHEAD = 8192,       /* bytes */
     STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
@@ -222,30 +222,30 @@ static bool rows_meet(const product *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
-/* Where a tile's rows begin: as they lie, or copied to where they don't meet. (Zen 4, two cores, float32: 512 rows of
- * 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32 outputs, copied for twice as often,
- * 125 and 83.) */
-FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float lined[ROWS][CHUNK + 16]) {
+/* Where a tile's rows begin: as they lie, or packed into a panel, where they don't meet. (Zen 4, two cores, float32:
+ * 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32 outputs, copied for twice
+ * as often, 125 and 83.) */
+FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;
-    if (!lined) return;
-    for (size_t r = 0; r < rows; r++) memcpy(lined[r], t->x + r * t->x_stride, (t->to - t->from) * sizeof *t->x);
-    t->x = lined[0];
+    if (!panel) return;
+    for (size_t r = 0; r < rows; r++) memcpy(panel[r], t->x + r * t->x_stride, (t->to - t->from) * sizeof *t->x);
+    t->x = panel[0];
     t->x_stride = CHUNK + 16;
 }
 
 /* A group's outputs for TILES tiles of rows or fewer, from tile `first` on, over a chunk of columns. Rows are split
  * evenly over as few tiles as can be. The first tile prefetches; the others find the chunk's weights in L2. */
-FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_prefetch_hint how, bool copied,
+FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_prefetch_hint how, bool packed,
                              float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
-    float lined[ROWS][CHUNK + 16];
+    float panel[ROWS][CHUNK + 16];
     for (size_t i = first; i < last; i++) {
         size_t end = job->rows * (i + 1) / tiles;
         t->row = job->rows * i / tiles;
         t->how = i == 0 ? how : FR_PREFETCH_NONE;
         t->waiting = waiting[i - first];
-        place_rows(job, t, end - t->row, copied ? lined : NULL);
+        place_rows(job, t, end - t->row, packed ? panel : NULL);
         compute_rows(type, job, t, end - t->row);
     }
 }
@@ -260,14 +260,14 @@ FR_INLINE void matmul(weights type, const product *job) {
     }
     fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
     size_t chunk = streamed ? chunk_length(job->cols, job->rows) : job->cols;
-    bool copied = rows_meet(job) && chunk <= CHUNK;
+    bool packed = rows_meet(job) && chunk <= CHUNK;
     float waiting[TILES][GROUP * ROWS * 16];
     tile t;
     for (t.group = 0; t.group < job->features; t.group += GROUP)
         for (size_t first = 0; first < row_tiles(job); first += TILES)
             for (t.from = 0; t.from < job->cols; t.from = t.to) {
                 t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
-                compute_chunk(type, job, &t, first, how, copied, waiting);
+                compute_chunk(type, job, &t, first, how, packed, waiting);
             }
 }
 
