@@ -32,7 +32,7 @@ static void enter_block(walk *w, int64_t block) {
         const fr_attn_query *query = &w->attn->queries[j];
         fr_attn_state *state = &w->states[j];
         int64_t from = query->first - block, to = query->last - block + 1;
-        state->first = from >= 0 || w->attn->apart;
+        state->first = from >= 0 || w->attn->partial_stride;
         state->from = (int32_t)(from < 0 ? 0 : from < FR_ATTN_BLOCK ? from : FR_ATTN_BLOCK);
         state->to = (int32_t)(to < 0 ? 0 : to < FR_ATTN_BLOCK ? to : FR_ATTN_BLOCK);
         w->seen |= bits(state->from, state->to);
@@ -115,15 +115,15 @@ static void add_block(const walk *w) {
     }
 }
 
-/* The block stays apart: its m and l behind its o, the next one's place behind both. */
-static void set_apart(const walk *w) {
+/* The block's partial result: its m and l behind its o, the next one's place behind both. */
+static void store_partial(const walk *w) {
     const fr_attn *attn = w->attn;
     for (size_t j = 0; j < attn->count; j++) {
         fr_attn_state *state = &w->states[j];
         if (state->from >= state->to) continue;
         state->out[attn->head_dim] = state->m;
         state->out[attn->head_dim + 1] = state->l;
-        state->out += attn->apart;
+        state->out += attn->partial_stride;
     }
 }
 
@@ -145,8 +145,8 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         for (size_t j = 0; j < attn->count; j++)
             if (w.states[j].from < w.states[j].to) steps->weigh(&w.states[j]);
         add_block(&w);
-        if (attn->apart) set_apart(&w);
+        if (attn->partial_stride) store_partial(&w);
     }
-    if (attn->apart) return;
+    if (attn->partial_stride) return;
     for (size_t j = 0; j < attn->count; j++) steps->divide(attn->queries[j].out, attn->head_dim, w.states[j].l);
 }

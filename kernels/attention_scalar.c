@@ -61,9 +61,9 @@ static void attend(const fr_attn *attn, const fr_attn_query *query) {
     for (size_t d = 0; d < n; d++) o[d] /= l;
 }
 
-static void attend_apart(const fr_attn *attn, const fr_attn_query *query) {
+static void attend_partial(const fr_attn *attn, const fr_attn_query *query) {
     float *e = attn->scratch, *room = e + BLOCK, *o = query->out;
-    for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->apart) {
+    for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->partial_stride) {
         last = last_of_block(from, query->last);
         block_weights(attn, query->q, from, last, room, e, &o[attn->head_dim], &o[attn->head_dim + 1]);
         block_output(attn, e, from, last, room, o);
@@ -72,6 +72,6 @@ static void attend_apart(const fr_attn *attn, const fr_attn_query *query) {
 
 void FR_SCALAR(attn)(const fr_attn *attn) {
     for (size_t j = 0; j < attn->count; j++)
-        if (attn->apart) attend_apart(attn, &attn->queries[j]);
+        if (attn->partial_stride) attend_partial(attn, &attn->queries[j]);
         else attend(attn, &attn->queries[j]);
 }

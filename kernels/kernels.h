@@ -121,9 +121,9 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
  * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
  * M = max(m, m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last
- * out = o / l. With `apart` the blocks are left for the caller to join: o_b, m_b and l_b of a query's i-th block,
- * counted from the one that `first` is in, are the head_dim + 2 floats at out + i * apart (the sign of a zero m_b is
- * free). */
+ * out = o / l. With `partial_stride` the blocks' partial results are left for the caller to join: o_b, m_b and l_b of a
+ * query's i-th block, counted from the one that `first` is in, are the head_dim + 2 floats at out + i * partial_stride
+ * (the sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
     float *out;          /* [head_dim] */
@@ -137,8 +137,8 @@ typedef struct fr_attn {
     float scale;
     const fr_attn_query *queries;
     size_t count;
-    size_t apart;   /* floats, at least head_dim + 2; 0: blocks are joined */
-    float *scratch; /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
+    size_t partial_stride; /* floats, at least head_dim + 2; 0: blocks are joined */
+    float *scratch;        /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
 } fr_attn;
 
 typedef void fr_attn_fn(const fr_attn *attn);

@@ -531,7 +531,7 @@ static void seen_slots(const fr_attn *attn, size_t *low, size_t *high) {
 
 /* Floats that a query's output takes: whole, or of all blocks that it may see. */
 static size_t output_size(const fr_attn *attn) {
-    return attn->apart ? (attn->slots / 64 + 1) * attn->apart : attn->head_dim;
+    return attn->partial_stride ? (attn->slots / 64 + 1) * attn->partial_stride : attn->head_dim;
 }
 
 /* What is not written compares as zero. */
@@ -543,8 +543,8 @@ static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *ou
 /* Runs a build or the definition; a zero maximum may have either sign, and compares as +0. */
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
-    for (size_t j = 0; attn->apart && j < attn->count; j++)
-        for (size_t at = attn->head_dim; at < output_size(attn); at += attn->apart)
+    for (size_t j = 0; attn->partial_stride && j < attn->count; j++)
+        for (size_t at = attn->head_dim; at < output_size(attn); at += attn->partial_stride)
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
@@ -563,10 +563,10 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     snprintf(shape, sizeof shape,
              "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
-             "stride %zu, blocks apart %zu, %s",
+             "stride %zu, partial results %zu, %s",
              n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)queries[attn->count - 1].last, attn->slots, fr_dtype_name(attn->k_type), attn->k_stride,
-             fr_dtype_name(attn->v_type), attn->v_stride, attn->apart, mode_names[mode]);
+             fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
     op->cases++;
@@ -605,7 +605,7 @@ static void check_attn(operation *op) {
             attn.k_stride = random_stride(attn.k_type, attn.head_dim);
             attn.v_stride = random_stride(attn.v_type, attn.head_dim);
             attn.count = rows * share;
-            if (below(3) == 0) attn.apart = attn.head_dim + 2 + below(20);
+            if (below(3) == 0) attn.partial_stride = attn.head_dim + 2 + below(20);
             int64_t window = 1 + below((uint32_t)(attn.slots - rows)), start = below(2) ? below(70) : below(100000);
             if (below(2)) window = (int64_t)(attn.slots - rows);
             make_queries(queries, attn.count, start, share, window);

@@ -1,4 +1,4 @@
-/* Attention dealt over a team: the same bits however many threads share it, by queries or by positions, in one stretch
+/* Attention dealt over a team: the same bits however many threads share it, by queries or by positions, in one split
  * or several. One thread, which joins blocks in the kernel (tests/check_kernels.c has its definition), is the
  * reference. */
 #include <check.h>
@@ -116,7 +116,7 @@ START_TEST(any_team_gives_the_same_bits) {
 END_TEST
 
 /* More blocks than there is room for at a time. */
-START_TEST(long_contexts_are_joined_stretch_by_stretch) {
+START_TEST(long_contexts_are_joined_split_by_split) {
     check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16});
     check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16});
     check_batch(&(batch){3, 64, 3, 1, 9000, 0, FR_BF16});
@@ -129,7 +129,7 @@ int main(void) {
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_test(all, any_team_gives_the_same_bits);
-    tcase_add_test(all, long_contexts_are_joined_stretch_by_stretch);
+    tcase_add_test(all, long_contexts_are_joined_split_by_split);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

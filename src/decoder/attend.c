@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define BLOCK 64             /* positions */
-#define STRETCH (64 * BLOCK) /* positions that are dealt at a time, at least */
+#define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
 
-/* Floats of a query's block that is apart: o, m and l. */
-static size_t record_size(size_t head_dim) {
+/* Floats of a block's partial result for a query: o, m and l. */
+static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
@@ -21,8 +21,8 @@ void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, si
     room->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
     room->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *room->queries);
     room->scratch = fr_arena_take(arena, threads * room->scratch_size, sizeof(float));
-    room->apart_size = few(threads) * record_size(head_dim) * (STRETCH / BLOCK);
-    room->apart = fr_arena_take(arena, room->apart_size, sizeof(float));
+    room->partials_size = few(threads) * partial_size(head_dim) * (SPLIT / BLOCK);
+    room->partials = fr_arena_take(arena, room->partials_size, sizeof(float));
     room->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
 }
 
@@ -75,16 +75,17 @@ static void deal_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ---------------------------------------------------------------------------------------------------- by positions */
 
-/* Positions low..high of all KV heads, dealt at a time; block low / BLOCK is the first one's in `apart`. */
-typedef struct stretch {
+/* Positions low..high of all KV heads, partitioned at a time; the scratch's partial results begin with block
+ * low / BLOCK. */
+typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
-    size_t queries, record; /* record: floats of a query's block */
-} stretch;
+    size_t queries, stride; /* stride: floats of a partial result */
+} split;
 
-static float *record_of(const stretch *s, int64_t position, size_t query) {
+static float *partial_of(const split *s, int64_t position, size_t query) {
     size_t block = (size_t)(position / BLOCK - s->low / BLOCK);
-    return s->rows->room->apart + (block * s->queries + query) * s->record;
+    return s->rows->room->partials + (block * s->queries + query) * s->stride;
 }
 
 /* A query's positions among low..high; false where there are none. */
@@ -96,41 +97,41 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
 }
 
 /* Positions low..high of one KV head for all its queries. */
-static void attend_apart(const fr_team *team, const stretch *s, size_t kv_head, int64_t low, int64_t high) {
+static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH, query;
     size_t per_kv_head = s->queries / a->cache->heads;
     fr_attn attn = of_head(team, a, kv_head);
-    attn.apart = s->queries * s->record;
+    attn.partial_stride = s->queries * s->stride;
     for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
         if (!within(a, number, low, high, &query)) continue;
-        query.out = record_of(s, query.first, number);
+        query.out = partial_of(s, query.first, number);
         queries[attn.count++] = query;
     }
     if (attn.count > 0) a->kernels->attn(&attn);
 }
 
 /* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
-static void share_end(const stretch *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
+static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->cache->heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
     *kv_head = at / length;
     *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
 }
 
-static void attend_share(const fr_team *team, const stretch *s) {
+static void attend_share(const fr_team *team, const split *s) {
     size_t head, last_head;
     int64_t from, to;
     share_end(s, team->index, team->count, &head, &from);
     share_end(s, team->index + 1, team->count, &last_head, &to);
     for (; head < last_head; head++, from = s->low)
-        if (from <= s->high) attend_apart(team, s, head, from, s->high);
-    if (from < to) attend_apart(team, s, head, from, to - 1);
+        if (from <= s->high) attend_partial(team, s, head, from, s->high);
+    if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins a query's blocks of this stretch to those of the stretches before, as the kernel's definition says. A block's
- * record becomes the sum up to it. */
-static void join_query(const stretch *s, size_t number) {
+/* Joins a query's blocks of this split to those of the splits before, as the kernel's definition says. A block's
+ * partial result becomes the sum up to it. */
+static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = s->rows->cache->head_dim;
     fr_attn_query whole = query_of(s->rows, number), here;
@@ -138,12 +139,12 @@ static void join_query(const stretch *s, size_t number) {
     if (!within(s->rows, number, s->low, s->high, &here)) return;
     int64_t position = here.first / BLOCK * BLOCK;
     if (here.first == whole.first) {
-        o = record_of(s, position, number);
+        o = partial_of(s, position, number);
         m = o[n], l = o[n + 1];
         position += BLOCK;
     }
     for (; position <= here.last; position += BLOCK) {
-        float *block = record_of(s, position, number), m_b = block[n], l_b = block[n + 1];
+        float *block = partial_of(s, position, number), m_b = block[n], l_b = block[n + 1];
         float higher = m_b > m ? m_b : m, factors[2] = {m - higher, m_b - higher};
         k->exp(factors, factors, 2);
         l = fmaf(l, factors[0], l_b * factors[1]);
@@ -157,15 +158,15 @@ static void join_query(const stretch *s, size_t number) {
     sums[0] = m, sums[1] = l;
 }
 
-static void join_share(const fr_team *team, const stretch *s) {
+static void join_share(const fr_team *team, const split *s) {
     size_t begin, end;
     fr_partition(s->queries, 1, team->index, team->count, &begin, &end);
     for (; begin < end; begin++) join_query(s, begin);
 }
 
 static void deal_positions(const fr_team *team, const fr_attend_rows *a) {
-    stretch s = {.rows = a, .queries = a->rows * a->heads, .record = record_size(a->cache->head_dim)};
-    int64_t last = a->last + (int64_t)a->rows - 1, blocks = (int64_t)(a->room->apart_size / (s.queries * s.record));
+    split s = {.rows = a, .queries = a->rows * a->heads, .stride = partial_size(a->cache->head_dim)};
+    int64_t last = a->last + (int64_t)a->rows - 1, blocks = (int64_t)(a->room->partials_size / (s.queries * s.stride));
     for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
         s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
         if (s.high >= last) s.high = last;

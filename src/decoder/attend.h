@@ -5,9 +5,9 @@
  *
  *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of the cache is
  *                 read once for up to FR_ATTEND_BATCH of them.
- *     positions   in blocks, each for all queries that see it; a block's result stays apart, and after a barrier the
- *                 queries' blocks are joined in their order (Dao et al. 2023, "Flash-Decoding"). For decoding with
- *                 about as many threads as heads or more, which queries would leave idle. */
+ *     positions   in blocks, each for all queries that see it; a block's result stays partial, and after a barrier the
+ *                 queries' blocks are joined in their order: split-KV (Dao et al. 2023, "Flash-Decoding"). For decoding
+ *                 with about as many threads as heads or more, which queries would leave idle. */
 #ifndef FR_SRC_ATTEND_H
 #define FR_SRC_ATTEND_H
 
@@ -22,9 +22,9 @@ typedef struct fr_attend_room {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
-    float *apart;           /* results of single blocks; NULL: a thread alone */
-    size_t apart_size;      /* floats */
-    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined stretch by stretch */
+    float *partials;        /* results of single blocks; NULL: a thread alone */
+    size_t partials_size;   /* floats */
+    float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
 } fr_attend_room;
 
 /* Takes the room for heads of up to head_dim from the arena, or measures it. */
