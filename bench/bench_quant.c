@@ -156,7 +156,7 @@ typedef struct products {
     double macs;
 } products;
 
-/* Output features [begin, end) of a matrix, dealt to the team as a whole. */
+/* Output features [begin, end) of a matrix, partitioned over the team as a whole. */
 static void apply_part(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, size_t begin,
                        size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;

@@ -429,10 +429,10 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
                                  size_t threads, size_t room) {
     const fr_bench_kind *kind = kernel->kind;
     fr_bench_case c = {kind, shape->type, rows, shape->features, .cols = shape->cols};
-    bool dealt = shape->group == FR_BENCH_STREAMED && shape->most_rows > 0;
+    bool partitioned = shape->group == FR_BENCH_STREAMED && shape->most_rows > 0;
     if (kind->first_slot != SIZE_MAX) c.type = (fr_dtype)((kernel->slot - kind->first_slot) / sizeof(void *));
     size_t share = threads * FR_TILE_FEATURES;
-    if (dealt) c.features = (c.features + share - 1) / share * FR_TILE_FEATURES;
+    if (partitioned) c.features = (c.features + share - 1) / share * FR_TILE_FEATURES;
     if (shape->group == FR_BENCH_CACHED)
         c.features = CACHED_BYTES / fr_dtype_row_bytes(c.type, c.cols) / FR_TILE_FEATURES * FR_TILE_FEATURES;
     c.units = 1;

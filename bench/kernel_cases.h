@@ -55,8 +55,8 @@ typedef struct fr_bench_case {
     double bytes, macs, values;
 } fr_bench_case;
 
-/* The case of a shape on one of so many threads, to which a product's features are dealt. Output features are cut where
- * the weights would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
+/* The case of a shape on one of so many threads that share a product's features. These are cut where the
+ * weights would take more than `room` bytes, at least FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);

@@ -4,7 +4,7 @@
  * with weights from memory and from the cache, attention, and what works on rows and arrays. A kernel is timed when its
  * bits are those of the scalar definition on the timed operands; one that differs has a row without speed.
  *
- * All threads run the kernel at once: a product's features are dealt to them, other kernels have operands of their own
+ * All threads run the kernel at once: a product's features are partitioned, other kernels have operands of their own
  * on each; the figures are of all of them together. Weights and cached positions that shall come from memory are as
  * many copies as no cache holds, taken in turn; the limits are measured again between the timings (kernel_timing.h). */
 #ifndef FR_BENCH_KERNELS_H

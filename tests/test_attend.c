@@ -1,5 +1,5 @@
-/* Attention dealt over a team: the same bits however many threads share it, by queries or by positions, in one split
- * or several. One thread, which joins blocks in the kernel (tests/check_kernels.c has its definition), is the
+/* Attention partitioned over a team: the same bits however many threads share it, by queries or by positions, in one
+ * split or several. One thread, which joins blocks in the kernel (tests/check_kernels.c has its definition), is the
  * reference. */
 #include <check.h>
 #include <math.h>

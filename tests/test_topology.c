@@ -85,7 +85,7 @@ static size_t cores_of(const fr_machine *machine, const fr_plan *plan) {
     return count;
 }
 
-/* Nodes ascend, CPUs are their nodes' and dealt evenly: none is taken twice while one is free. */
+/* Nodes ascend, CPUs are their nodes' and shared out evenly: none is taken twice while one is free. */
 static void check_ordered(const fr_machine *machine, const fr_plan *plan) {
     size_t taken[FR_MAX_THREADS] = {0}, rounds = (plan->threads + machine->count - 1) / machine->count;
     for (size_t t = 0; t < plan->threads; t++) {

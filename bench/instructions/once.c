@@ -12,7 +12,7 @@
 
 #include "bench/kernel_cases.h"
 
-enum { ROWS = 4, THREADS = 96 /* to which 6144 features are dealt */, BLOCK = 32 };
+enum { ROWS = 4, THREADS = 96 /* that share 6144 features */, BLOCK = 32 };
 
 /* Memory from the start; whole cache lines. */
 static void *take(size_t bytes) {

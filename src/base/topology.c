@@ -99,7 +99,7 @@ int fr_cpu_quota(const char *root) {
 
 /* ------------------------------------------------------------------------------------------------------------- plan */
 
-/* A processing unit and its turn in the deal. */
+/* A processing unit, and when it is its turn to get a thread. */
 typedef struct candidate {
     int cpu, node;
     int sibling;  /* units of its core that come before it: 0 is a whole core */

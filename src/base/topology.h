@@ -41,8 +41,8 @@ fr_status fr_machine_read(fr_machine *machine);
 int fr_cpu_quota(const char *root);
 
 /* threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1. numa false: nodes are
- * ignored. Threads are dealt to nodes in proportion to the nodes' cores, first to whole cores, then to siblings; when
- * every unit has one, the deal starts again. At most FR_MAX_THREADS. */
+ * ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores, then on siblings; when
+ * every unit has one, it starts again. At most FR_MAX_THREADS. */
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
 /* Items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of `unit`

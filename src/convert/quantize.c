@@ -1,8 +1,8 @@
 /* forerun quantize: tensors read, encoded and written, some rows at a time.
  *
- * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are dealt to a team of
- * threads and written in order, so the file does not depend on how many there are. Source pages are given back as they
- * are read: memory stays at a batch of rows and the metadata. */
+ * In: a published folder or a GGUF file, types. Out: a GGUF file on a stream. A tensor's rows are partitioned over a
+ * team of threads and written in order, so the file does not depend on how many there are. Source pages are given back
+ * as they are read: memory stays at a batch of rows and the metadata. */
 #include <stdlib.h>
 #include <string.h>
 

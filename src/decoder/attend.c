@@ -12,7 +12,7 @@ static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* Queries whose positions are dealt are fewer than this. */
+/* Queries whose positions are partitioned are fewer than this. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
@@ -60,7 +60,7 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 
 /* ------------------------------------------------------------------------------------------------------ by queries */
 
-static void deal_queries(const fr_team *team, const fr_attend_rows *a) {
+static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH;
     size_t per_kv_head = a->rows * (a->heads / a->cache->heads), begin, end;
     fr_partition(a->rows * a->heads, 1, team->index, team->count, &begin, &end);
@@ -164,7 +164,7 @@ static void join_share(const fr_team *team, const split *s) {
     for (; begin < end; begin++) join_query(s, begin);
 }
 
-static void deal_positions(const fr_team *team, const fr_attend_rows *a) {
+static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     split s = {.rows = a, .queries = a->rows * a->heads, .stride = partial_size(a->cache->head_dim)};
     int64_t last = a->last + (int64_t)a->rows - 1, blocks = (int64_t)(a->room->partials_size / (s.queries * s.stride));
     for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
@@ -177,7 +177,7 @@ static void deal_positions(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
-/* Where queries can't be dealt evenly, being fewer than two a thread, and every thread finds a block's worth of
+/* Where queries can't be partitioned evenly, being fewer than two a thread, and every thread finds a block's worth of
  * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
  * measured, and joining does. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
@@ -189,6 +189,6 @@ static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
 
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
     if (rows->rows == 0) return;
-    if (positions_are_better(team, rows)) deal_positions(team, rows);
-    else deal_queries(team, rows);
+    if (positions_are_better(team, rows)) partition_positions(team, rows);
+    else partition_queries(team, rows);
 }

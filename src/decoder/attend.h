@@ -1,7 +1,7 @@
 /* Attention of a batch of rows over one layer of a cache, by a team of threads.
  *
- * In: rows of queries, a KV layer. Out: rows of attention's output. The work is dealt in one of two ways, to the same
- * bits:
+ * In: rows of queries, a KV layer. Out: rows of attention's output. The work is partitioned in one of two ways, to
+ * the same bits:
  *
  *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of the cache is
  *                 read once for up to FR_ATTEND_BATCH of them.

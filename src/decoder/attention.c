@@ -73,7 +73,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
 }
 
-/* Queries are dealt as attention deals them, and keys and values by heads too: what a thread reads there, it mostly
+/* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
  * wrote here, and its part of the projections before. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_layer *layer) {

@@ -20,8 +20,8 @@ void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols) {
     if (work->blocks) work->kernels->quantize(work->blocks + r * work->block_stride, x, cols);
 }
 
-/* Dealt by columns: those of a product or of attention were written by this thread or a neighbour of it, and one wide
- * row is shared too. */
+/* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
+ * wide row is shared too. */
 void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows) {
     if (!work->blocks) return;
     size_t begin, end;

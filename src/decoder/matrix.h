@@ -15,8 +15,8 @@
 #include "src/base/arena.h"
 #include "src/base/pool.h"
 
-/* Output features are dealt in whole units: no two threads write one cache line of a row, and a packed tile has one
- * owner. */
+/* Output features are partitioned in whole units: no two threads write one cache line of a row, and a packed tile has
+ * one owner. */
 #define FR_FEATURE_UNIT 16
 
 typedef struct fr_matrix {

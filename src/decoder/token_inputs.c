@@ -5,7 +5,7 @@
 
 #include "src/decoder/parts.h"
 
-/* projection(embedding) of rows `first` on, for what layers [from, to) are told; from's column is dealt out whole. */
+/* projection(embedding) of rows `first` on: features [from, to) of what layers are told, partitioned by themselves. */
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->token_width, begin, end;

@@ -20,8 +20,8 @@ typedef enum fr_access {
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows;     /* the features that fr_matrix_part deals to threads */
-    size_t matrices; /* that the tensor is cut into, each dealt by itself */
+    size_t rows;     /* the features that fr_matrix_part partitions */
+    size_t matrices; /* that the tensor is cut into, each partitioned by itself */
     fr_access access;
     bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */

@@ -80,7 +80,7 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_pass *pass, con
     fr_team_sync(team);
 }
 
-/* Queries are dealt in the order head, patch: neighbours share keys and values. */
+/* Queries are partitioned in the order head, patch: neighbours share keys and values. */
 static void attend(const fr_team *team, const fr_vision_pass *pass) {
     const fr_vision_config *c = &pass->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
