@@ -212,13 +212,13 @@ typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;
     float *row, *centroid_scores, *scores;
-    int32_t *chosen, *work;
+    int32_t *chosen, *scratch;
 } head_job;
 
 static void run_plain_head(void *context, const fr_team *team) {
     head_job *job = context;
     const fr_matrix *head = &job->assistant->trunk.head;
-    fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, head, job->scores, 0, job->row, head->cols, 1);
+    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, head, job->scores, 0, job->row, head->cols, 1);
 }
 
 static void run_centroid_head(void *context, const fr_team *team) {
@@ -226,10 +226,10 @@ static void run_centroid_head(void *context, const fr_team *team) {
     const fr_assistant *a = job->assistant;
     const fr_matrix *head = &a->trunk.head;
     size_t begin, end, size = a->cluster_size;
-    fr_matrix_apply(team, &(fr_work){.kernels = job->kernels}, &a->centroids, job->centroid_scores, 0, job->row,
+    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, &a->centroids, job->centroid_scores, 0, job->row,
                     head->cols, 1);
     fr_team_sync(team);
-    if (team->index == 0) job->kernels->topk(job->centroid_scores, a->clusters, a->top, job->chosen, job->work);
+    if (team->index == 0) job->kernels->topk(job->centroid_scores, a->clusters, a->top, job->chosen, job->scratch);
     fr_team_sync(team);
     fr_partition(a->top, 1, team->index, team->count, &begin, &end);
     for (size_t c = begin; c < end; c++)
@@ -245,7 +245,7 @@ static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_f
     job.centroid_scores = calloc(a->clusters + 1, sizeof(float));
     job.scores = calloc(a->trunk.spec.vocab, sizeof(float));
     job.chosen = calloc(a->top + 1, sizeof(int32_t));
-    job.work = calloc(a->clusters + 1, sizeof(int32_t));
+    job.scratch = calloc(a->clusters + 1, sizeof(int32_t));
     for (size_t i = 0; i < a->trunk.spec.hidden; i++) job.row[i] = (float)(i % 7) - 3;
     for (int pair = -2; pair < PAIRS; pair++) {
         double start = fr_clock();
@@ -256,7 +256,7 @@ static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_f
     free(job.centroid_scores);
     free(job.scores);
     free(job.chosen);
-    free(job.work);
+    free(job.scratch);
     return fr_bench_median(seconds, PAIRS);
 }
 

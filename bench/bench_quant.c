@@ -157,30 +157,31 @@ typedef struct products {
 } products;
 
 /* Output features [begin, end) of a matrix, partitioned over the team as a whole. */
-static void apply_part(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, size_t begin,
-                       size_t end, float *y, const float *x, size_t rows) {
+static void apply_part(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m,
+                       size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
     if (rows == 0 || begin == end) return;
     fr_partition(end - begin, FR_FEATURE_UNIT, team->index, team->count, &from, &to);
-    fr_matrix_apply_part(team, work, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
+    fr_matrix_apply_part(team, workspace, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
 
-static void apply(products *p, const fr_team *team, const fr_work *work, const fr_matrix *m, float *y, const float *x,
-                  size_t rows) {
-    apply_part(p, team, work, m, 0, m->features, y, x, rows);
+static void apply(products *p, const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, float *y,
+                  const float *x, size_t rows) {
+    apply_part(p, team, workspace, m, 0, m->features, y, x, rows);
 }
 
 /* Prepares rows, as the engine does before each product with new input. */
-static void prepare(const fr_team *team, const fr_work *work, const fr_matrix *m, const float *x, size_t rows) {
+static void prepare(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const float *x,
+                    size_t rows) {
     fr_team_sync(team);
-    fr_work_rows(team, work, x, m->cols, m->cols, rows);
+    fr_matrix_input_rows(team, workspace, x, m->cols, m->cols, rows);
 }
 
 /* kv_rows fill the cache, rows go on behind it. */
 static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
                            size_t kv_rows, size_t rows) {
-    const fr_work *w = &a->work;
+    const fr_workspace *w = &a->workspace;
     prepare(team, w, &l->q, a->normed, kv_rows);
     apply(p, team, w, &l->q, a->q, a->normed, kv_rows);
     if (l->k.data) apply(p, team, w, &l->k, a->k, a->normed, kv_rows);
@@ -211,16 +212,16 @@ static void run_products(void *context, const fr_team *team) {
         rows = s->chunk < PROMPT - done ? s->chunk : PROMPT - done;
         size_t kept = done + rows == PROMPT;
         if (tokens->data) {
-            prepare(team, &a->work, tokens, a->x, rows);
-            apply_part(p, team, &a->work, tokens, 0, owned, a->token, a->x, rows);
-            apply_part(p, team, &a->work, tokens, owned, tokens->features, a->token, a->x, kept);
+            prepare(team, &a->workspace, tokens, a->x, rows);
+            apply_part(p, team, &a->workspace, tokens, 0, owned, a->token, a->x, rows);
+            apply_part(p, team, &a->workspace, tokens, owned, tokens->features, a->token, a->x, kept);
         }
         for (size_t l = 0; l < trunk->spec.layers && (l < trunk->owners || kept); l++)
             layer_products(p, team, a, &trunk->layers[l], l < trunk->owners ? rows : kept,
                            l + 1 < trunk->owners ? rows : kept);
     }
-    prepare(team, &a->work, &trunk->head, s->hidden, 1);
-    apply(p, team, &a->work, &trunk->head, s->logits, s->hidden, 1);
+    prepare(team, &a->workspace, &trunk->head, s->hidden, 1);
+    apply(p, team, &a->workspace, &trunk->head, s->logits, s->hidden, 1);
 }
 
 /* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above

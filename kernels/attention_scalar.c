@@ -3,21 +3,21 @@
 
 enum { BLOCK = 64 };
 
-/* Row of a position as float32, in `room`. */
+/* Row of a position as float32, in `scratch`. */
 static const float *row_of(const fr_attn *attn, fr_dtype type, const void *cache, size_t stride, int64_t position,
-                           float *room) {
+                           float *scratch) {
     const char *row = (const char *)cache + (size_t)position % attn->slots * stride;
-    fr_dtype_decode(type, row, room, attn->head_dim);
-    return room;
+    fr_dtype_decode(type, row, scratch, attn->head_dim);
+    return scratch;
 }
 
 /* e = exp(s - m), by position in the block, of positions from..last; gives m, and l by the tree of dot. */
-static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *room, float *e,
+static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *scratch, float *e,
                           float *m, float *l) {
     float p[16] = {0};
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
-        const float *k = row_of(attn, attn->k_type, attn->k, attn->k_stride, i, room);
+        const float *k = row_of(attn, attn->k_type, attn->k, attn->k_stride, i, scratch);
         float s = dot(load_f32, q, k, attn->head_dim) * attn->scale;
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
@@ -29,10 +29,10 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
     *l = sum16(p);
 }
 
-static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *room, float *o) {
+static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *scratch, float *o) {
     for (size_t d = 0; d < attn->head_dim; d++) o[d] = 0;
     for (int64_t i = from; i <= last; i++) {
-        const float *v = row_of(attn, attn->v_type, attn->v, attn->v_stride, i, room);
+        const float *v = row_of(attn, attn->v_type, attn->v, attn->v_stride, i, scratch);
         for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
     }
 }
@@ -44,14 +44,14 @@ static int64_t last_of_block(int64_t position, int64_t last) {
 
 static void attend(const fr_attn *attn, const fr_attn_query *query) {
     size_t n = attn->head_dim;
-    float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *room = o_b + n, m, l, m_b, l_b;
+    float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *scratch = o_b + n, m, l, m_b, l_b;
     int64_t last = last_of_block(query->first, query->last);
-    block_weights(attn, query->q, query->first, last, room, e, &m, &l);
-    block_output(attn, e, query->first, last, room, o);
+    block_weights(attn, query->q, query->first, last, scratch, e, &m, &l);
+    block_output(attn, e, query->first, last, scratch, o);
     for (int64_t from = last + 1; from <= query->last; from = last + 1) {
         last = last_of_block(from, query->last);
-        block_weights(attn, query->q, from, last, room, e, &m_b, &l_b);
-        block_output(attn, e, from, last, room, o_b);
+        block_weights(attn, query->q, from, last, scratch, e, &m_b, &l_b);
+        block_output(attn, e, from, last, scratch, o_b);
         float higher = m_b > m ? m_b : m;
         float a = scalar_exp(m - higher), b = scalar_exp(m_b - higher);
         l = fmaf(l, a, l_b * b);
@@ -62,11 +62,11 @@ static void attend(const fr_attn *attn, const fr_attn_query *query) {
 }
 
 static void attend_partial(const fr_attn *attn, const fr_attn_query *query) {
-    float *e = attn->scratch, *room = e + BLOCK, *o = query->out;
+    float *e = attn->scratch, *scratch = e + BLOCK, *o = query->out;
     for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->partial_stride) {
         last = last_of_block(from, query->last);
-        block_weights(attn, query->q, from, last, room, e, &o[attn->head_dim], &o[attn->head_dim + 1]);
-        block_output(attn, e, from, last, room, o);
+        block_weights(attn, query->q, from, last, scratch, e, &o[attn->head_dim], &o[attn->head_dim + 1]);
+        block_output(attn, e, from, last, scratch, o);
     }
 }
 

@@ -13,7 +13,7 @@
  * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse).
  *
  * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and
- * each half is read from its start to its end; and a chunk is as long as the activations' room allows. (Two cores of
+ * each half is read from its start to its end; and a chunk is as long as the panel's size allows. (Two cores of
  * Zen 5: neighbours gave 1, 2 or 4 rows 83 to 90% of a single tile's speed, halves 95 to 103%; chunks that fit the L1
  * cache with their activations gave 4 rows of 6144 columns 86%.)
  *

@@ -102,8 +102,8 @@ typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
 typedef int64_t fr_argmax_fn(const float *x, size_t n);
 
 /* ids[0..k) = indices of the k largest of n values (1 <= k <= n), largest first, the lowest index first of equals. NaN
- * counts as less than everything. n < 2^31. work has room for n int32, for implementations that want it. */
-typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *work);
+ * counts as less than everything. n < 2^31. scratch holds n int32, for implementations that want it. */
+typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_t *scratch);
 
 /* The types that keys and values may be cached in: F32 F16 BF16 Q8_0 Q4_0, the first of fr_dtype. */
 #define FR_KV_TYPES (FR_Q4_0 + 1)

@@ -28,9 +28,9 @@ static void sift_down(const float *x, int32_t *heap, size_t size, size_t hole) {
     heap[hole] = id;
 }
 
-/* The best k so far are kept in a heap, which is then sorted in place. work is not needed here. */
-void FR_SCALAR(topk)(const float *x, size_t n, size_t k, int32_t *ids, int32_t *work) {
-    (void)work;
+/* The best k so far are kept in a heap, which is then sorted in place. scratch is not needed here. */
+void FR_SCALAR(topk)(const float *x, size_t n, size_t k, int32_t *ids, int32_t *scratch) {
+    (void)scratch;
     for (size_t i = 0; i < k; i++) ids[i] = (int32_t)i;
     for (size_t i = k / 2; i-- > 0;) sift_down(x, ids, k, i);
     for (size_t i = k; i < n; i++) {

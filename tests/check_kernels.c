@@ -459,14 +459,14 @@ static void check_argmax(operation *op) {
 static void check_topk_case(operation *op, size_t n, size_t k, uint32_t levels, uint32_t spoiled) {
     bool at_end = below(4) > 0;
     float *x = place_floats(0, n, at_end);
-    int32_t *ids = place(1, k * sizeof *ids, at_end), *work = place(2, n * sizeof *work, at_end);
+    int32_t *ids = place(1, k * sizeof *ids, at_end), *scratch = place(2, n * sizeof *scratch, at_end);
     int32_t *expected = place(3, k * sizeof *ids, true);
     snprintf(shape, sizeof shape, "n %zu, k %zu, %u levels, %u not finite", n, k, levels, spoiled);
     fill_ties(x, n, levels, spoiled);
-    ((fr_topk_fn *)op->definition)(x, n, k, expected, work);
+    ((fr_topk_fn *)op->definition)(x, n, k, expected, scratch);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        ((fr_topk_fn *)build->function)(x, n, k, ids, work);
+        ((fr_topk_fn *)build->function)(x, n, k, ids, scratch);
         compare_ids(build, ids, expected, k);
     }
 }

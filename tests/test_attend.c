@@ -53,14 +53,14 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_plan plan;
     fr_pool *pool;
     fr_arena measured = {0}, arena;
-    fr_attend_room room;
+    fr_attend_workspace workspace;
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
-    fr_attend_layout(&room, &measured, rows->cache->head_dim, threads);
+    fr_attend_layout(&workspace, &measured, rows->cache->head_dim, threads);
     ck_assert_uint_eq(fr_arena_open(&arena, measured.used, "attention"), FR_OK);
-    fr_attend_layout(&room, &arena, rows->cache->head_dim, threads);
-    rows->room = &room;
+    fr_attend_layout(&workspace, &arena, rows->cache->head_dim, threads);
+    rows->workspace = &workspace;
     rows->out = out;
     fr_pool_run(pool, run_share, rows);
     fr_pool_close(pool);

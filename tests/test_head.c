@@ -14,11 +14,11 @@ static fr_machine machine;
 static const fr_kernels *kernels;
 static float matrix_values[VOCAB * HIDDEN], logits[FR_STEP_MAX * VOCAB], expected[VOCAB];
 static fr_matrix matrix;
-static fr_work work;
+static fr_workspace workspace;
 static float cap;
 
 static void run_share(void *context, const fr_team *team) {
-    fr_head head = {.matrix = &matrix, .work = &work, .softcap = cap};
+    fr_head head = {.matrix = &matrix, .workspace = &workspace, .softcap = cap};
     fr_head_rows(team, &head, context);
 }
 
@@ -28,7 +28,7 @@ static void run(size_t rows, size_t threads, int64_t *best) {
     fr_pool *pool;
     float hidden[FR_STEP_MAX * HIDDEN] = {0};
     for (size_t r = 0; r < rows; r++) hidden[r * HIDDEN + r] = 2.0f;
-    work = (fr_work){.kernels = kernels};
+    workspace = (fr_workspace){.kernels = kernels};
     matrix = (fr_matrix){(const uint8_t *)matrix_values, FR_F32, false, VOCAB, HIDDEN, HIDDEN * sizeof(float)};
     fr_forward f = {.hidden = hidden, .head_rows = rows, .logits = logits, .best = best};
     fr_plan_make(&machine, threads, false, false, &plan);

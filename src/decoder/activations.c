@@ -51,7 +51,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     take_rows(a, arena, max_rows);
     fr_attend_layout(&a->attend, arena, head_dim, threads);
     widest = fr_larger(fr_larger(trunk->spec.hidden, a->q_width), fr_larger(a->ffn_width, input_width));
-    fr_work_layout(&a->work, kernels, arena, packed, max_rows, widest, threads);
+    fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest, threads);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }
 

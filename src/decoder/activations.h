@@ -17,27 +17,27 @@ typedef struct fr_expert_use {
 
 /* A mixture's working rows: a pair is one row sent to one expert. */
 typedef struct fr_experts_rows {
-    fr_work work;         /* of the products with the rows below */
-    float *scores;        /* [rows, experts] */
-    float *routed;        /* [rows, hidden] the router's input */
-    float *normed;        /* [rows, hidden] the experts' input */
-    float *input;         /* [pairs, hidden] that input, in pair order */
-    float *inner;         /* [pairs, 2 * width] gate and up */
-    float *output;        /* [pairs, hidden] */
-    float *sum;           /* [rows, hidden] */
-    int32_t *row;         /* [pairs] sorted by expert, then row */
-    float *weight;        /* [pairs] */
-    size_t *first;        /* [experts + 1] first pair of each expert */
-    int32_t *chosen;      /* [rows, top] */
-    float *chosen_weight; /* [rows, top] */
-    int32_t *workspace;   /* [experts] for top-k */
-    fr_expert_use use;    /* so far */
+    fr_workspace workspace; /* of the products with the rows below */
+    float *scores;          /* [rows, experts] */
+    float *routed;          /* [rows, hidden] the router's input */
+    float *normed;          /* [rows, hidden] the experts' input */
+    float *input;           /* [pairs, hidden] that input, in pair order */
+    float *inner;           /* [pairs, 2 * width] gate and up */
+    float *output;          /* [pairs, hidden] */
+    float *sum;             /* [rows, hidden] */
+    int32_t *row;           /* [pairs] sorted by expert, then row */
+    float *weight;          /* [pairs] */
+    size_t *first;          /* [experts + 1] first pair of each expert */
+    int32_t *chosen;        /* [rows, top] */
+    float *chosen_weight;   /* [rows, top] */
+    int32_t *scratch;       /* [experts] for top-k */
+    fr_expert_use use;      /* so far */
 } fr_experts_rows;
 
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
-    fr_work work; /* of the products with the rows below */
+    fr_workspace workspace; /* of the products with the rows below */
     fr_batch batch;
     size_t keep;  /* rows before it are run for their K/V alone: none once no later layer has any */
 
@@ -53,12 +53,12 @@ typedef struct fr_activations {
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
     size_t q_width, kv_width, ffn_width;
 
-    fr_attend_room attend;
+    fr_attend_workspace attend;
     fr_experts_rows *experts; /* NULL: no mixture */
 } fr_activations;
 
 /* Takes the rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product outside
- * the layers that uses the same work, 0 if none is wider than the stream. packed: some matrix is. */
+ * the layers that uses the same workspace, 0 if none is wider than the stream. packed: some matrix is. */
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 

@@ -17,13 +17,13 @@ static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
 
-void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, size_t threads) {
-    room->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
-    room->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *room->queries);
-    room->scratch = fr_arena_take(arena, threads * room->scratch_size, sizeof(float));
-    room->partials_size = few(threads) * partial_size(head_dim) * (SPLIT / BLOCK);
-    room->partials = fr_arena_take(arena, room->partials_size, sizeof(float));
-    room->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
+void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads) {
+    workspace->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
+    workspace->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *workspace->queries);
+    workspace->scratch = fr_arena_take(arena, threads * workspace->scratch_size, sizeof(float));
+    workspace->partials_size = few(threads) * partial_size(head_dim) * (SPLIT / BLOCK);
+    workspace->partials = fr_arena_take(arena, workspace->partials_size, sizeof(float));
+    workspace->sums = fr_arena_take(arena, 2 * few(threads), sizeof(float));
 }
 
 /* ------------------------------------------------------------------------------------------------------ one KV head */
@@ -40,8 +40,8 @@ static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, size_t kv_h
                      .slots = cache->slots,
                      .head_dim = cache->head_dim,
                      .scale = a->scale,
-                     .queries = a->room->queries + team->index * FR_ATTEND_BATCH,
-                     .scratch = a->room->scratch + team->index * a->room->scratch_size};
+                     .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
+                     .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
 }
 
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head) {
@@ -61,7 +61,7 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 /* ------------------------------------------------------------------------------------------------------ by queries */
 
 static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
-    fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH;
+    fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
     size_t per_kv_head = a->rows * (a->heads / a->cache->heads), begin, end;
     fr_partition(a->rows * a->heads, 1, team->index, team->count, &begin, &end);
     while (begin < end) {
@@ -85,7 +85,7 @@ typedef struct split {
 
 static float *partial_of(const split *s, int64_t position, size_t query) {
     size_t block = (size_t)(position / BLOCK - s->low / BLOCK);
-    return s->rows->room->partials + (block * s->queries + query) * s->stride;
+    return s->rows->workspace->partials + (block * s->queries + query) * s->stride;
 }
 
 /* A query's positions among low..high; false where there are none. */
@@ -99,7 +99,7 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
 /* Positions low..high of one KV head for all its queries. */
 static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
-    fr_attn_query *queries = a->room->queries + team->index * FR_ATTEND_BATCH, query;
+    fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
     size_t per_kv_head = s->queries / a->cache->heads;
     fr_attn attn = of_head(team, a, kv_head);
     attn.partial_stride = s->queries * s->stride;
@@ -135,7 +135,7 @@ static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = s->rows->cache->head_dim;
     fr_attn_query whole = query_of(s->rows, number), here;
-    float *sums = s->rows->room->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
+    float *sums = s->rows->workspace->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
     if (!within(s->rows, number, s->low, s->high, &here)) return;
     int64_t position = here.first / BLOCK * BLOCK;
     if (here.first == whole.first) {
@@ -166,7 +166,8 @@ static void join_share(const fr_team *team, const split *s) {
 
 static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     split s = {.rows = a, .queries = a->rows * a->heads, .stride = partial_size(a->cache->head_dim)};
-    int64_t last = a->last + (int64_t)a->rows - 1, blocks = (int64_t)(a->room->partials_size / (s.queries * s.stride));
+    int64_t last = a->last + (int64_t)a->rows - 1;
+    int64_t blocks = (int64_t)(a->workspace->partials_size / (s.queries * s.stride));
     for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
         s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
         if (s.high >= last) s.high = last;

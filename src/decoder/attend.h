@@ -18,21 +18,21 @@
 #define FR_ATTEND_BATCH 64
 
 /* What the threads work in; one for each pass, shared by the team. */
-typedef struct fr_attend_room {
+typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
     float *partials;        /* results of single blocks; NULL: a thread alone */
     size_t partials_size;   /* floats */
     float *sums;            /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
-} fr_attend_room;
+} fr_attend_workspace;
 
-/* Takes the room for heads of up to head_dim from the arena, or measures it. */
-void fr_attend_layout(fr_attend_room *room, fr_arena *arena, size_t head_dim, size_t threads);
+/* Takes it for heads of up to head_dim from the arena, or measures it. */
+void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads);
 
 typedef struct fr_attend_rows {
     const fr_kernels *kernels;
-    const fr_attend_room *room;
+    const fr_attend_workspace *workspace;
     const fr_kv_layer *cache;
     const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
     float *out;     /* [rows, stride] */

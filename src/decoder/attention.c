@@ -10,7 +10,7 @@
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
- * a phase of their own (fr_work_rows). */
+ * a phase of their own (fr_matrix_input_rows). */
 #include <string.h>
 
 #include "src/decoder/parts.h"
@@ -32,11 +32,11 @@ static void norm_input(const fr_team *team, const fr_activations *a, const fr_la
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
-    for (size_t r = begin; r < end; r++) fr_work_row(&a->work, r, a->normed + r * hidden, hidden);
+    for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, a->normed + r * hidden, hidden);
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
-    const fr_work *w = &a->work;
+    const fr_workspace *w = &a->workspace;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
     fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, a->normed, hidden, rows);
     if (!owns_kv) return;
@@ -94,7 +94,7 @@ static void attend(const fr_team *team, const fr_activations *a, const fr_attent
     const fr_row *first = a->batch.rows;
     if (a->batch.count == 0) return;
     const fr_attend_rows rows = {.kernels = a->kernels,
-                                 .room = &a->attend,
+                                 .workspace = &a->attend,
                                  .cache = &a->batch.timelines[first->timeline]->layers[spec->kv],
                                  .q = a->q,
                                  .out = a->attn,
@@ -119,6 +119,6 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     if (ends_rows) fr_activations_narrow(a);
     attend(team, a, spec);
     fr_team_sync(team);
-    fr_work_rows(team, &a->work, a->attn, a->q_width, layer->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->work, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
+    fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
 }

@@ -15,7 +15,7 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
                        size_t threads) {
     size_t pairs = max_rows * spec->top, hidden = a->trunk->spec.hidden;
     fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_work_layout(&e.work, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width), threads);
+    fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width), threads);
     e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
     e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
@@ -28,7 +28,7 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
     e.first = fr_arena_take(arena, spec->count + 1, sizeof(size_t));
     e.chosen = fr_arena_take(arena, pairs, sizeof(int32_t));
     e.chosen_weight = fr_arena_take(arena, pairs, sizeof(float));
-    e.workspace = fr_arena_take(arena, spec->count, sizeof(int32_t));
+    e.scratch = fr_arena_take(arena, spec->count, sizeof(int32_t));
     a->experts = place;
     if (place) *place = e;
 }
@@ -40,14 +40,14 @@ void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t r
     float *routed = a->experts->routed + row * hidden, eps = a->trunk->spec.eps;
     k->rmsnorm(routed, x, layer->router_scale, hidden, eps);
     k->scale(routed, hidden, (float)(1.0 / sqrt((double)hidden)));
-    fr_work_row(&a->experts->work, row, routed, hidden);
+    fr_matrix_input_row(&a->experts->workspace, row, routed, hidden);
     k->rmsnorm(a->experts->normed + row * hidden, x, layer->pre_experts_norm, hidden, eps);
 }
 
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_layer *layer) {
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply(team, &a->experts->work, &layer->router, a->experts->scores, spec->count, a->experts->routed,
+    fr_matrix_apply(team, &a->experts->workspace, &layer->router, a->experts->scores, spec->count, a->experts->routed,
                     hidden, a->batch.count);
 }
 
@@ -57,7 +57,7 @@ static void choose(const fr_activations *a, const fr_experts_spec *spec, const f
     const float *scores = m->scores + row * spec->count;
     int32_t *chosen = m->chosen + row * spec->top;
     float *weight = m->chosen_weight + row * spec->top, sum = 0.0f;
-    a->kernels->topk(scores, spec->count, spec->top, chosen, m->workspace);
+    a->kernels->topk(scores, spec->count, spec->top, chosen, m->scratch);
     for (size_t i = 0; i < spec->top; i++) weight[i] = scores[chosen[i]] - scores[chosen[0]];
     a->kernels->exp(weight, weight, spec->top);
     for (size_t i = 0; i < spec->top; i++) sum += weight[i];
@@ -91,7 +91,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     fr_partition(m->first[spec->count], 1, team->index, team->count, &begin, &end);
     for (size_t p = begin; p < end; p++) {
         memcpy(m->input + p * hidden, m->normed + (size_t)m->row[p] * hidden, hidden * sizeof(float));
-        fr_work_row(&m->work, p, m->input + p * hidden, hidden);
+        fr_matrix_input_row(&m->workspace, p, m->input + p * hidden, hidden);
     }
 }
 
@@ -107,9 +107,10 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
         if (rows == 0 || begin == end) continue;
         const float *input = m->input + p * hidden;
         float *inner = m->inner + p * stride;
-        fr_matrix_apply_part(team, &m->work, &layer->expert_gate[e], begin, end, inner, stride, input, hidden, p, rows);
-        fr_matrix_apply_part(team, &m->work, &layer->expert_up[e], begin, end, inner + ffn, stride, input, hidden, p,
+        fr_matrix_apply_part(team, &m->workspace, &layer->expert_gate[e], begin, end, inner, stride, input, hidden, p,
                              rows);
+        fr_matrix_apply_part(team, &m->workspace, &layer->expert_up[e], begin, end, inner + ffn, stride, input, hidden,
+                             p, rows);
         for (size_t r = 0; r < rows; r++) {
             float *gate = inner + r * stride + begin;
             k->gelu_mul(gate, gate, gate + ffn, end - begin);
@@ -128,7 +129,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
-        fr_matrix_apply_part(team, &m->work, &layer->expert_down[e], begin, end, m->output + p * hidden,
+        fr_matrix_apply_part(team, &m->workspace, &layer->expert_down[e], begin, end, m->output + p * hidden,
                              hidden, m->inner + p * stride, stride, p, rows);
         for (size_t i = p; i < p + rows; i++)
             k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, m->output + i * hidden + begin,
@@ -143,7 +144,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     fr_team_sync(team);
     experts_in(team, a, spec, layer);
     fr_team_sync(team);
-    fr_work_rows(team, &a->experts->work, a->experts->inner, 2 * spec->width,
-                 spec->width, a->experts->first[spec->count]);
+    fr_matrix_input_rows(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
+                         a->experts->first[spec->count]);
     experts_out(team, a, spec, layer);
 }

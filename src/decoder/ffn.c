@@ -18,7 +18,7 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
         float *normed = a->normed + r * hidden;
         join_row(a, layer->o_bias, layer->post_attn_norm, r);
         a->kernels->rmsnorm(normed, a->x + r * hidden, layer->pre_ffn_norm, hidden, a->trunk->spec.eps);
-        fr_work_row(&a->work, r, normed, hidden);
+        fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (layer->router.data) fr_experts_prepare(a, layer, r);
     }
 }
@@ -27,8 +27,8 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer) {
     const fr_kernels *k = a->kernels;
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, &a->work, &layer->gate_up[0], a->gate, a->ffn_width, a->normed, hidden, rows);
-    fr_matrix_apply(team, &a->work, &layer->gate_up[1], a->up, a->ffn_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, &layer->gate_up[0], a->gate, a->ffn_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, &layer->gate_up[1], a->up, a->ffn_width, a->normed, hidden, rows);
     fr_matrix_part(team, &layer->gate_up[0], &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
@@ -40,8 +40,8 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 }
 
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
-    fr_work_rows(team, &a->work, a->gate, a->ffn_width, layer->down.cols, a->batch.count);
-    fr_matrix_apply(team, &a->work, &layer->down, a->out, a->trunk->spec.hidden, a->gate, a->ffn_width,
+    fr_matrix_input_rows(team, &a->workspace, a->gate, a->ffn_width, layer->down.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->down, a->out, a->trunk->spec.hidden, a->gate, a->ffn_width,
                     a->batch.count);
 }
 
@@ -62,7 +62,7 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *l
         float *x = a->x + r * hidden;
         if (layer->router.data) join_experts(a, layer, r);
         join_row(a, layer->down_bias, layer->post_ffn_norm, r);
-        if (layer->token_gate.data) fr_work_row(&a->work, r, x, hidden);
+        if (layer->token_gate.data) fr_matrix_input_row(&a->workspace, r, x, hidden);
         else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);
     }
 }

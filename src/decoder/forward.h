@@ -63,7 +63,7 @@ typedef struct fr_forward {
 /* What makes logits of hidden rows. */
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
-    const fr_work *work;
+    const fr_workspace *workspace;
     float softcap; /* 0: none */
 } fr_head;
 

@@ -27,8 +27,8 @@ static size_t piece_features(size_t rows) {
 static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, size_t begin, size_t end,
                       int64_t *best) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
-    const fr_kernels *k = head->work->kernels;
-    fr_matrix_apply_part(team, head->work, head->matrix, begin, end, f->logits, vocab,
+    const fr_kernels *k = head->workspace->kernels;
+    fr_matrix_apply_part(team, head->workspace, head->matrix, begin, end, f->logits, vocab,
                          f->hidden + f->head_first * hidden, hidden, 0, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;
@@ -49,7 +49,7 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     size_t begin, end, hidden = head->matrix->cols, piece = piece_features(f->head_rows);
     int64_t *best = f->best + team->index * FR_STEP_MAX;
-    fr_work_rows(team, head->work, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    fr_matrix_input_rows(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
     fr_matrix_part(team, head->matrix, &begin, &end);
     for (size_t to; begin < end; begin = to) {

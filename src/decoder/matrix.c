@@ -9,26 +9,28 @@ static size_t blocks_of(size_t cols) {
     return (cols + BLOCK - 1) / BLOCK;
 }
 
-void fr_work_layout(fr_work *work, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows, size_t widest,
-                    size_t threads) {
-    *work = (fr_work){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
-    if (packed) work->blocks = fr_arena_take(arena, rows * work->block_stride, sizeof *work->blocks);
-    work->decoded = fr_arena_take(arena, threads * widest, sizeof *work->decoded);
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
+                         size_t widest, size_t threads) {
+    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
+    if (packed) workspace->blocks = fr_arena_take(arena, rows * workspace->block_stride, sizeof *workspace->blocks);
+    workspace->decoded = fr_arena_take(arena, threads * widest, sizeof *workspace->decoded);
 }
 
-void fr_work_row(const fr_work *work, size_t r, const float *x, size_t cols) {
-    if (work->blocks) work->kernels->quantize(work->blocks + r * work->block_stride, x, cols);
+void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
+    if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
 }
 
 /* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
  * wide row is shared too. */
-void fr_work_rows(const fr_team *team, const fr_work *work, const float *x, size_t x_stride, size_t cols, size_t rows) {
-    if (!work->blocks) return;
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
+                          size_t cols, size_t rows) {
+    if (!workspace->blocks) return;
     size_t begin, end;
     fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
     size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
     for (size_t r = 0; r < rows && begin < end; r++)
-        work->kernels->quantize(work->blocks + r * work->block_stride + begin, x + r * x_stride + from, to - from);
+        workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
+                                     to - from);
     fr_team_sync(team);
 }
 
@@ -51,27 +53,28 @@ static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_ma
     }
 }
 
-void fr_matrix_apply_part(const fr_team *team, const fr_work *work, const fr_matrix *matrix, size_t begin, size_t end,
-                          float *y, size_t y_stride, const float *x, size_t x_stride, size_t first, size_t rows) {
+void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
+                          size_t rows) {
     if (begin == end) return;
+    const fr_kernels *k = workspace->kernels;
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     if (matrix->packed)
-        work->kernels->matmul_block[matrix->type](
-            y + begin, y_stride, work->blocks + first * work->block_stride, work->block_stride, rows, part.data,
-            part.cols, part.features);
+        k->matmul_block[matrix->type](y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
+                                      workspace->block_stride, rows, part.data, part.cols, part.features);
     else if (matrix->type < FR_FLOAT_TYPES)
-        work->kernels->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
-                                            part.cols, part.features);
+        k->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.cols,
+                                part.features);
     else
-        apply_decoded(work->decoded + team->index * work->widest, work->kernels, &part, y + begin, y_stride, x,
-                      x_stride, rows);
+        apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
+                      rows);
 }
 
-void fr_matrix_apply(const fr_team *team, const fr_work *work, const fr_matrix *matrix, float *y, size_t y_stride,
-                     const float *x, size_t x_stride, size_t rows) {
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
+                     size_t y_stride, const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
     fr_matrix_part(team, matrix, &begin, &end);
-    fr_matrix_apply_part(team, work, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
+    fr_matrix_apply_part(team, workspace, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
 }
 
 /* A packed row is put together again block by block. */

@@ -10,7 +10,7 @@ static void project(const fr_team *team, const fr_activations *a, size_t first, 
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->token_width, begin, end;
     fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
-    fr_matrix_apply_part(team, &a->work, &a->trunk->token_projection, from + begin, from + end,
+    fr_matrix_apply_part(team, &a->workspace, &a->trunk->token_projection, from + begin, from + end,
                          a->token + first * width, width, a->x + first * s->hidden, s->hidden, first,
                          a->batch.count - first);
 }
@@ -36,7 +36,7 @@ void fr_token_inputs(const fr_team *team, const fr_activations *a) {
     size_t owned = (owners * s->token_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     if (owned > width) owned = width;
     fr_team_sync(team);
-    fr_work_rows(team, &a->work, a->x, s->hidden, s->hidden, a->batch.count);
+    fr_matrix_input_rows(team, &a->workspace, a->x, s->hidden, s->hidden, a->batch.count);
     project(team, a, 0, 0, owned);
     project(team, a, a->keep, owned, width);
     fr_team_sync(team);
@@ -47,7 +47,7 @@ void fr_token_inputs(const fr_team *team, const fr_activations *a) {
 void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index) {
     const fr_trunk_spec *s = &a->trunk->spec;
     const fr_kernels *k = a->kernels;
-    const fr_work *w = &a->work;
+    const fr_workspace *w = &a->workspace;
     size_t hidden = s->hidden, rows = a->batch.count, begin, end;
     fr_team_sync(team);
     fr_matrix_apply(team, w, &layer->token_gate, a->gate, a->ffn_width, a->x, hidden, rows);
@@ -57,7 +57,7 @@ void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_laye
         k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->token_width + begin, end - begin);
     }
     fr_team_sync(team);
-    fr_work_rows(team, w, a->gate, a->ffn_width, s->token_width, rows);
+    fr_matrix_input_rows(team, w, a->gate, a->ffn_width, s->token_width, rows);
     fr_matrix_apply(team, w, &layer->token_out, a->out, hidden, a->gate, a->ffn_width, rows);
     fr_team_sync(team);
     fr_rows_part(team, rows, &begin, &end);

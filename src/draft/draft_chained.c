@@ -22,7 +22,7 @@ typedef struct chained {
     const fr_drafter *drafter;
     const fr_chained *net;
     fr_activations *activations; /* of the layer */
-    fr_work work;  /* of eh_proj and the head */
+    fr_workspace workspace;      /* of eh_proj and the head */
     fr_kv kv;      /* one layer; its length is the frontier */
     fr_kv *timelines[1];
     fr_row *rows;  /* of the largest batch */
@@ -71,10 +71,10 @@ static void run_pairs(void *context, const fr_team *team) {
         embed(c, b, r, embedding);
         k->rmsnorm(embedding, embedding, net->enorm, hidden, eps);
         k->rmsnorm(row, b->hidden + r * hidden, net->hnorm, hidden, eps);
-        fr_work_row(&c->work, r, embedding, 2 * hidden);
+        fr_matrix_input_row(&c->workspace, r, embedding, 2 * hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, &c->work, &net->eh_proj, a.x, hidden, c->input, 2 * hidden, b->count);
+    fr_matrix_apply(team, &c->workspace, &net->eh_proj, a.x, hidden, c->input, 2 * hidden, b->count);
     fr_team_sync(team);
     a.batch = (fr_batch){.rows = c->rows, .count = b->count, .timelines = c->timelines};
     fr_rotations(team, &a);
@@ -82,10 +82,10 @@ static void run_pairs(void *context, const fr_team *team) {
     if (!b->head) return;
     if (begin <= last && last < end) {
         k->rmsnorm(c->normed, a.x + last * hidden, net->norm, hidden, eps);
-        fr_work_row(&c->work, 0, c->normed, hidden);
+        fr_matrix_input_row(&c->workspace, 0, c->normed, hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, &c->work, &net->head, c->scores, 0, c->normed, hidden, 1);
+    fr_matrix_apply(team, &c->workspace, &net->head, c->scores, 0, c->normed, hidden, 1);
 }
 
 /* Pair p lies at slot p and stands where token p + 1 does. */
@@ -169,7 +169,7 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     state.activations = fr_arena_take(arena, 1, sizeof *state.activations);
     fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, room->rows, 0,
                           room->threads);
-    fr_work_layout(&state.work, target->kernels, arena, net->packed, room->rows, 2 * hidden, room->threads);
+    fr_workspace_layout(&state.workspace, target->kernels, arena, net->packed, room->rows, 2 * hidden, room->threads);
     state.rows = fr_arena_take(arena, room->rows, sizeof *state.rows);
     state.input = fr_arena_take(arena, room->rows * 2 * hidden, sizeof(float));
     state.normed = fr_arena_take(arena, hidden, sizeof(float));

@@ -27,7 +27,7 @@ typedef struct mtp {
     float *scores;          /* [vocab], or [top * cluster_size] beside ids */
     float *centroid_scores; /* [clusters] */
     int32_t *chosen;        /* [top] */
-    int32_t *work;          /* [clusters] */
+    int32_t *scratch;       /* [clusters] */
     int32_t *ids;           /* [top * cluster_size] candidates, ascending within a cluster's order */
     float *tiles;           /* [threads, tiles_width(a)] scores of the whole tiles that a cluster lies in */
 } mtp;
@@ -49,7 +49,7 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     state.scores = fr_arena_take(arena, candidates, sizeof(float));
     state.centroid_scores = fr_arena_take(arena, a->clusters, sizeof(float));
     state.chosen = fr_arena_take(arena, a->top, sizeof(int32_t));
-    state.work = fr_arena_take(arena, a->clusters, sizeof(int32_t));
+    state.scratch = fr_arena_take(arena, a->clusters, sizeof(int32_t));
     state.ids = fr_arena_take(arena, a->clusters ? candidates : 0, sizeof(int32_t));
     state.tiles = fr_arena_take(arena, room->threads * tiles_width(a), sizeof(float));
     if (!place || !activations_place) return NULL;
@@ -67,7 +67,7 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     size_t end = (last + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     fr_matrix tiles = fr_matrix_features(head, begin, end < head->features ? end : head->features);
     float *all = m->tiles + team->index * tiles_width(a);
-    fr_matrix_apply_part(team, &pass->work, &tiles, 0, tiles.features, all, 0, pass->normed, 0, 0, 1);
+    fr_matrix_apply_part(team, &pass->workspace, &tiles, 0, tiles.features, all, 0, pass->normed, 0, 0, 1);
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
@@ -85,7 +85,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
     else
         for (size_t i = 0; i < size; i++) {
             fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
-            fr_matrix_apply_part(team, &pass->work, &row, 0, 1, scores + i, 0, pass->normed, 0, 0, 1);
+            fr_matrix_apply_part(team, &pass->workspace, &row, 0, 1, scores + i, 0, pass->normed, 0, 0, 1);
         }
 }
 
@@ -96,12 +96,12 @@ static void score(const fr_team *team, mtp *m, const fr_activations *pass) {
     const fr_matrix *head = &a->trunk.head;
     size_t hidden = a->trunk.spec.hidden, size = a->cluster_size, begin, end;
     if (a->clusters == 0) {
-        fr_matrix_apply(team, &pass->work, head, m->scores, 0, pass->normed, hidden, 1);
+        fr_matrix_apply(team, &pass->workspace, head, m->scores, 0, pass->normed, hidden, 1);
         return;
     }
-    fr_matrix_apply(team, &pass->work, &a->centroids, m->centroid_scores, 0, pass->normed, hidden, 1);
+    fr_matrix_apply(team, &pass->workspace, &a->centroids, m->centroid_scores, 0, pass->normed, hidden, 1);
     fr_team_sync(team);
-    if (team->index == 0) k->topk(m->centroid_scores, a->clusters, a->top, m->chosen, m->work);
+    if (team->index == 0) k->topk(m->centroid_scores, a->clusters, a->top, m->chosen, m->scratch);
     fr_team_sync(team);
     fr_partition(a->top, 1, team->index, team->count, &begin, &end);
     for (size_t c = begin; c < end; c++) {
@@ -118,8 +118,8 @@ static void step(void *context, const fr_team *team) {
     fr_activations pass = *m->activations;
     const fr_trunk_spec *c = &a->trunk.spec;
     size_t backbone = m->drafter->target->hidden;
-    const fr_work *w = &pass.work;
-    fr_work_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
+    const fr_workspace *w = &pass.workspace;
+    fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
     fr_matrix_apply(team, w, &a->pre, pass.x, c->hidden, m->input, 2 * backbone, 1);
     fr_team_sync(team);
     fr_layers_run(team, &pass);
@@ -127,7 +127,7 @@ static void step(void *context, const fr_team *team) {
     fr_rows_part(team, 1, &begin, &end);
     if (begin < end) {
         pass.kernels->rmsnorm(pass.normed, pass.x, a->trunk.norm, c->hidden, c->eps);
-        fr_work_row(w, 0, pass.normed, c->hidden);
+        fr_matrix_input_row(w, 0, pass.normed, c->hidden);
     }
     fr_team_sync(team);
     fr_matrix_apply(team, w, &a->post, m->input + backbone, backbone, pass.normed, c->hidden, 1);

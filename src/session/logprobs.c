@@ -11,7 +11,7 @@ void fr_logprobs_layout(fr_logprobs *l, fr_arena *arena, int64_t best, const fr_
     l->best = (size_t)best < vocab ? (size_t)best : vocab;
     l->ids = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->ids);
     l->values = fr_arena_take(arena, FR_STEP_MAX * l->best, sizeof *l->values);
-    l->work = fr_arena_take(arena, vocab, sizeof *l->work);
+    l->scratch = fr_arena_take(arena, vocab, sizeof *l->scratch);
 }
 
 /* log of the sum of exp(logits - largest). */
@@ -34,7 +34,7 @@ void fr_logprobs_take(fr_logprobs *l, const float *logits, const int32_t *ids, s
         int32_t *best = l->ids + r * l->best;
         float *values = l->values + r * l->best, largest = logits[l->kernels->argmax(logits, l->vocab)];
         double below = log_sum(l, logits, largest);
-        if (l->best) l->kernels->topk(logits, l->vocab, l->best, best, l->work);
+        if (l->best) l->kernels->topk(logits, l->vocab, l->best, best, l->scratch);
         for (size_t i = 0; i < l->best; i++) values[i] = (float)((double)logits[best[i]] - largest - below);
         l->own[r] = (float)((double)logits[ids[r]] - largest - below);
     }

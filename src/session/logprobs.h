@@ -12,10 +12,10 @@ typedef struct fr_logprobs {
     size_t vocab, best; /* how many of the best */
     bool on;
     float own[FR_STEP_MAX];
-    size_t count;  /* tokens of the last step that have them */
-    int32_t *ids;  /* [FR_STEP_MAX, best] */
-    float *values; /* [FR_STEP_MAX, best] */
-    int32_t *work; /* [vocab] */
+    size_t count;     /* tokens of the last step that have them */
+    int32_t *ids;     /* [FR_STEP_MAX, best] */
+    float *values;    /* [FR_STEP_MAX, best] */
+    int32_t *scratch; /* [vocab] */
 } fr_logprobs;
 
 /* best: FR_OPT_LOGPROBS, -1 for none at all. */

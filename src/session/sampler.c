@@ -45,7 +45,7 @@ void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
     if (!s->on) return;
     s->logits = fr_arena_take(arena, s->vocab, sizeof *s->logits);
     s->ids = fr_arena_take(arena, s->vocab, sizeof *s->ids);
-    s->work = fr_arena_take(arena, s->vocab, sizeof *s->work);
+    s->scratch = fr_arena_take(arena, s->vocab, sizeof *s->scratch);
     s->weight = fr_arena_take(arena, s->vocab, sizeof *s->weight);
     if (penalizes(s)) s->seen = fr_arena_take(arena, s->vocab, sizeof *s->seen);
     if (s->bias_count) s->bias = fr_arena_take(arena, s->vocab, sizeof *s->bias);
@@ -119,7 +119,7 @@ static size_t find_largest(const fr_sampler *s, const choices *c) {
 /* Keeps the k largest and what equals the last of them. */
 static void filter_top_k(fr_sampler *s, choices *c) {
     if (s->top_k == 0 || s->top_k >= c->count) return;
-    s->kernels->topk(c->logits, c->count, s->top_k, s->ids, s->work);
+    s->kernels->topk(c->logits, c->count, s->top_k, s->ids, s->scratch);
     float least = c->logits[s->ids[s->top_k - 1]];
     size_t kept = 0;
     for (size_t i = 0; i < c->count; i++) {
@@ -166,8 +166,8 @@ static uint32_t rank_reaching(const fr_sampler *s, const choices *c, size_t coun
         uint32_t digit = 0;
         bool found = false;
         for (size_t i = 0; i < count; i++) {
-            uint32_t rank = rank_of(c->logits[s->work[i]]);
-            if ((uint64_t)rank >> (shift + 8) == prefix) sums[rank >> shift & 255] += s->weight[s->work[i]];
+            uint32_t rank = rank_of(c->logits[s->scratch[i]]);
+            if ((uint64_t)rank >> (shift + 8) == prefix) sums[rank >> shift & 255] += s->weight[s->scratch[i]];
         }
         for (uint32_t d = 0; d < 256 && !(found && sum >= limit); d++) {
             if (sums[d] == 0) continue;
@@ -188,7 +188,7 @@ static int32_t id_reaching(const fr_sampler *s, const choices *c, size_t count, 
         int32_t middle = low + (high - low) / 2;
         size_t below = 0;
         for (size_t i = 0; i < count; i++)
-            below += c->logits[s->work[i]] == logit && id_of(c, (size_t)s->work[i]) <= middle;
+            below += c->logits[s->scratch[i]] == logit && id_of(c, (size_t)s->scratch[i]) <= middle;
         if (below >= wanted)
             high = middle;
         else
@@ -204,13 +204,13 @@ static void filter_top_p(fr_sampler *s, choices *c) {
     double total = weigh(s, c), least = (1 - s->top_p) * total / (double)c->count, before;
     size_t count = 0, equal = 0, wanted = 1;
     for (size_t i = 0; i < c->count; i++) {
-        s->work[count] = (int32_t)i;
+        s->scratch[count] = (int32_t)i;
         count += s->weight[i] >= least;
     }
     float logit = logit_of(rank_reaching(s, c, count, s->top_p * total, &before)), weight = 0;
     for (size_t i = 0; i < count; i++) {
-        if (c->logits[s->work[i]] != logit) continue;
-        weight = s->weight[s->work[i]];
+        if (c->logits[s->scratch[i]] != logit) continue;
+        weight = s->weight[s->scratch[i]];
         equal++;
     }
     while (wanted < equal && before + (double)wanted * weight < s->top_p * total) wanted++;

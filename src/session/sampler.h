@@ -31,7 +31,7 @@ typedef struct fr_sampler {
 
     float *logits;                   /* [vocab] after penalties, bias and top-k */
     int32_t *ids;                    /* [vocab] of those, once top-k has left some out */
-    int32_t *work;                   /* [vocab] */
+    int32_t *scratch;                /* [vocab] */
     float *weight;                   /* [vocab] exp((logit - largest) / temperature) */
     uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
     float *bias;                     /* [vocab]; NULL: none */

@@ -162,9 +162,9 @@ void fr_vision_pass_layout(fr_vision_pass *pass, fr_arena *arena, size_t threads
     pass->up = fr_arena_take(arena, chunk * pass->gate_width, sizeof(float));
     pass->narrow = fr_arena_take(arena, chunk * pass->narrow_width, sizeof(float));
     pass->merged = fr_arena_take(arena, pass->grid.rows * pass->grid.columns * c->out, sizeof(float));
-    fr_attend_layout(&pass->room, arena, n, threads);
-    fr_work_layout(&pass->work, pass->vision->kernels, arena, pass->vision->packed, chunk,
-                   fr_larger(fr_larger(pass->wide_width, pass->gate_width), pass->narrow_width), threads);
+    fr_attend_layout(&pass->attend, arena, n, threads);
+    fr_workspace_layout(&pass->workspace, pass->vision->kernels, arena, pass->vision->packed, chunk,
+                        fr_larger(fr_larger(pass->wide_width, pass->gate_width), pass->narrow_width), threads);
 }
 
 /* A chunk's patches as rows, and the angles that their places turn heads by: a half from the row, a half from the
@@ -179,7 +179,7 @@ static void read_patches(const fr_team *team, const fr_vision_pass *pass, size_t
         size_t row, column;
         fr_vision_place(c, pass->grid, first + r, &row, &column);
         fr_vision_patch(c, pass->image, row, column, wide);
-        fr_work_row(&pass->work, r, wide, patch_values(c));
+        fr_matrix_input_row(&pass->workspace, r, wide, patch_values(c));
         fr_rope_angles(pass->vision->inverse, quarter, (int64_t)row, cosine, sine);
         fr_rope_angles(pass->vision->inverse, quarter, (int64_t)column, cosine + quarter, sine + quarter);
     }
@@ -210,7 +210,7 @@ static void gather_tokens(const fr_team *team, const fr_vision_pass *pass, size_
             pass->vision->kernels->rmsnorm(x, x, pass->vision->norm, c->hidden, c->eps);
             for (size_t d = 0; d < c->hidden; d++) wide[d * parts + i] = x[d];
         }
-        fr_work_row(&pass->work, r, wide, parts * c->hidden);
+        fr_matrix_input_row(&pass->workspace, r, wide, parts * c->hidden);
     }
     fr_team_sync(team);
 }
@@ -224,7 +224,7 @@ static void norm_merged(const fr_team *team, const fr_vision_pass *pass, size_t 
         float *row = pass->narrow + r * pass->narrow_width;
         v->kernels->layernorm(row, row, v->merger_norm, v->merger_bias, out, 1e-5f);
         v->kernels->gelu_erf(row, row, out);
-        fr_work_row(&pass->work, r, row, out);
+        fr_matrix_input_row(&pass->workspace, r, row, out);
     }
     fr_team_sync(team);
 }
@@ -236,12 +236,12 @@ static void merge_chunk(const fr_team *team, const fr_vision_pass *pass, size_t 
     gather_tokens(team, pass, first, rows);
     fr_vision_apply(team, pass, &v->downsample, v->downsample_bias, merged, c->out, pass->wide, pass->wide_width, rows);
     fr_team_sync(team);
-    fr_work_rows(team, &pass->work, merged, c->out, c->out, rows);
+    fr_matrix_input_rows(team, &pass->workspace, merged, c->out, c->out, rows);
     fr_vision_apply(team, pass, &v->proj, NULL, pass->narrow, pass->narrow_width, merged, c->out, rows);
     norm_merged(team, pass, rows);
     fr_vision_gate(team, pass, &v->gate, NULL, &v->up, NULL, pass->narrow, pass->narrow_width, rows);
     fr_team_sync(team);
-    fr_work_rows(team, &pass->work, pass->gate, pass->gate_width, c->out_ffn, rows);
+    fr_matrix_input_rows(team, &pass->workspace, pass->gate, pass->gate_width, c->out_ffn, rows);
     fr_vision_apply(team, pass, &v->down, NULL, pass->rows + first * c->out, c->out, pass->gate, pass->gate_width,
                     rows);
     fr_team_sync(team);

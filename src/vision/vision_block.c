@@ -15,7 +15,7 @@
 void fr_vision_apply(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *matrix, const float *bias,
                      float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
-    fr_matrix_apply(team, &pass->work, matrix, y, y_stride, x, x_stride, rows);
+    fr_matrix_apply(team, &pass->workspace, matrix, y, y_stride, x, x_stride, rows);
     if (!bias) return;
     fr_matrix_part(team, matrix, &begin, &end);
     for (size_t r = 0; r < rows; r++) pass->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
@@ -40,7 +40,7 @@ static void norm_rows(const fr_team *team, const fr_vision_pass *pass, const flo
     for (size_t r = begin; r < end; r++) {
         float *wide = pass->wide + r * pass->wide_width;
         pass->vision->kernels->rmsnorm(wide, pass->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
-        fr_work_row(&pass->work, r, wide, c->hidden);
+        fr_matrix_input_row(&pass->workspace, r, wide, c->hidden);
     }
     fr_team_sync(team);
 }
@@ -84,7 +84,7 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_pass *pass, con
 static void attend(const fr_team *team, const fr_vision_pass *pass) {
     const fr_vision_config *c = &pass->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
-    fr_attn_query *queries = pass->room.queries + team->index * FR_ATTEND_BATCH;
+    fr_attn_query *queries = pass->attend.queries + team->index * FR_ATTEND_BATCH;
     fr_attn attn = {.k_type = FR_F32,
                     .v_type = FR_F32,
                     .k_stride = width * sizeof(float),
@@ -93,7 +93,7 @@ static void attend(const fr_team *team, const fr_vision_pass *pass) {
                     .head_dim = n,
                     .scale = (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
-                    .scratch = pass->room.scratch + team->index * pass->room.scratch_size};
+                    .scratch = pass->attend.scratch + team->index * pass->attend.scratch_size};
     fr_partition(pass->patches * c->heads, 1, team->index, team->count, &begin, &end);
     while (begin < end) {
         size_t head = begin / pass->patches;
@@ -114,7 +114,7 @@ static void feed_forward(const fr_team *team, const fr_vision_pass *pass, const 
                          size_t rows) {
     const fr_vision_config *c = &pass->vision->config;
     const float *attn = pass->attn + first * c->hidden;
-    fr_work_rows(team, &pass->work, attn, c->hidden, c->hidden, rows);
+    fr_matrix_input_rows(team, &pass->workspace, attn, c->hidden, c->hidden, rows);
     fr_vision_apply(team, pass, &layer->proj, layer->proj_bias, pass->narrow, pass->narrow_width, attn, c->hidden,
                     rows);
     join(team, pass, first, rows);
@@ -122,7 +122,7 @@ static void feed_forward(const fr_team *team, const fr_vision_pass *pass, const 
     fr_vision_gate(team, pass, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, pass->wide, pass->wide_width,
                    rows);
     fr_team_sync(team);
-    fr_work_rows(team, &pass->work, pass->gate, pass->gate_width, c->ffn, rows);
+    fr_matrix_input_rows(team, &pass->workspace, pass->gate, pass->gate_width, c->ffn, rows);
     fr_vision_apply(team, pass, &layer->down, layer->down_bias, pass->narrow, pass->narrow_width, pass->gate,
                     pass->gate_width, rows);
     join(team, pass, first, rows);

@@ -59,8 +59,8 @@ typedef struct fr_vision_pass {
 
     float *wide, *gate, *up, *narrow; /* a chunk of rows: what a product reads; its outputs */
     size_t wide_width, gate_width, narrow_width;
-    fr_work work;
-    fr_attend_room room;
+    fr_workspace workspace;
+    fr_attend_workspace attend;
     float *merged; /* [tokens, out] before the merger */
     float *rows;   /* [tokens, out] after it */
 } fr_vision_pass;
