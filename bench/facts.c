@@ -27,8 +27,8 @@ enum { PARTS = sizeof parts / sizeof *parts, FLAGS = PARTS - 1, TEXT = 128 };
 /* The first processor's values; the others' are the same, or of a core that is not asked about. */
 static void read_values(FILE *file, char values[PARTS][TEXT]) {
     char *line = NULL;
-    size_t room = 0;
-    while (getline(&line, &room, file) > 1) {
+    size_t capacity = 0;
+    while (getline(&line, &capacity, file) > 1) {
         char *colon = strchr(line, ':');
         if (!colon) continue;
         size_t length = strcspn(line, "\t:");

@@ -15,7 +15,7 @@
 typedef struct writer {
     FILE *file;
     char *header;
-    size_t used, room;
+    size_t used, capacity;
     uint64_t offset;
     uint64_t random;
     bool data; /* the second walk */
@@ -30,9 +30,9 @@ static uint64_t next_random(writer *w) {
 
 static void append(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(writer *w, const char *format, ...) {
-    if (w->used + 512 > w->room) {
-        w->room = 2 * w->room + 4096;
-        w->header = realloc(w->header, w->room);
+    if (w->used + 512 > w->capacity) {
+        w->capacity = 2 * w->capacity + 4096;
+        w->header = realloc(w->header, w->capacity);
         if (!w->header) abort();
     }
     va_list arguments;

@@ -76,7 +76,7 @@ int32_t *fr_json_ids_of(const json_t *array, size_t *count) {
 
 fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab) {
     fr_rows *all = rows;
-    ck_assert_uint_le(all->count + count * vocab, all->room);
+    ck_assert_uint_le(all->count + count * vocab, all->capacity);
     memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
     all->count += count * vocab;
     return FR_OK;

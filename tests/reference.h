@@ -41,7 +41,7 @@ int32_t *fr_json_ids_of(const json_t *array, size_t *count);
 /* Rows of logits that fr_session_logits and fr_session_draft_logits hand out, one behind the other. */
 typedef struct fr_rows {
     float *values;
-    size_t count, room; /* floats */
+    size_t count, capacity; /* floats */
 } fr_rows;
 
 fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab);

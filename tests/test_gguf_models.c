@@ -32,13 +32,13 @@ static fr_model *open_model(const char *path) {
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
                          size_t steps) {
     fr_session *session;
-    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), room = (steps ? steps : count) * vocab;
-    fr_rows all = {malloc(room * sizeof(float)), 0, room};
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB), capacity = (steps ? steps : count) * vocab;
+    fr_rows all = {malloc(capacity * sizeof(float)), 0, capacity};
     ck_assert_msg(fr_session_open(model, drafter, NULL, &session) == FR_OK, "%s", fr_last_error());
     fr_status status = steps ? fr_session_draft_logits(session, ids, count, steps, fr_rows_collect, &all)
                              : fr_session_logits(session, ids, count, 0, fr_rows_collect, &all);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-    ck_assert_uint_eq(all.count, room);
+    ck_assert_uint_eq(all.count, capacity);
     fr_session_close(session);
     return all;
 }

@@ -143,8 +143,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
     models[1] = open_decoded(folders[_i]);
     for (size_t i = 0; i < 2; i++) {
         fr_session *session;
-        size_t room = COUNT * (size_t)fr_model_fact(models[i], FR_FACT_VOCAB);
-        rows[i] = (fr_rows){malloc(room * sizeof(float)), 0, room};
+        size_t capacity = COUNT * (size_t)fr_model_fact(models[i], FR_FACT_VOCAB);
+        rows[i] = (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
         require(fr_session_open(models[i], NULL, options, &session));
         require(fr_session_logits(session, prompt, COUNT, 0, fr_rows_collect, &rows[i]));
         generate(session, prompt, COUNT, ids[i], IDS);

@@ -47,13 +47,13 @@ static void show(fr_session *session, const fr_model *model) {
 /* The raw logits of the prompt with the picture, or those of the drafter at 4 steps after it. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count) {
     fr_session *session;
-    size_t room = (drafter ? 4 : count) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
-    fr_rows all = {malloc(room * sizeof(float)), 0, room};
+    size_t capacity = (drafter ? 4 : count) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows all = {malloc(capacity * sizeof(float)), 0, capacity};
     require(fr_session_open(model, drafter, NULL, &session));
     show(session, model);
     require(drafter ? fr_session_draft_logits(session, ids, count, 4, fr_rows_collect, &all)
                     : fr_session_logits(session, ids, count, 0, fr_rows_collect, &all));
-    ck_assert_uint_eq(all.count, room);
+    ck_assert_uint_eq(all.count, capacity);
     fr_session_close(session);
     return all;
 }

@@ -19,12 +19,12 @@ typedef struct indexed {
     fr_arena arena;
 } indexed;
 
-static void open_index(indexed *i, size_t room, size_t longest) {
+static void open_index(indexed *i, size_t capacity, size_t longest) {
     fr_arena measure = {0};
-    fr_suffix_layout(&i->index, &measure, room, longest);
+    fr_suffix_layout(&i->index, &measure, capacity, longest);
     i->arena = (fr_arena){0};
     require(fr_arena_open(&i->arena, measure.used, "index"));
-    fr_suffix_layout(&i->index, &i->arena, room, longest);
+    fr_suffix_layout(&i->index, &i->arena, capacity, longest);
     fr_suffix_reset(&i->index);
 }
 
@@ -113,14 +113,14 @@ typedef struct opened {
     fr_arena arena;
 } opened;
 
-static const fr_draft_room room = {.threads = 1, .context = 256};
+static const fr_draft_sizes draft_sizes = {.threads = 1, .context = 256};
 
 static opened open_ngram(const fr_draft_method *method) {
     opened o = {0};
     fr_arena measure = {0};
-    ck_assert_ptr_null(method->open(NULL, &measure, &room));
+    ck_assert_ptr_null(method->open(NULL, &measure, &draft_sizes));
     require(fr_arena_open(&o.arena, measure.used, "ngram"));
-    o.draft = method->open(NULL, &o.arena, &room);
+    o.draft = method->open(NULL, &o.arena, &draft_sizes);
     ck_assert_ptr_nonnull(o.draft);
     return o;
 }
@@ -242,7 +242,7 @@ END_TEST
 /* A method that always drafts one 77, and keeps what it is told. */
 static size_t told_proposed, told_accepted, told_begins;
 
-static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *sizes);
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 static fr_status always_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
                                 size_t *proposed, float *logits) {
     (void)draft;
@@ -266,7 +266,7 @@ static void always_commit(fr_draft *draft, const fr_draft_view *view, size_t pro
 }
 static const fr_draft_method always = {
     .name = "always", .open = always_open, .propose = always_propose, .begin = always_begin, .commit = always_commit};
-static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *sizes) {
+static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     (void)drafter;
     (void)sizes;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
@@ -279,9 +279,9 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     int32_t text[32], drafts[15];
     for (size_t i = 0; i < 32; i++) text[i] = (int32_t)(i % 16);
     fr_arena arena = {0};
-    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, &room));
+    ck_assert_ptr_null(fr_draft_list_open(&list, NULL, &arena, &draft_sizes));
     require(fr_arena_open(&arena, arena.used, "list"));
-    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, &room);
+    fr_draft *draft = fr_draft_list_open(&list, NULL, &arena, &draft_sizes);
     begin(draft, text, 16);
     ck_assert_uint_eq(told_begins, 1);
     ck_assert_uint_eq(propose(draft, text, 23, 4, drafts), 1); /* seven ids match */

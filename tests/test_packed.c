@@ -144,7 +144,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
     fr_status status = drafter ? fr_session_draft_logits(session, prompt, PROMPT, STEPS, fr_rows_collect, &all)
                                : fr_session_logits(session, prompt, PROMPT, 0, fr_rows_collect, &all);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-    ck_assert_uint_eq(all.count, all.room);
+    ck_assert_uint_eq(all.count, all.capacity);
     fr_session_close(session);
     return all;
 }

@@ -28,10 +28,10 @@ __attribute__((format(printf, 2, 3))) static void fault(fr_reader *r, const char
 }
 
 /* Room for `more` elements behind `count` of them. */
-static void *grow(void *array, size_t *room, size_t count, size_t more, size_t size) {
-    if (*room - count >= more) return array;
-    *room = 2 * *room + more + 64;
-    return fr_resize(array, *room, size);
+static void *grow(void *array, size_t *capacity, size_t count, size_t more, size_t size) {
+    if (*capacity - count >= more) return array;
+    *capacity = 2 * *capacity + more + 64;
+    return fr_resize(array, *capacity, size);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- fields */
@@ -104,7 +104,7 @@ static void take_accept(fr_reader *r, const json_t *line) {
     }
     if (round.accepted > round.drafted || round.accepted > round.count || round.count > round.drafted + 1)
         fault(r, "accept: %zu ids with %zu accepted of %zu drafts", round.count, round.accepted, round.drafted);
-    record->rounds = grow(record->rounds, &record->round_room, record->round_count, 1, sizeof(round));
+    record->rounds = grow(record->rounds, &record->round_capacity, record->round_count, 1, sizeof(round));
     record->rounds[record->round_count++] = round;
     r->drafted = 0;
 }
@@ -113,10 +113,10 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     size_t length = json_string_length(text);
     fr_record_piece piece = {.origin = origin, .index = index, .begin = record->text_length, .length = length};
     piece.round = record->round_count ? record->round_count - 1 : 0;
-    record->text = grow(record->text, &record->text_room, record->text_length, length + 1, 1); /* never NULL */
+    record->text = grow(record->text, &record->text_capacity, record->text_length, length + 1, 1); /* never NULL */
     memcpy(record->text + record->text_length, json_string_value(text), length);
     record->text_length += length;
-    record->pieces = grow(record->pieces, &record->piece_room, record->piece_count, 1, sizeof(piece));
+    record->pieces = grow(record->pieces, &record->piece_capacity, record->piece_count, 1, sizeof(piece));
     record->pieces[record->piece_count++] = piece;
 }
 

@@ -34,11 +34,11 @@ typedef struct fr_record_piece {
 typedef struct fr_record {
     json_t *begin, *stats; /* the first line; the last line of stats, NULL if there is none */
     fr_record_round *rounds;
-    size_t round_count, round_room;
+    size_t round_count, round_capacity;
     fr_record_piece *pieces;
-    size_t piece_count, piece_room;
+    size_t piece_count, piece_capacity;
     char *text;
-    size_t text_length, text_room;
+    size_t text_length, text_capacity;
     size_t prompt_tokens, prompt_forwards;
     double prompt_seconds;
     bool cut_off;

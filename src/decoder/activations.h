@@ -1,7 +1,7 @@
 /* The working rows of a batch on its way through a trunk: all [rows, width], in one arena, shared by the team.
  *
- * In: a trunk, how many rows at most. Out: room. Each thread runs with a copy of the struct of its own, whose pointers
- * all point at the same rows. */
+ * In: a trunk, how many rows at most. Out: memory for them. Each thread runs with a copy of the struct of its own,
+ * whose pointers all point at the same rows. */
 #ifndef FR_SRC_ACTIVATIONS_H
 #define FR_SRC_ACTIVATIONS_H
 

@@ -10,7 +10,7 @@
 
 /* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, and every one that may be
  * a frame's convolution. */
-static size_t vector_room(const fr_tensors *tensors) {
+static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
@@ -23,7 +23,7 @@ static size_t vector_room(const fr_tensors *tensors) {
 
 /* Room for packed copies of all tensors that could want one: pages that nobody touches cost nothing. A matrix, or each
  * entry of a stack, may be cut in two, each with up to a tile of padding less one row. */
-static size_t packed_room(const fr_tensors *tensors) {
+static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
@@ -40,8 +40,8 @@ fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     if (!weights->bound) return fr_fail_memory("tensor list", count * sizeof *weights->bound);
-    FR_TRY(fr_arena_open(&weights->vectors, vector_room(&files->tensors), "norm weights"));
-    return fr_arena_open(&weights->packed, packed_room(&files->tensors), "packed weights");
+    FR_TRY(fr_arena_open(&weights->vectors, vector_bytes(&files->tensors), "norm weights"));
+    return fr_arena_open(&weights->packed, packed_bytes(&files->tensors), "packed weights");
 }
 
 void fr_weights_close(fr_weights *weights) {

@@ -49,11 +49,11 @@ typedef struct fr_draft {
 } fr_draft;
 
 /* What a session has room for. */
-typedef struct fr_draft_room {
+typedef struct fr_draft_sizes {
     size_t threads, context;
     size_t rows; /* of the largest batch */
     fr_kv_types kv_types;
-} fr_draft_room;
+} fr_draft_sizes;
 
 struct fr_draft_method {
     const char *name;
@@ -65,7 +65,7 @@ struct fr_draft_method {
     void (*unload)(fr_drafter *drafter);
 
     /* Takes the state from the arena; NULL while measuring. drafter is not looked at by methods without weights. */
-    fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room);
+    fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Proposes up to `count` (1 to 15) ids that may follow the timeline; *proposed may be less, 0 too. logits: NULL, or
      * room for [count, vocab], where each step's scores go (-infinity for ids not scored). */

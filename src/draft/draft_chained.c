@@ -156,7 +156,7 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_model *target = drafter->target;
     const fr_chained *net = drafter->net;
     const fr_attention_spec *attention = &net->spec.attention;
@@ -165,13 +165,13 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
     chained *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations;
-    fr_kv_layout(&state.kv, arena, &shape, 1, room->kv_types, room->context + FR_STEP_MAX, room->rows);
+    fr_kv_layout(&state.kv, arena, &shape, 1, sizes->kv_types, sizes->context + FR_STEP_MAX, sizes->rows);
     state.activations = fr_arena_take(arena, 1, sizeof *state.activations);
-    fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, room->rows, 0,
-                          room->threads);
-    fr_workspace_layout(&state.workspace, target->kernels, arena, net->packed, room->rows, 2 * hidden, room->threads);
-    state.rows = fr_arena_take(arena, room->rows, sizeof *state.rows);
-    state.input = fr_arena_take(arena, room->rows * 2 * hidden, sizeof(float));
+    fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, sizes->rows, 0,
+                          sizes->threads);
+    fr_workspace_layout(&state.workspace, target->kernels, arena, net->packed, sizes->rows, 2 * hidden, sizes->threads);
+    state.rows = fr_arena_take(arena, sizes->rows, sizeof *state.rows);
+    state.input = fr_arena_take(arena, sizes->rows * 2 * hidden, sizeof(float));
     state.normed = fr_arena_take(arena, hidden, sizeof(float));
     state.scores = fr_arena_take(arena, target->vocab, sizeof(float));
     if (!place || !state.activations) return NULL;

@@ -139,13 +139,13 @@ static const fr_draft_method draft_chain = {
 };
 
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
-                             const fr_draft_room *room) {
-    if (list->count == 1) return list->methods[0]->open(drafter, arena, room);
+                             const fr_draft_sizes *sizes) {
+    if (list->count == 1) return list->methods[0]->open(drafter, arena, sizes);
     chain state = {.base.method = &draft_chain, .count = list->count};
     chain *place = fr_arena_take(arena, 1, sizeof *place);
     bool whole = place != NULL;
     for (size_t i = 0; i < list->count; i++) {
-        state.links[i] = list->methods[i]->open(drafter, arena, room);
+        state.links[i] = list->methods[i]->open(drafter, arena, sizes);
         state.base.follows |= state.links[i] && state.links[i]->follows;
         whole &= state.links[i] != NULL;
     }

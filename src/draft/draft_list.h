@@ -22,6 +22,6 @@ fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_
 
 /* Opens what was chosen, as fr_draft_method.open does. */
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
-                             const fr_draft_room *room);
+                             const fr_draft_sizes *sizes);
 
 #endif

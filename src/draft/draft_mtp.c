@@ -37,21 +37,21 @@ static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
 
-static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_assistant *a = drafter->net;
     size_t candidates = a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab;
     mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations, *activations_place = fr_arena_take(arena, 1, sizeof *activations_place);
     fr_activations_layout(&activations, &a->trunk, drafter->target->kernels, a->trunk.packed, arena, 1,
-                          2 * drafter->target->hidden, room->threads);
+                          2 * drafter->target->hidden, sizes->threads);
     state.input = fr_arena_take(arena, 2 * drafter->target->hidden, sizeof(float));
     state.scores = fr_arena_take(arena, candidates, sizeof(float));
     state.centroid_scores = fr_arena_take(arena, a->clusters, sizeof(float));
     state.chosen = fr_arena_take(arena, a->top, sizeof(int32_t));
     state.scratch = fr_arena_take(arena, a->clusters, sizeof(int32_t));
     state.ids = fr_arena_take(arena, a->clusters ? candidates : 0, sizeof(int32_t));
-    state.tiles = fr_arena_take(arena, room->threads * tiles_width(a), sizeof(float));
+    state.tiles = fr_arena_take(arena, sizes->threads * tiles_width(a), sizeof(float));
     if (!place || !activations_place) return NULL;
     *activations_place = activations;
     state.activations = activations_place;

@@ -33,14 +33,14 @@ static fr_draft *ngram_new(const fr_draft_method *method, fr_arena *arena, size_
     return &place->base;
 }
 
-static fr_draft *ngram_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+static fr_draft *ngram_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     (void)drafter;
-    return ngram_new(&fr_draft_ngram, arena, room->context, SHORTEST);
+    return ngram_new(&fr_draft_ngram, arena, sizes->context, SHORTEST);
 }
 
-static fr_draft *ngram_open_first(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+static fr_draft *ngram_open_first(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     (void)drafter;
-    return ngram_new(&fr_draft_ngram_first, arena, room->context, SHORTEST_FIRST);
+    return ngram_new(&fr_draft_ngram_first, arena, sizes->context, SHORTEST_FIRST);
 }
 
 static void add_new(ngram *n, const fr_draft_view *view) {

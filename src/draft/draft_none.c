@@ -1,9 +1,9 @@
 /* none: no drafts. Every round is then one row and one id: plain decoding. */
 #include "src/draft/draft.h"
 
-static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_room *room) {
+static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     (void)drafter;
-    (void)room;
+    (void)sizes;
     fr_draft *draft = fr_arena_take(arena, 1, sizeof *draft);
     if (draft) *draft = (fr_draft){.method = &fr_draft_none};
     return draft;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t room, size_t longest) {
-    *index = (fr_suffix_index){.room = room, .longest = longest};
-    while (((size_t)1 << index->bits) < 2 * room) index->bits++;
-    index->states = fr_arena_take(arena, room, 2 * sizeof *index->states);
-    index->edges = fr_arena_take(arena, room + 1, 3 * sizeof *index->edges);
+void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest) {
+    *index = (fr_suffix_index){.capacity = capacity, .longest = longest};
+    while (((size_t)1 << index->bits) < 2 * capacity) index->bits++;
+    index->states = fr_arena_take(arena, capacity, 2 * sizeof *index->states);
+    index->edges = fr_arena_take(arena, capacity + 1, 3 * sizeof *index->edges);
     index->buckets = fr_arena_take(arena, (size_t)1 << index->bits, sizeof *index->buckets);
 }
 

@@ -27,12 +27,12 @@ typedef struct fr_suffix_edge {
 } fr_suffix_edge;
 
 typedef struct fr_suffix_index {
-    fr_suffix_state *states; /* [2 * room] state 0 is the empty text */
-    fr_suffix_edge *edges;   /* [3 * room + 1] edge 0 is none */
+    fr_suffix_state *states; /* [2 * capacity] state 0 is the empty text */
+    fr_suffix_edge *edges;   /* [3 * capacity + 1] edge 0 is none */
     uint32_t *buckets;       /* [1 << bits] */
     unsigned bits;
-    size_t room, longest; /* ids that fit; longer matches than this are not told apart */
-    size_t count;         /* ids so far */
+    size_t capacity, longest; /* ids that fit; longer matches than this are not told apart */
+    size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
     uint32_t last;   /* the state of the whole text */
     uint32_t active; /* the state of the match */
@@ -42,13 +42,13 @@ typedef struct fr_suffix_index {
     size_t steps; /* taken so far, as the tests count them */
 } fr_suffix_index;
 
-/* Takes its memory, 100 to 108 bytes an id; pages are touched as the text grows. room: below 2^30. */
-void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t room, size_t longest);
+/* Takes its memory, 100 to 108 bytes an id; pages are touched as the text grows. capacity: below 2^30. */
+void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest);
 
 /* The empty text. */
 void fr_suffix_reset(fr_suffix_index *index);
 
-/* Appends one of at most `room` ids. */
+/* Appends one of at most `capacity` ids. */
 void fr_suffix_add(fr_suffix_index *index, int32_t id);
 
 #endif

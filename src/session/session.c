@@ -39,8 +39,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     size_t after_snapshots = s->arena.used;
     s->pass = fr_model_layout(model, &s->arena, rows, threads);
     s->rows = fr_arena_take(&s->arena, rows, sizeof *s->rows);
-    const fr_draft_room room = {threads, s->context, rows, s->kv_types};
-    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &room);
+    const fr_draft_sizes sizes = {threads, s->context, rows, s->kv_types};
+    s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
     s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);

@@ -6,9 +6,9 @@
 #include "src/base/sizes.h"
 
 void fr_snapshots_layout(fr_snapshots *s, fr_arena *arena, const fr_kv *kv, size_t wanted, size_t context) {
-    *s = (fr_snapshots){.room = kv->ring_slots ? fr_smaller(wanted, context / kv->ring_slots) : 0};
-    s->at = fr_arena_take(arena, s->room, sizeof *s->at);
-    for (size_t i = 0; i < s->room; i++) {
+    *s = (fr_snapshots){.capacity = kv->ring_slots ? fr_smaller(wanted, context / kv->ring_slots) : 0};
+    s->at = fr_arena_take(arena, s->capacity, sizeof *s->at);
+    for (size_t i = 0; i < s->capacity; i++) {
         uint8_t *rows = fr_arena_take(arena, kv->ring_bytes, 1);
         if (s->at) s->at[i] = (fr_snapshot){.rows = rows};
     }
@@ -35,8 +35,8 @@ static void drop(fr_snapshots *s, size_t index) {
 }
 
 fr_snapshot *fr_snapshots_place(fr_snapshots *s, size_t position, size_t from) {
-    if (s->room == 0) return NULL;
-    if (s->count == s->room) drop(s, least_missed(s, position));
+    if (s->capacity == 0) return NULL;
+    if (s->count == s->capacity) drop(s, least_missed(s, position));
     fr_snapshot *place = &s->at[s->count++];
     place->position = position;
     place->from = from;
@@ -69,7 +69,7 @@ static void copy_rings(const fr_snapshot *snapshot, const fr_kv *kv, bool back) 
 }
 
 void fr_snapshots_note(fr_snapshots *s, const fr_kv *kv, bool prompt_end) {
-    if (s->room == 0) return;
+    if (s->capacity == 0) return;
     size_t last = s->count ? s->at[s->count - 1].position : 0;
     size_t due = prompt_end ? kv->ring_slots - kv->window : kv->ring_slots;
     if (kv->length < last + due) return;

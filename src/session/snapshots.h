@@ -19,8 +19,8 @@ typedef struct fr_snapshot {
 } fr_snapshot;
 
 typedef struct fr_snapshots {
-    fr_snapshot *at; /* [room] by position, ascending */
-    size_t count, room;
+    fr_snapshot *at; /* [capacity] by position, ascending */
+    size_t count, capacity;
 } fr_snapshots;
 
 /* Room for as many as are wanted and as a timeline of `context` has a use for. */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context) {
-    *stats = (fr_stats){.room = context};
+    *stats = (fr_stats){.capacity = context};
     stats->accepted_lengths = fr_arena_take(arena, context, 1);
 }
 
@@ -28,7 +28,7 @@ void fr_stats_round(fr_stats *stats, size_t drafted, size_t accepted, size_t cou
     stats->value[FR_STAT_ACCEPTED] += (double)accepted;
     stats->value[FR_STAT_REJECTED] += (double)(drafted - accepted);
     count_depths(stats, drafted, accepted, count);
-    if (stats->rounds < stats->room) stats->accepted_lengths[stats->rounds++] = (uint8_t)accepted;
+    if (stats->rounds < stats->capacity) stats->accepted_lengths[stats->rounds++] = (uint8_t)accepted;
 }
 
 void fr_stats_reset(fr_stats *stats) {

@@ -10,8 +10,8 @@
 typedef struct fr_stats {
     double value[FR_STAT_COUNT];
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
-    uint8_t *accepted_lengths; /* [room] per verify forward that carried drafts */
-    size_t rounds, room;
+    uint8_t *accepted_lengths; /* [capacity] per verify forward that carried drafts */
+    size_t rounds, capacity;
 } fr_stats;
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);

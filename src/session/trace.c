@@ -15,8 +15,8 @@ void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const 
     size_t header = BYTE_ROOM * (strlen(model) + (drafter ? strlen(drafter) : 0));
     size_t prompt = ID_ROOM * rows, round = (ID_ROOM + SECONDS_ROOM) * FR_STEP_MAX;
     size_t most = header > prompt ? header : prompt;
-    *trace = (fr_trace){.room = LINE_ROOM + (most > round ? most : round)};
-    trace->text = fr_arena_take(arena, trace->room, 1);
+    *trace = (fr_trace){.capacity = LINE_ROOM + (most > round ? most : round)};
+    trace->text = fr_arena_take(arena, trace->capacity, 1);
 }
 
 /* -------------------------------------------------------------------------------------------------- parts of a line */
@@ -25,9 +25,9 @@ void fr_trace_layout(fr_trace *trace, fr_arena *arena, const char *model, const 
 __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *format, ...) {
     va_list values;
     va_start(values, format);
-    int length = vsnprintf(t->text + t->length, t->room - t->length, format, values);
+    int length = vsnprintf(t->text + t->length, t->capacity - t->length, format, values);
     va_end(values);
-    if (length > 0 && (size_t)length < t->room - t->length) t->length += (size_t)length;
+    if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
 /* A number to a billionth, at least 0: a phase's total that started over is below what was told of it, and the round

@@ -11,8 +11,8 @@
 typedef struct fr_trace {
     fr_trace_fn *line; /* NULL: nobody looks */
     void *context;
-    char *text; /* [room] the line being written */
-    size_t length, room;
+    char *text; /* [capacity] the line being written */
+    size_t length, capacity;
     double began, told[FR_STAT_COUNT]; /* the clock at the first line; totals as the last line has them */
     size_t round;
 } fr_trace;

@@ -9,10 +9,10 @@
 
 enum { CHANNELS = 3, WEIGHT_BITS = 22 };
 
-/* How one side's pixels are made: new pixel i is the sum of weights[i * room + j] * old pixel first[i] + j,
+/* How one side's pixels are made: new pixel i is the sum of weights[i * taps + j] * old pixel first[i] + j,
  * j < count[i]. */
 typedef struct taps {
-    size_t room;
+    size_t taps;
     size_t *first, *count;
     int32_t *weights;
 } taps;
@@ -38,7 +38,7 @@ static void weigh(taps *t, size_t i, size_t from, double scale, double *real) {
     t->count[i] = last - first;
     for (size_t j = 0; j < last - first; j++) {
         double weight = (sum == 0.0 ? real[j] : real[j] / sum) * (1 << WEIGHT_BITS);
-        t->weights[i * t->room + j] = (int32_t)(weight < 0.0 ? weight - 0.5 : weight + 0.5);
+        t->weights[i * t->taps + j] = (int32_t)(weight < 0.0 ? weight - 0.5 : weight + 0.5);
     }
 }
 
@@ -51,15 +51,15 @@ static void free_taps(taps *t) {
 /* From a side of `from` pixels to one of `to`. */
 static fr_status make_taps(taps *t, size_t from, size_t to) {
     double scale = (double)from / (double)to;
-    t->room = 2 * (size_t)(2.0 * (scale < 1.0 ? 1.0 : scale) + 1.0) + 1;
+    t->taps = 2 * (size_t)(2.0 * (scale < 1.0 ? 1.0 : scale) + 1.0) + 1;
     t->first = calloc(to, sizeof *t->first);
     t->count = calloc(to, sizeof *t->count);
-    t->weights = calloc(to, t->room * sizeof *t->weights);
-    double *real = calloc(t->room, sizeof *real);
+    t->weights = calloc(to, t->taps * sizeof *t->weights);
+    double *real = calloc(t->taps, sizeof *real);
     bool taken = t->first && t->count && t->weights && real;
     for (size_t i = 0; taken && i < to; i++) weigh(t, i, from, scale, real);
     free(real);
-    return taken ? FR_OK : fr_fail_memory("a picture's weights", to * t->room * sizeof *t->weights);
+    return taken ? FR_OK : fr_fail_memory("a picture's weights", to * t->taps * sizeof *t->weights);
 }
 
 /* Sums stay below 2^31: the weights' magnitudes add up to less than 1.5. */
@@ -70,7 +70,7 @@ static uint8_t to_byte(int32_t sum) {
 
 /* One new pixel of `channels` bytes, from old ones that are `step` bytes apart. */
 static void blend(uint8_t *to, const uint8_t *from, size_t step, const taps *t, size_t i, size_t channels) {
-    const int32_t *weights = t->weights + i * t->room;
+    const int32_t *weights = t->weights + i * t->taps;
     from += t->first[i] * step;
     for (size_t c = 0; c < channels; c++) {
         int32_t sum = 1 << (WEIGHT_BITS - 1);
