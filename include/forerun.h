@@ -308,9 +308,9 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * when the context is full, *count is 0. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
-/* Drafting ahead of the next step, while the caller writes out what the last one gave. fr_draft_submit starts it in a
- * thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits for them
- * if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
+/* Asynchronous drafting: for the next step, while the caller writes out what the last one gave. fr_draft_submit starts
+ * it in a thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits
+ * for them if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
  * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
  * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
  * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is

@@ -151,7 +151,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
     for (size_t i = 0; i < count; i++)
         if (!pictures[i] || pictures[i]->vision != session->model->vision)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_look(session, pictures, count);
     fr_fpenv_leave(environment);
@@ -160,7 +160,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
 
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_timeline_append(session, ids, count);
     fr_fpenv_leave(environment);
@@ -169,7 +169,7 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
 
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_timeline_set(session, ids, count);
     fr_fpenv_leave(environment);
@@ -179,7 +179,7 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 fr_status fr_session_truncate(fr_session *session, size_t length) {
     if (length > session->length)
         return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     fr_timeline_truncate(session, length);
     return FR_OK;
 }
@@ -191,7 +191,7 @@ fr_status fr_session_save(const fr_session *session, const char *path) {
 
 fr_status fr_session_restore(fr_session *session, const char *path) {
     if (!path) return fr_fail(FR_USAGE, "fr_session_restore: a path is needed");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     return fr_session_read(session, path);
 }
 
@@ -223,23 +223,23 @@ fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_
 }
 
 fr_status fr_draft_submit(fr_session *session) {
-    return fr_ahead_submit(session);
+    return fr_async_draft_submit(session);
 }
 
 fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count) {
     if (!ids || !count) return fr_fail(FR_USAGE, "fr_draft_wait: room for %d ids is needed", FR_STEP_MAX - 1);
-    return fr_ahead_wait(session, ids, count);
+    return fr_async_draft_wait(session, ids, count);
 }
 
 void fr_draft_cancel(fr_session *session) {
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
 }
 
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits) {
     if (!ids || !count || steps == 0 || steps >= FR_STEP_MAX)
         return fr_fail(FR_USAGE, "fr_draft_now: steps must be 1 to %d, with room for as many ids", FR_STEP_MAX - 1);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_ahead_now(session, steps, ids, count, logits);
+    fr_status status = fr_async_draft_now(session, steps, ids, count, logits);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -267,7 +267,7 @@ size_t fr_session_context(const fr_session *session) {
 }
 
 void fr_session_reset(fr_session *session) {
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     fr_session_clear(session);
 }
 
@@ -275,7 +275,7 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
                             void *context) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_cycle_score(session, ids, count, first_row, sink, context);
     fr_fpenv_leave(environment);
@@ -290,7 +290,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
         return fr_fail(FR_USAGE, "draft steps must be 1 to %d", FR_STEP_MAX - 1);
     if (!session->drafter || session->draft->method == &fr_draft_none)
         return fr_fail(FR_USAGE, "draft logits need a drafter");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_cycle_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);
@@ -331,7 +331,7 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
                                 void *context) {
     fr_draft *draft;
     if (!ids || !accept) return fr_fail(FR_USAGE, "fr_lab_session_script: ids and a function are needed");
-    fr_ahead_cancel(session);
+    fr_async_draft_cancel(session);
     FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
     session->draft = draft;
     return FR_OK;

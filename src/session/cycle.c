@@ -30,8 +30,8 @@ static fr_status draft_now(fr_session *s, size_t limit, fr_depth_round *round) {
 /* At most `limit` drafts, behind the timeline: those that were submitted, or new ones. */
 static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
     double start = fr_clock(), clock = start;
-    bool ahead = s->ahead.state != FR_AHEAD_NONE;
-    FR_TRY(ahead ? fr_ahead_take(s, limit, round) : draft_now(s, limit, round));
+    bool submitted = s->async.state != FR_ASYNC_NONE;
+    FR_TRY(submitted ? fr_async_draft_take(s, limit, round) : draft_now(s, limit, round));
     if (round->asked == 0) fr_session_follow(s);
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
     round->draft_seconds = clock - start;
@@ -75,7 +75,7 @@ fr_status fr_cycle_round(fr_session *s, int32_t *ids, size_t limit, size_t *coun
     limit = fr_smaller(limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
     if (s->ended || limit == 0) return FR_OK;
     if (!ran) {
-        fr_ahead_cancel(s); /* which had nothing to draft from */
+        fr_async_draft_cancel(s); /* which had nothing to draft from */
         s->fresh = false;
         s->ids[s->length] = s->next;
         *count = commit(s, 1);

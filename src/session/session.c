@@ -160,7 +160,7 @@ fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, co
 
 void fr_session_destroy(fr_session *s) {
     if (!s) return;
-    fr_worker_close(s->ahead.worker);
+    fr_worker_close(s->async.worker);
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     fr_shown_free(&s->shown);
     fr_pool_close(s->pool);

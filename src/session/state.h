@@ -1,4 +1,4 @@
-/* A session as it is between calls, and what whoever changes it shares: timeline.c, ahead.c, cycle.c.
+/* A session as it is between calls, and what whoever changes it shares: timeline.c, async_draft.c, cycle.c.
  *
  * Invariants between calls, once a prompt has run:
  *     kv.length == length - (fresh ? 0 : 1)   every id but the last one given has been run
@@ -10,7 +10,7 @@
 #define FR_SRC_STATE_H
 
 #include "src/draft/draft_list.h"
-#include "src/session/ahead.h"
+#include "src/session/async_draft.h"
 #include "src/session/depth.h"
 #include "src/session/logprobs.h"
 #include "src/session/sampler.h"
@@ -38,7 +38,7 @@ struct fr_session {
     void *pass;
     fr_draft_list methods;
     fr_draft *draft;
-    fr_ahead ahead;
+    fr_async_draft async;
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
     int32_t *ids;   /* [context] the timeline */
     fr_place *places; /* [context + FR_STEP_MAX] */

@@ -1,4 +1,4 @@
-/* Drafting ahead of the step: the ids are those of plain decoding whatever is submitted, awaited, cancelled and cut in
+/* Asynchronous drafting: the ids are those of plain decoding whatever is submitted, awaited, cancelled and cut in
  * between, a second submit is refused, and what a thread of the session's own does, no other thread sees half done.
  *
  * What is right is plain decoding of the same model. ThreadSanitizer's build does 10,000 random interleavings, others
@@ -29,7 +29,7 @@ typedef struct pair {
     fr_model *model;
     fr_drafter *drafter;
     fr_options *options;
-    fr_session *ahead, *plain;
+    fr_session *async, *plain;
     int32_t *text; /* of the kind that the demo was trained on */
     size_t text_length, accepted;
 } pair;
@@ -46,12 +46,12 @@ static void require(fr_status status) {
 }
 
 static void open_sessions(pair *p) {
-    require(fr_session_open(p->model, p->drafter, p->options, &p->ahead));
+    require(fr_session_open(p->model, p->drafter, p->options, &p->async));
     require(fr_session_open(p->model, NULL, p->options, &p->plain));
 }
 
 static void close_sessions(pair *p) {
-    fr_session_close(p->ahead);
+    fr_session_close(p->async);
     fr_session_close(p->plain);
 }
 
@@ -81,7 +81,7 @@ static void close_pair(pair *p) {
 static size_t step_both(pair *p, size_t limit) {
     int32_t ids[FR_STEP_MAX], id;
     size_t count, accepted, one;
-    require(fr_session_step(p->ahead, ids, limit, &count, &accepted));
+    require(fr_session_step(p->async, ids, limit, &count, &accepted));
     ck_assert_uint_le(count, limit);
     p->accepted += accepted;
     for (size_t i = 0; i < count; i++) {
@@ -95,10 +95,10 @@ static size_t step_both(pair *p, size_t limit) {
 /* The text, as far as it goes, and now and then something else. */
 static void prompt_both(pair *p, size_t count) {
     int32_t ids[CONTEXT];
-    size_t length = fr_session_length(p->ahead);
+    size_t length = fr_session_length(p->async);
     bool known = length + count <= p->text_length && below(8);
     for (size_t i = 0; i < count; i++) ids[i] = known ? p->text[length + i] : (int32_t)below(400);
-    require(fr_session_prompt(p->ahead, ids, count));
+    require(fr_session_prompt(p->async, ids, count));
     require(fr_session_prompt(p->plain, ids, count));
 }
 
@@ -110,9 +110,9 @@ START_TEST(ids_are_those_of_plain_decoding) {
     state = 7;
     open_pair(&p, (size_t)_i / 6, 2, depths[_i % 3], _i % 6 < 3 ? 0 : 0.8);
     prompt_both(&p, 9);
-    for (size_t got = 1; got; got = step_both(&p, FR_STEP_MAX)) require(fr_draft_submit(p.ahead));
-    ck_assert_uint_eq(fr_session_length(p.ahead), CONTEXT);
-    accepted = fr_session_accepted_lengths(p.ahead, &lengths);
+    for (size_t got = 1; got; got = step_both(&p, FR_STEP_MAX)) require(fr_draft_submit(p.async));
+    ck_assert_uint_eq(fr_session_length(p.async), CONTEXT);
+    accepted = fr_session_accepted_lengths(p.async, &lengths);
     ck_assert_uint_gt(accepted, 0);
     close_pair(&p);
 }
@@ -128,14 +128,14 @@ START_TEST(a_step_takes_the_drafts_that_were_submitted) {
     prompt_both(&p, 5);
     step_both(&p, 1);
     for (int round = 0; round < 10; round++) {
-        double before = fr_session_stat(p.ahead, FR_STAT_DRAFTED);
-        require(fr_draft_submit(p.ahead));
-        require(fr_draft_wait(p.ahead, drafts, &drafted));
+        double before = fr_session_stat(p.async, FR_STAT_DRAFTED);
+        require(fr_draft_submit(p.async));
+        require(fr_draft_wait(p.async, drafts, &drafted));
         ck_assert_uint_eq(drafted, 3);
-        require(fr_session_step(p.ahead, ids, FR_STEP_MAX, &count, &accepted));
+        require(fr_session_step(p.async, ids, FR_STEP_MAX, &count, &accepted));
         ck_assert_mem_eq(ids, drafts, accepted * sizeof *ids);
         ck_assert(accepted == 3 || ids[accepted] != drafts[accepted]);
-        ck_assert_double_eq(fr_session_stat(p.ahead, FR_STAT_DRAFTED) - before, 3);
+        ck_assert_double_eq(fr_session_stat(p.async, FR_STAT_DRAFTED) - before, 3);
     }
     close_pair(&p);
 }
@@ -149,17 +149,17 @@ START_TEST(one_is_under_way_at_most) {
     open_pair(&p, (size_t)_i, 1, 3, 0);
     prompt_both(&p, 5);
     step_both(&p, 1);
-    ck_assert_int_eq(fr_draft_wait(p.ahead, ids, &count), FR_USAGE);
-    require(fr_draft_submit(p.ahead));
-    ck_assert_int_eq(fr_draft_submit(p.ahead), FR_USAGE);
-    ck_assert_int_eq(fr_draft_now(p.ahead, 2, ids, &count, NULL), FR_USAGE);
-    require(fr_draft_wait(p.ahead, ids, &count));
-    require(fr_draft_submit(p.ahead));
-    fr_draft_cancel(p.ahead);
-    ck_assert_int_eq(fr_draft_wait(p.ahead, ids, &count), FR_USAGE);
-    require(fr_draft_now(p.ahead, 2, ids, &count, NULL));
+    ck_assert_int_eq(fr_draft_wait(p.async, ids, &count), FR_USAGE);
+    require(fr_draft_submit(p.async));
+    ck_assert_int_eq(fr_draft_submit(p.async), FR_USAGE);
+    ck_assert_int_eq(fr_draft_now(p.async, 2, ids, &count, NULL), FR_USAGE);
+    require(fr_draft_wait(p.async, ids, &count));
+    require(fr_draft_submit(p.async));
+    fr_draft_cancel(p.async);
+    ck_assert_int_eq(fr_draft_wait(p.async, ids, &count), FR_USAGE);
+    require(fr_draft_now(p.async, 2, ids, &count, NULL));
     ck_assert_uint_eq(count, 2);
-    ck_assert_int_eq(fr_draft_now(p.ahead, FR_STEP_MAX, ids, &count, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_draft_now(p.async, FR_STEP_MAX, ids, &count, NULL), FR_USAGE);
     step_both(&p, FR_STEP_MAX);
     close_pair(&p);
 }
@@ -187,13 +187,13 @@ START_TEST(drafting_now_gives_the_full_logits) {
     size_t vocab = (size_t)fr_model_fact(p.model, FR_FACT_VOCAB);
     float *now = malloc(STEPS * vocab * sizeof *now), *then = malloc(STEPS * vocab * sizeof *then);
     for (int i = 0; i < COUNT; i++) ids[i] = (int32_t)below(400);
-    require(fr_session_prompt(p.ahead, ids, COUNT - 1));
-    require(fr_session_step(p.ahead, &next, 1, &count, &accepted));
+    require(fr_session_prompt(p.async, ids, COUNT - 1));
+    require(fr_session_step(p.async, &next, 1, &count, &accepted));
     ids[COUNT - 1] = next;
-    require(fr_draft_now(p.ahead, STEPS, drafts, &count, now));
+    require(fr_draft_now(p.async, STEPS, drafts, &count, now));
     ck_assert_uint_eq(count, STEPS);
     rows kept = {then, vocab};
-    require(fr_session_draft_logits(p.ahead, ids, COUNT, STEPS, keep, &kept));
+    require(fr_session_draft_logits(p.async, ids, COUNT, STEPS, keep, &kept));
     ck_assert_mem_eq(now, then, STEPS * vocab * sizeof *now);
     for (size_t i = 0; i < vocab; i++) ck_assert(!(now[i] > now[drafts[0]]));
     free(now);
@@ -204,19 +204,19 @@ END_TEST
 
 static void act(pair *p) {
     int32_t ids[FR_STEP_MAX];
-    size_t count, length = fr_session_length(p->ahead);
+    size_t count, length = fr_session_length(p->async);
     switch (below(12)) {
     case 0:
         if (length + 10 < CONTEXT) prompt_both(p, 1 + below(8));
         break;
     case 1:
         length = length ? below((uint32_t)length + 1) : 0;
-        require(fr_session_truncate(p->ahead, length));
+        require(fr_session_truncate(p->async, length));
         require(fr_session_truncate(p->plain, length));
         break;
-    case 2: fr_draft_cancel(p->ahead); break;
-    case 3: fr_draft_wait(p->ahead, ids, &count); break;
-    case 4: fr_draft_now(p->ahead, 1 + below(15), ids, &count, NULL); break;
+    case 2: fr_draft_cancel(p->async); break;
+    case 3: fr_draft_wait(p->async, ids, &count); break;
+    case 4: fr_draft_now(p->async, 1 + below(15), ids, &count, NULL); break;
     case 5:
         if (below(8)) break;
         close_sessions(p);
@@ -224,7 +224,7 @@ static void act(pair *p) {
         break;
     case 6:
         if (below(4)) break;
-        fr_session_reset(p->ahead);
+        fr_session_reset(p->async);
         fr_session_reset(p->plain);
         break;
     case 7:
@@ -232,7 +232,7 @@ static void act(pair *p) {
     case 9:
         if (length) step_both(p, 1 + below(FR_STEP_MAX));
         break;
-    default: fr_draft_submit(p->ahead);
+    default: fr_draft_submit(p->async);
     }
 }
 
@@ -248,14 +248,14 @@ START_TEST(random_interleavings_change_nothing) {
 END_TEST
 
 int main(void) {
-    TCase *core = tcase_create("ahead");
+    TCase *core = tcase_create("async_draft");
     tcase_set_timeout(core, 600);
     tcase_add_loop_test(core, ids_are_those_of_plain_decoding, 0, 12);
     tcase_add_loop_test(core, a_step_takes_the_drafts_that_were_submitted, 0, 2);
     tcase_add_loop_test(core, one_is_under_way_at_most, 0, 2);
     tcase_add_loop_test(core, drafting_now_gives_the_full_logits, 0, 2);
     tcase_add_loop_test(core, random_interleavings_change_nothing, 0, 4);
-    Suite *suite = suite_create("ahead");
+    Suite *suite = suite_create("async_draft");
     suite_add_tcase(suite, core);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,11 +1,11 @@
-/* Drafting ahead: the next round's drafts are made while the caller is busy with the last round's tokens.
+/* Asynchronous drafting: the next round's drafts are made while the caller is busy with the last round's tokens.
  *
  * In: a session between two rounds. Out: drafts behind its timeline, which the next round verifies. Drafting sees the
  * timeline and the frontier of the cache as they are when it is submitted; whatever would change them waits for the
- * drafts and drops them first (fr_ahead_cancel), so there is nothing to go wrong but speed. The functions are those of
- * forerun.h, fr_draft_*. */
-#ifndef FR_SRC_AHEAD_H
-#define FR_SRC_AHEAD_H
+ * drafts and drops them first (fr_async_draft_cancel), so there is nothing to go wrong but speed. The functions are
+ * those of forerun.h, fr_draft_*. */
+#ifndef FR_SRC_ASYNC_DRAFT_H
+#define FR_SRC_ASYNC_DRAFT_H
 
 #include "src/base/worker.h"
 #include "src/draft/draft.h"
@@ -13,32 +13,32 @@
 
 typedef struct fr_session fr_session;
 
-typedef enum fr_ahead_state {
-    FR_AHEAD_NONE,
-    FR_AHEAD_UNDER_WAY,
-    FR_AHEAD_READY, /* drafts lie behind the timeline */
-} fr_ahead_state;
+typedef enum fr_async_state {
+    FR_ASYNC_NONE,
+    FR_ASYNC_UNDER_WAY,
+    FR_ASYNC_READY, /* drafts lie behind the timeline */
+} fr_async_state;
 
-typedef struct fr_ahead {
+typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
-    fr_ahead_state state;
+    fr_async_state state;
     fr_draft_view view;   /* of the session, when it was submitted */
     fr_depth_round round; /* how many drafts were asked for and came */
-} fr_ahead;
+} fr_async_draft;
 
-fr_status fr_ahead_submit(fr_session *session);
+fr_status fr_async_draft_submit(fr_session *session);
 
 /* Waits if drafts are under way; ids: room for FR_STEP_MAX - 1. They stay for the next round. */
-fr_status fr_ahead_wait(fr_session *session, int32_t *ids, size_t *count);
+fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
 /* For a round: the drafts that were submitted, at most `limit` of them; afterwards there are none. */
-fr_status fr_ahead_take(fr_session *session, size_t limit, fr_depth_round *round);
+fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_depth_round *round);
 
 /* Waits if drafts are under way, and drops them. */
-void fr_ahead_cancel(fr_session *session);
+void fr_async_draft_cancel(fr_session *session);
 
 /* Drafts up to `steps` ids here and now, each the best one, and drops them. logits: NULL, or room for
  * [steps, vocab]. */
-fr_status fr_ahead_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
+fr_status fr_async_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
 #endif

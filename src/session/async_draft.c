@@ -1,0 +1,80 @@
+/* Asynchronous drafting: see async_draft.h. */
+#include "src/session/async_draft.h"
+
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/base/sizes.h"
+#include "src/session/state.h"
+
+/* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
+ * last id, after an end of sequence. */
+static size_t most_drafts(const fr_session *s) {
+    size_t left = s->context - s->length;
+    if (s->length < 2 || s->fresh || s->pending || s->ended || left < 2) return 0;
+    return left - 1;
+}
+
+static fr_status draft(void *context) {
+    fr_session *s = context;
+    return fr_session_draft(s, &s->async.view, &s->async.round);
+}
+
+fr_status fr_async_draft_submit(fr_session *s) {
+    fr_async_draft *a = &s->async;
+    if (a->state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
+    if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
+    a->view = fr_session_view(s);
+    a->round = (fr_depth_round){.asked = fr_session_depth(s, fr_smaller(most_drafts(s), s->draft_max))};
+    a->state = FR_ASYNC_UNDER_WAY;
+    fr_worker_start(a->worker, draft, s);
+    return FR_OK;
+}
+
+/* The time that is spent waiting is what drafting costs. */
+static fr_status finish(fr_session *s) {
+    fr_async_draft *a = &s->async;
+    if (a->state != FR_ASYNC_UNDER_WAY) return FR_OK;
+    fr_status status = fr_worker_join(a->worker);
+    a->state = status == FR_OK ? FR_ASYNC_READY : FR_ASYNC_NONE;
+    return status;
+}
+
+fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
+    const fr_depth_round *round = &s->async.round;
+    double start = fr_clock();
+    *count = 0;
+    if (s->async.state == FR_ASYNC_NONE) return fr_fail(FR_USAGE, "fr_draft_wait: nothing was submitted");
+    FR_TRY(finish(s));
+    double waited = fr_clock() - start;
+    s->stats.value[FR_STAT_DRAFT_SECONDS] += waited;
+    s->stats.value[FR_STAT_DECODE_SECONDS] += waited;
+    memcpy(ids, s->ids + s->length, round->drafted * sizeof *ids);
+    *count = round->drafted;
+    return FR_OK;
+}
+
+fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_depth_round *round) {
+    FR_TRY(finish(s));
+    s->async.state = FR_ASYNC_NONE;
+    *round = s->async.round;
+    if (round->asked > limit) round->asked = limit;
+    if (round->drafted > limit) round->drafted = limit;
+    return FR_OK;
+}
+
+void fr_async_draft_cancel(fr_session *s) {
+    if (s->async.state == FR_ASYNC_UNDER_WAY) fr_worker_drop(s->async.worker);
+    s->async.state = FR_ASYNC_NONE;
+}
+
+fr_status fr_async_draft_now(fr_session *s, size_t steps, int32_t *ids, size_t *count, float *logits) {
+    *count = 0;
+    if (s->async.state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_now: drafts are under way");
+    s->async.state = FR_ASYNC_NONE;
+    size_t most = fr_smaller(most_drafts(s), steps);
+    if (most == 0) return FR_OK;
+    fr_draft_view view = fr_session_view(s);
+    view.picker = NULL;
+    return s->draft->method->propose(s->draft, &view, most, ids, count, logits);
+}
