@@ -90,7 +90,7 @@ typedef enum fr_option {
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
     FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
-    FR_OPT_CTX_CHECKPOINTS, /* snapshots of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
+    FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
                                fr_session_truncate goes back to where those caches no longer reach */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
 
@@ -337,7 +337,7 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 
 /* Cuts the timeline to its first `length` tokens, 0 to what it has now. Then all is as after a prompt of these tokens:
  * logits, ids, drafts. Nothing is run here. The next prompt or step runs again what it must: the last token; or, where
- * the cut is beyond what sliding layers' caches still hold, everything from the nearest snapshot of them on
+ * the cut is beyond what sliding layers' caches still hold, everything from the nearest checkpoint of them on
  * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
@@ -415,7 +415,7 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
     FR_STAT_DRAFT_KV_BYTES,
-    FR_STAT_SNAPSHOT_BYTES, /* room for snapshots of sliding layers' caches; in use as they are taken */
+    FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches; in use as they are taken */
     FR_STAT_SCRATCH_BYTES,
     FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
     FR_STAT_COUNT

@@ -242,7 +242,7 @@ START_TEST(what_a_truncation_runs_again) {
 }
 END_TEST
 
-START_TEST(few_snapshots_stay_spread) {
+START_TEST(few_checkpoints_stay_spread) {
     fr_reference reference;
     fr_options *options = options_with(3, false, NULL);
     state = 8;
@@ -253,7 +253,7 @@ START_TEST(few_snapshots_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three snapshots and the rings themselves cut the timeline in four; none is longer than half of it. */
+        /* Three checkpoints and the rings themselves cut the timeline in four; none is longer than half of it. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);
@@ -413,7 +413,7 @@ int main(void) {
     tcase_set_timeout(turns, 300);
     tcase_add_loop_test(turns, any_change_of_the_timeline_equals_a_fresh_run, 0, fixtures);
     tcase_add_test(turns, what_a_truncation_runs_again);
-    tcase_add_test(turns, few_snapshots_stay_spread);
+    tcase_add_test(turns, few_checkpoints_stay_spread);
     tcase_add_test(turns, a_prompt_that_goes_on_runs_only_what_is_new);
     tcase_add_test(turns, an_abort_is_seen_between_chunks);
     tcase_add_test(turns, going_back_allocates_nothing);

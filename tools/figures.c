@@ -67,7 +67,7 @@ static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
         {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
         {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
-        {"snapshots", FR_STAT_SNAPSHOT_BYTES},           {"scratch", FR_STAT_SCRATCH_BYTES},
+        {"snapshots", FR_STAT_CHECKPOINT_BYTES},         {"scratch", FR_STAT_SCRATCH_BYTES},
         {"peak", FR_STAT_PEAK_BYTES},
     };
     json_t *memory = json_object();
@@ -163,10 +163,10 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
     fprintf(out, "seconds     draft %.3f, verify %.3f, accept %.3f, other %.3f\n", of[FR_STAT_DRAFT_SECONDS],
             of[FR_STAT_VERIFY_SECONDS], of[FR_STAT_ACCEPT_SECONDS], other_seconds(f));
     fprintf(out,
-            "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f (target + drafter), snapshots %.1f, scratch %.1f, "
+            "memory, MB  weights %.1f + %.1f, KV %.1f + %.1f (target + drafter), checkpoints %.1f, scratch %.1f, "
             "peak %.1f\n",
             megabytes(f, FR_STAT_TARGET_WEIGHT_BYTES), megabytes(f, FR_STAT_DRAFT_WEIGHT_BYTES),
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
-            megabytes(f, FR_STAT_SNAPSHOT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
+            megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
 }

@@ -42,9 +42,9 @@ static void log_drafter(const fr_log *log, const fr_drafter *drafter) {
 static void log_session(const fr_session *s) {
     const double *value = s->stats.value;
     fr_log_line(&s->log, FR_LOG_INFO,
-                "session: context %zu, keys %s, values %s, MB of KV %.1f, snapshots %.1f (%zu), scratch %.1f",
+                "session: context %zu, keys %s, values %s, MB of KV %.1f, checkpoints %.1f (%zu), scratch %.1f",
                 s->context, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v),
-                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_SNAPSHOT_BYTES] / 1e6, s->snapshots.capacity,
+                value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_CHECKPOINT_BYTES] / 1e6, s->kv_checkpoints.capacity,
                 value[FR_STAT_SCRATCH_BYTES] / 1e6);
 }
 

@@ -15,7 +15,7 @@
  * largest batch, so that the positions a row may look back to are never overwritten by the tentative rows of a batch.
  * How far the frontier may be moved back is another matter: `from` is the first position that the rings still hold, and
  * a row at the new frontier must find what it looks back to (fr_kv_reaches). Farther back, the rings' contents have to
- * come from elsewhere (snapshots.h), or from running the positions again.
+ * come from elsewhere (kv_checkpoints.h), or from running the positions again.
  *
  * In: shapes, types, a context length, the largest batch. Out: memory taken from an arena. */
 #ifndef FR_SRC_KV_H

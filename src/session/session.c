@@ -35,8 +35,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
     fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, s->swa_full ? s->context : rows);
     size_t after_kv = s->arena.used;
-    fr_snapshots_layout(&s->snapshots, &s->arena, &s->kv, s->checkpoints, s->context);
-    size_t after_snapshots = s->arena.used;
+    fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv, s->checkpoints_max, s->context);
+    size_t after_checkpoints = s->arena.used;
     s->pass = fr_model_layout(model, &s->arena, rows, threads);
     s->rows = fr_arena_take(&s->arena, rows, sizeof *s->rows);
     const fr_draft_sizes sizes = {threads, s->context, rows, s->kv_types};
@@ -51,8 +51,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
-    s->stats.value[FR_STAT_SNAPSHOT_BYTES] = (double)(after_snapshots - after_kv);
-    s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_snapshots);
+    s->stats.value[FR_STAT_CHECKPOINT_BYTES] = (double)(after_checkpoints - after_kv);
+    s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_checkpoints);
 }
 
 /* Lays it out without memory: arena.used is what it takes. */
@@ -101,7 +101,7 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
     s->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
-    s->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
+    s->checkpoints_max = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
     FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
     s->kv_types = fr_model_kv_types(model, options);

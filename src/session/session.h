@@ -11,7 +11,7 @@
 typedef struct fr_session_bytes {
     size_t context;
     size_t target_kv;
-    size_t all; /* with the target's KV, the drafter's, snapshots and scratch */
+    size_t all; /* with the target's KV, the drafter's, checkpoints and scratch */
 } fr_session_bytes;
 
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,

@@ -17,17 +17,17 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 #define VERSION       1 /* with nothing attached */
 #define VERSION_MORE  2
-#define MAX_SNAPSHOTS 1024
+#define MAX_CHECKPOINTS 1024
 
 typedef struct fr_session_head {
     char magic[8];
-    uint32_t version, k_type, v_type, snapshots;
+    uint32_t version, k_type, v_type, checkpoints;
     uint64_t model; /* its fingerprint */
     uint64_t length, frontier, from;
 } fr_session_head;
 
 typedef struct fr_saved_bounds {
-    uint64_t from, position; /* as in fr_snapshot */
+    uint64_t from, position; /* as in fr_kv_checkpoint */
 } fr_saved_bounds;
 
 static const char magic[8] = "frsessn";
@@ -90,13 +90,13 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
     const fr_kv *kv = &s->kv;
     for (size_t i = 0; i < kv->count; i++)
         put_layer(sink, &kv->layers[i], kv->layers[i].slides ? kv->from : 0, frontier);
-    for (size_t n = 0; n < s->snapshots.count; n++) {
-        const fr_snapshot *snapshot = &s->snapshots.at[n];
-        uint8_t *rows = snapshot->rows;
+    for (size_t n = 0; n < s->kv_checkpoints.count; n++) {
+        const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
+        uint8_t *rows = checkpoint->rows;
         for (size_t i = 0; i < kv->count; i++) {
             if (!kv->layers[i].ring) continue;
-            fr_kv_layer ring = fr_snapshot_ring(&kv->layers[i], &rows);
-            put_layer(sink, &ring, snapshot->from, snapshot->position);
+            fr_kv_layer ring = fr_kv_checkpoint_ring(&kv->layers[i], &rows);
+            put_layer(sink, &ring, checkpoint->from, checkpoint->position);
         }
     }
 }
@@ -106,7 +106,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
                             .k_type = s->kv_types.k,
                             .v_type = s->kv_types.v,
-                            .snapshots = (uint32_t)s->snapshots.count,
+                            .checkpoints = (uint32_t)s->kv_checkpoints.count,
                             .model = model,
                             .length = s->length,
                             .frontier = frontier,
@@ -114,8 +114,8 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     memcpy(head.magic, magic, sizeof magic);
     put(sink, &head, sizeof head);
     put(sink, s->ids, s->length * sizeof *s->ids);
-    for (size_t i = 0; i < s->snapshots.count; i++) {
-        fr_saved_bounds bounds = {s->snapshots.at[i].from, s->snapshots.at[i].position};
+    for (size_t i = 0; i < s->kv_checkpoints.count; i++) {
+        fr_saved_bounds bounds = {s->kv_checkpoints.at[i].from, s->kv_checkpoints.at[i].position};
         put(sink, &bounds, sizeof bounds);
     }
     put_caches(sink, s, frontier);
@@ -216,7 +216,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
         return fr_fail(FR_INPUT, "%s holds %llu tokens, the context %zu: raise -c", path,
                        (unsigned long long)head->length, s->context);
     if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
-    if (head->from > head->frontier || head->snapshots > MAX_SNAPSHOTS) return damaged(saved);
+    if (head->from > head->frontier || head->checkpoints > MAX_CHECKPOINTS) return damaged(saved);
     return FR_OK;
 }
 
@@ -225,7 +225,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const fr_map *map = saved->map;
-    size_t fixed = sizeof *head + (size_t)head->length * sizeof(int32_t) + head->snapshots * sizeof(fr_saved_bounds);
+    size_t fixed = sizeof *head + (size_t)head->length * sizeof(int32_t) + head->checkpoints * sizeof(fr_saved_bounds);
     if (map->size < fixed + sizeof(uint64_t)) return damaged(saved);
     saved->ids = map->bytes + sizeof *head;
     saved->bounds = saved->ids + head->length * sizeof(int32_t);
@@ -236,7 +236,7 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
         caches += layer_bytes(&s->kv.layers[i], s->kv.layers[i].slides ? head->from : 0, head->frontier);
     if (caches > left) return damaged(saved);
     left -= caches;
-    for (size_t i = 0; i < head->snapshots; i++) {
+    for (size_t i = 0; i < head->checkpoints; i++) {
         fr_saved_bounds bounds = bounds_of(saved, i);
         if (bounds.from > bounds.position || bounds.position > head->length) return damaged(saved);
         size_t bytes = sliding_bytes(&s->kv, bounds.from, bounds.position);
@@ -282,18 +282,18 @@ static size_t held_from(const fr_kv *kv, size_t from, size_t end) {
     return kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > from ? end - kv->ring_slots : from;
 }
 
-/* A snapshot that readers with this session's window have a use for; others are passed over. */
-static const uint8_t *take_snapshot(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
+/* A checkpoint that readers with this session's window have a use for; others are passed over. */
+static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->kv;
     size_t from = held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
-    size_t last = s->snapshots.count ? s->snapshots.at[s->snapshots.count - 1].position : 0;
+    size_t last = s->kv_checkpoints.count ? s->kv_checkpoints.at[s->kv_checkpoints.count - 1].position : 0;
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
-    fr_snapshot *place = useful ? fr_snapshots_place(&s->snapshots, position, from) : NULL;
+    fr_kv_checkpoint *place = useful ? fr_kv_checkpoints_place(&s->kv_checkpoints, position, from) : NULL;
     if (!place) return bytes + sliding_bytes(kv, bounds.from, bounds.position);
     uint8_t *rows = place->rows;
     for (size_t i = 0; i < kv->count; i++) {
         if (!kv->layers[i].ring) continue;
-        fr_kv_layer ring = fr_snapshot_ring(&kv->layers[i], &rows);
+        fr_kv_layer ring = fr_kv_checkpoint_ring(&kv->layers[i], &rows);
         bytes = take_layer(&ring, (size_t)bounds.from, position, bytes);
     }
     return bytes;
@@ -318,14 +318,14 @@ static void take(fr_session *s, const fr_saved *saved, void *attached) {
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
         bytes = take_layer(&kv->layers[i], kv->layers[i].slides ? from : 0, frontier, bytes);
-    for (size_t i = 0; i < head->snapshots; i++) bytes = take_snapshot(s, bounds_of(saved, i), bytes);
+    for (size_t i = 0; i < head->checkpoints; i++) bytes = take_checkpoint(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
     kv->from = held_from(kv, from, frontier);
     /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
-    fr_snapshots_rewind(&s->snapshots, kv, s->draft->follows ? 0 : frontier);
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
-    fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu snapshots", saved->map->path, s->length,
-                s->snapshots.count);
+    fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,
+                s->kv_checkpoints.count);
 }
 
 fr_status fr_session_read(fr_session *s, const char *path) {

@@ -7,10 +7,10 @@
  *
  *     header       fr_session_head
  *     ids          int32[length]
- *     bounds       fr_saved_bounds[snapshots]
+ *     bounds       fr_saved_bounds[checkpoints]
  *     caches       of each layer keys, then values: [heads][positions] rows; positions 0, or for layers that slide
  *                  `from`, to `frontier`
- *     snapshots    each the same of the layers that slide, of its own bounds
+ *     checkpoints  each the same of the layers that slide, of its own bounds
  *     attached     the caller's own bytes: all that is left, in version 2; in version 1 there are none
  *     u64          hash of all that (fr_hash)
  *

@@ -6,7 +6,7 @@
 
 void fr_session_clear(fr_session *s) {
     fr_kv_reset(&s->kv);
-    s->snapshots.count = 0;
+    s->kv_checkpoints.count = 0;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->given = &fr_nothing_given;

@@ -14,7 +14,7 @@
 #include "src/session/depth.h"
 #include "src/session/logprobs.h"
 #include "src/session/sampler.h"
-#include "src/session/snapshots.h"
+#include "src/session/kv_checkpoints.h"
 #include "src/session/stats.h"
 #include "src/session/trace.h"
 #include "src/vision/picture.h"
@@ -25,7 +25,7 @@ struct fr_session {
     fr_arena arena;
     fr_plan plan; /* no thread until it is claimed (cores.h) */
     fr_pool *pool;
-    size_t context, chunk, draft_max, checkpoints;
+    size_t context, chunk, draft_max, checkpoints_max;
     bool ignore_eos, swa_full, adapts;
     fr_kv_types kv_types;
 
@@ -34,7 +34,7 @@ struct fr_session {
     void *abort_context;
 
     fr_kv kv;
-    fr_snapshots snapshots;
+    fr_kv_checkpoints kv_checkpoints;
     void *pass;
     fr_draft_list methods;
     fr_draft *draft;

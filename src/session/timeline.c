@@ -9,7 +9,7 @@
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
     if (s->met < length) s->met = length;
-    fr_snapshots_note(&s->snapshots, &s->kv, prompt_end);
+    fr_kv_checkpoints_note(&s->kv_checkpoints, &s->kv, prompt_end);
 }
 
 /* That ids fit behind the first `kept` of the timeline. */
@@ -145,8 +145,8 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
     s->pending = length > 0;
-    fr_snapshots_truncate(&s->snapshots, &s->kv, length);
-    fr_snapshots_rewind(&s->snapshots, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
     cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,

@@ -14,7 +14,7 @@
 /* As session_file.h draws it. */
 typedef struct head {
     char magic[8];
-    uint32_t version, k_type, v_type, snapshots;
+    uint32_t version, k_type, v_type, checkpoints;
     uint64_t model, length, frontier, from;
 } head;
 
@@ -67,10 +67,10 @@ static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all
 static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t size) {
     head h;
     memcpy(&h, bytes, sizeof h);
-    if (h.length > session->context || h.frontier > h.length || h.from > h.frontier || h.snapshots > 64) return 0;
-    size_t at = sizeof h + (size_t)h.length * sizeof(int32_t), total = at + h.snapshots * sizeof(bounds);
+    if (h.length > session->context || h.frontier > h.length || h.from > h.frontier || h.checkpoints > 64) return 0;
+    size_t at = sizeof h + (size_t)h.length * sizeof(int32_t), total = at + h.checkpoints * sizeof(bounds);
     total += cache_bytes(&session->kv, h.from, h.frontier, true);
-    for (size_t i = 0; i < h.snapshots && at + sizeof(bounds) <= size; i++, at += sizeof(bounds)) {
+    for (size_t i = 0; i < h.checkpoints && at + sizeof(bounds) <= size; i++, at += sizeof(bounds)) {
         bounds b;
         memcpy(&b, bytes + at, sizeof b);
         if (b.from > b.position || b.position > h.length) return 0;
