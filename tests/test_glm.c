@@ -278,10 +278,10 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
     fr_session_set_abort(session, count_down, &none);
     ck_assert_int_eq(fr_session_prompt(session, ids, count), FR_ABORTED);
     size_t hidden = (size_t)fr_model_fact(r.model, FR_FACT_HIDDEN);
-    ck_assert_ptr_nonnull(fr_given_row(session->given, first + 2, hidden));
+    ck_assert_ptr_nonnull(fr_input_embedding(session->embeddings, first + 2, hidden));
     require(fr_session_truncate(session, first + 2));
-    ck_assert_ptr_nonnull(fr_given_row(session->given, first + 1, hidden));
-    ck_assert_ptr_null(fr_given_row(session->given, first + 2, hidden));
+    ck_assert_ptr_nonnull(fr_input_embedding(session->embeddings, first + 1, hidden));
+    ck_assert_ptr_null(fr_input_embedding(session->embeddings, first + 2, hidden));
     fr_session_close(session);
     fr_options_free(options);
     fr_reference_close(&r);

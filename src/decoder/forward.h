@@ -15,14 +15,15 @@ typedef struct fr_place {
     int32_t at[FR_AXES];
 } fr_place;
 
-/* Positions of a timeline whose embeddings are not looked up but given: what an image's tokens say. */
-typedef struct fr_given {
+/* Input embeddings: those of positions of a timeline that are not looked up by id, such as what an image's tokens
+ * say. */
+typedef struct fr_input_embeddings {
     size_t first, count;
     const float *rows; /* [count, hidden] */
-} fr_given;
+} fr_input_embeddings;
 
-/* The row given for a position, NULL where there is none. spans end with one of no rows. */
-static inline const float *fr_given_row(const fr_given *spans, size_t position, size_t hidden) {
+/* A position's input embedding, NULL where there is none. spans end with one of no rows. */
+static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t hidden) {
     for (; spans->count; spans++)
         if (position >= spans->first && position - spans->first < spans->count)
             return spans->rows + (position - spans->first) * hidden;
@@ -36,7 +37,7 @@ typedef struct fr_row {
     int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
     int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
     fr_place place;
-    const float *given; /* [hidden] its embedding, where that is not the id's; else NULL */
+    const float *embedding; /* [hidden] its input embedding, where that is not the id's; else NULL */
 } fr_row;
 
 /* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1. So

@@ -146,7 +146,7 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         const fr_row *row = &a->batch.rows[r];
-        if (row->given) memcpy(a->x + r * hidden, row->given, hidden * sizeof *a->x);
+        if (row->embedding) memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
         else fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
     }
 }

@@ -32,7 +32,7 @@ const char *fr_drafter_path(const fr_drafter *drafter);
 typedef struct fr_draft_view {
     const int32_t *ids;     /* the timeline */
     const fr_place *places; /* of its positions, and of FR_STEP_MAX behind them */
-    const fr_given *given;  /* embeddings of its positions that are not those of the ids */
+    const fr_input_embeddings *embeddings; /* of its positions that are not those of the ids */
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
     size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */

@@ -44,12 +44,12 @@ typedef struct batch {
 static void embed(const chained *c, const batch *b, size_t row, float *out) {
     const fr_model *target = c->drafter->target;
     size_t position = b->first + row + 1;
-    const float *given = b->ids ? NULL : fr_given_row(b->view->given, position, target->hidden);
+    const float *input = b->ids ? NULL : fr_input_embedding(b->view->embeddings, position, target->hidden);
     int32_t id = b->ids ? b->ids[row] : b->view->ids[position];
     if (c->net->blank_first && position == 1)
         memset(out, 0, target->hidden * sizeof *out);
-    else if (given)
-        memcpy(out, given, target->hidden * sizeof *out);
+    else if (input)
+        memcpy(out, input, target->hidden * sizeof *out);
     else if (c->net->embedding.data)
         fr_matrix_row(target->kernels, &c->net->embedding, (size_t)id, 1.0f, out);
     else

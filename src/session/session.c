@@ -124,7 +124,7 @@ static fr_session *new_session(const fr_model *model, const fr_drafter *drafter,
     if (!s) return NULL;
     s->model = model;
     s->drafter = drafter;
-    s->given = &fr_nothing_given;
+    s->embeddings = &fr_no_input_embeddings;
     s->log = options->log;
     s->picker = fr_sampler_picker(&s->sampler);
     s->timelines[0] = &s->kv;
@@ -172,7 +172,7 @@ void fr_session_destroy(fr_session *s) {
 
 fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size_t count) {
     double start = fr_clock();
-    if (s->given != &fr_nothing_given) return fr_fail(FR_USAGE, "a prompt with pictures is still to be run");
+    if (s->embeddings != &fr_no_input_embeddings) return fr_fail(FR_USAGE, "a prompt with pictures is still to be run");
     FR_TRY(fr_shown_run(&s->shown, s->pool, s->model->plan.threads, pictures, count));
     s->stats.value[FR_STAT_VISION_SECONDS] += fr_clock() - start;
     return FR_OK;

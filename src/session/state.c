@@ -9,7 +9,7 @@ void fr_session_clear(fr_session *s) {
     s->kv_checkpoints.count = 0;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
-    s->given = &fr_nothing_given;
+    s->embeddings = &fr_no_input_embeddings;
     fr_session_place(s, 0, 0);
     fr_stats_reset(&s->stats);
 }
@@ -25,7 +25,7 @@ fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
                               .position = (int32_t)(position + r),
                               .parent = (int32_t)r - 1,
                               .place = s->places[position + r],
-                              .given = fr_given_row(s->given, position + r, s->model->hidden)};
+                              .embedding = fr_input_embedding(s->embeddings, position + r, s->model->hidden)};
     return (fr_batch){.rows = s->rows, .count = count, .timelines = s->timelines};
 }
 
@@ -66,7 +66,7 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
 fr_draft_view fr_session_view(fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
                            .places = s->places,
-                           .given = s->given,
+                           .embeddings = s->embeddings,
                            .length = s->length,
                            .told = s->told,
                            .kv = &s->kv,

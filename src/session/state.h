@@ -44,8 +44,8 @@ struct fr_session {
     fr_place *places; /* [context + FR_STEP_MAX] */
     fr_row *rows;     /* [of the largest batch] those of the forward that runs */
     fr_kv *timelines[1];
-    fr_shown shown;        /* pictures for the next prompt */
-    const fr_given *given; /* their rows, while it runs */
+    fr_shown shown;                        /* pictures for the next prompt */
+    const fr_input_embeddings *embeddings; /* their rows, while it runs */
     size_t length;
     size_t met;     /* while `pending`: ids before it have been run, if not since the last truncation */
     size_t told;    /* ids before it are those that the draft method was last shown */

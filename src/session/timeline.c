@@ -32,7 +32,7 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
 
 /* Pictures that stand in the timeline already are not those of the ids that follow. */
 static bool pictures_under_way(const fr_session *s) {
-    return s->given != &fr_nothing_given;
+    return s->embeddings != &fr_no_input_embeddings;
 }
 
 /* Where the ids that follow the timeline stand, if any of them is not text. */
@@ -46,12 +46,12 @@ static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_place(s, s->length + count, (size_t)next);
     else
         fr_session_place(s, s->length, (size_t)base);
-    if (status == FR_OK) s->given = shown->given;
+    if (status == FR_OK) s->embeddings = shown->embeddings;
     return status;
 }
 
 void fr_timeline_forget_pictures(fr_session *s) {
-    s->given = &fr_nothing_given;
+    s->embeddings = &fr_no_input_embeddings;
     fr_shown_free(&s->shown);
 }
 
@@ -81,7 +81,7 @@ static void begin_drafting(fr_session *s) {
 /* An image token whose row has gone can't be run again. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
-        if (s->ids[i] == s->model->image_token && !fr_given_row(s->given, i, s->model->hidden))
+        if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->hidden))
             return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
     return FR_OK;
 }

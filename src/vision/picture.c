@@ -5,7 +5,7 @@
 
 #include "formats/error.h"
 
-const fr_given fr_nothing_given = {0};
+const fr_input_embeddings fr_no_input_embeddings = {0};
 
 fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture) {
     *picture = NULL;
@@ -31,7 +31,7 @@ void fr_shown_free(fr_shown *shown) {
     for (size_t i = 0; shown->rows && i < shown->count; i++) fr_vision_rows_close(&shown->rows[i]);
     free(shown->rows);
     free(shown->grids);
-    free(shown->given);
+    free(shown->embeddings);
     *shown = (fr_shown){0};
 }
 
@@ -49,10 +49,10 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
     fr_shown_free(shown);
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
-    shown->given = calloc(count + 1, sizeof *shown->given);
+    shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
     shown->count = count;
-    fr_status status = shown->rows && shown->grids && shown->given ? run_all(shown, pool, threads, pictures)
-                                                                   : fr_fail_memory("pictures", count);
+    fr_status status = shown->rows && shown->grids && shown->embeddings ? run_all(shown, pool, threads, pictures)
+                                                                        : fr_fail_memory("pictures", count);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }
@@ -68,7 +68,7 @@ fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *id
     for (size_t i = 0; i < count; i++) {
         if (ids[i] != image_token) continue;
         const fr_vision_rows *rows = &shown->rows[image];
-        shown->given[image++] = (fr_given){.first = first + i, .count = rows->count, .rows = rows->rows};
+        shown->embeddings[image++] = (fr_input_embeddings){first + i, rows->count, rows->rows};
         i += rows->count - 1;
     }
     return FR_OK;
@@ -76,9 +76,9 @@ fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *id
 
 void fr_shown_cut(fr_shown *shown, size_t end) {
     for (size_t i = 0; i < shown->count; i++) {
-        fr_given *g = &shown->given[i];
+        fr_input_embeddings *g = &shown->embeddings[i];
         if (g->first >= end)
-            *g = (fr_given){0};
+            *g = (fr_input_embeddings){0};
         else if (g->count > end - g->first)
             g->count = end - g->first;
     }

@@ -20,14 +20,14 @@ void fr_picture_unload(fr_picture *picture);
 
 /* Pictures that a session was shown, run through the tower, until the prompt that they are for has been run. */
 typedef struct fr_shown {
-    fr_vision_rows *rows; /* [count] */
-    fr_image_grid *grids; /* [count] */
-    fr_given *given;      /* [count + 1]; the last has no rows */
+    fr_vision_rows *rows;            /* [count] */
+    fr_image_grid *grids;            /* [count] */
+    fr_input_embeddings *embeddings; /* [count + 1]; the last has no rows */
     size_t count;
 } fr_shown;
 
 /* A prompt of text: every embedding is that of its id. */
-extern const fr_given fr_nothing_given;
+extern const fr_input_embeddings fr_no_input_embeddings;
 
 /* Replaces what was shown before. */
 fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count);
