@@ -220,8 +220,8 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within reach: the last token, for what the target says after it. The ring of 64 has held back to 300 - 64, and a
-     * row needs 9 positions before it. */
+    /* Within what the ring holds: the last token, for what the target says after it. The ring of 64 has held back to
+     * 300 - 64, and a row needs 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 300 - RING + 9 + 1) == 1);

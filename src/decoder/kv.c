@@ -88,7 +88,7 @@ void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
 }
 
-bool fr_kv_reaches(const fr_kv *kv, size_t length) {
+bool fr_kv_holds_lookback(const fr_kv *kv, size_t length) {
     return kv->from == 0 || kv->from + kv->window <= length;
 }
 

@@ -14,8 +14,8 @@
  * Sliding layers are rings: position p lies in slot p % slots, slots a multiple of 64 and at least window + 1 + the
  * largest batch, so that the positions a row may look back to are never overwritten by the tentative rows of a batch.
  * How far the frontier may be moved back is another matter: `from` is the first position that the rings still hold, and
- * a row at the new frontier must find what it looks back to (fr_kv_reaches). Farther back, the rings' contents have to
- * come from elsewhere (kv_checkpoints.h), or from running the positions again.
+ * a row at the new frontier must find what it looks back to (fr_kv_holds_lookback). Farther back, the rings' contents
+ * have to come from elsewhere (kv_checkpoints.h), or from running the positions again.
  *
  * In: shapes, types, a context length, the largest batch. Out: memory taken from an arena. */
 #ifndef FR_SRC_KV_H
@@ -92,9 +92,9 @@ void fr_kv_claim(fr_kv *kv, size_t rows);
 void fr_kv_commit(fr_kv *kv, size_t length);
 
 /* Whether the frontier can stand at `length`, at most where it is: all that rows from there on look back to is held. */
-bool fr_kv_reaches(const fr_kv *kv, size_t length);
+bool fr_kv_holds_lookback(const fr_kv *kv, size_t length);
 
-/* Moves the frontier back to a length that it reaches, or to 0. */
+/* Moves the frontier back to a length whose lookback is held, or to 0. */
 void fr_kv_rewind(fr_kv *kv, size_t length);
 void fr_kv_reset(fr_kv *kv);
 

@@ -21,8 +21,8 @@ struct fr_drafter {
     const fr_model *target;
     fr_checkpoint files;
     fr_weights weights;
-    void *net;    /* the method's own */
-    size_t reach; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
+    void *net;       /* the method's own */
+    size_t lookback; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
 /* The file or folder that they lie in. */

@@ -197,7 +197,7 @@ static fr_status mtp_load(fr_drafter *drafter) {
     drafter->net = assistant;
     FR_TRY(fr_assistant_open(assistant, drafter->target, &drafter->files, &drafter->weights));
     for (size_t i = 0; i < assistant->trunk.spec.layers; i++)
-        drafter->reach = fr_larger(drafter->reach, assistant->trunk.spec.layer[i].attention.window);
+        drafter->lookback = fr_larger(drafter->lookback, assistant->trunk.spec.layer[i].attention.window);
     return FR_OK;
 }
 

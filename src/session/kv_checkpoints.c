@@ -89,7 +89,7 @@ void fr_kv_checkpoints_truncate(fr_kv_checkpoints *s, const fr_kv *kv, size_t le
 }
 
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *s, fr_kv *kv, size_t length) {
-    if (fr_kv_reaches(kv, length)) {
+    if (fr_kv_holds_lookback(kv, length)) {
         fr_kv_rewind(kv, length);
         return;
     }

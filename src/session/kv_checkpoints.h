@@ -1,11 +1,11 @@
-/* Checkpoints of the rings: how a timeline goes back farther than its sliding layers reach.
+/* Checkpoints of the rings: how a timeline goes back farther than its sliding layers hold.
  *
  * In: a cache whose frontier moves. Out: copies of all its rings at some frontiers of the past, and the rings brought
  * back as they were at the best of them. Layers that keep every position need no copy. Memory is taken at open; a
  * checkpoint's pages cost nothing before it is first taken.
  *
  * One is due whenever the frontier has moved on by a ring's length since the last, and at the end of a prompt, where a
- * conversation forks: there already when the rings alone no longer reach back to the last. With all places taken, the
+ * conversation forks: there already when the rings alone no longer go back to the last. With all places taken, the
  * one goes whose loss lengthens a re-run least, so that they stay spread over the timeline. */
 #ifndef FR_SRC_KV_CHECKPOINTS_H
 #define FR_SRC_KV_CHECKPOINTS_H

@@ -19,7 +19,7 @@ static fr_kv_shape *kv_shapes(const fr_session *s) {
     fr_kv_shape *shapes = malloc(model->kv_count * sizeof *shapes);
     for (size_t i = 0; shapes && i < model->kv_count; i++) {
         shapes[i] = model->kv_shapes[i];
-        if (shapes[i].window && s->drafter) shapes[i].window = fr_larger(shapes[i].window, s->drafter->reach);
+        if (shapes[i].window && s->drafter) shapes[i].window = fr_larger(shapes[i].window, s->drafter->lookback);
     }
     return shapes;
 }

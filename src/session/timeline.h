@@ -1,8 +1,8 @@
 /* A session's timeline: ids put at its end and run as prompts are, and ids taken back.
  *
  * In: ids of a prompt, or how much of the timeline stays. Out: a session as it is after a fresh run of the same ids,
- * bit for bit, whatever was on the timeline before. What is still in the cache is not run again: a frontier within the
- * rings' reach is moved back, one beyond it starts from a checkpoint (kv_checkpoints.h). */
+ * bit for bit, whatever was on the timeline before. What is still in the cache is not run again: a frontier whose
+ * lookback the rings hold is moved back, one beyond it starts from a checkpoint (kv_checkpoints.h). */
 #ifndef FR_SRC_TIMELINE_H
 #define FR_SRC_TIMELINE_H
 
