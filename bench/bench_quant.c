@@ -150,7 +150,7 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* The products of a prompt alone, over whatever the working rows hold; and how many multiply-adds they are. */
+/* The products of a prompt alone, over whatever the activations hold; and how many multiply-adds they are. */
 typedef struct products {
     fr_session *session;
     double macs;
@@ -204,7 +204,7 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
     const fr_session *s = p->session;
-    const fr_activations *a = s->pass;
+    const fr_activations *a = s->activations;
     const fr_trunk *trunk = a->trunk;
     const fr_matrix *tokens = &trunk->token_projection;
     size_t owned = trunk->owners * trunk->spec.token_width;

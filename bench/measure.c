@@ -25,7 +25,7 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
 /* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     fr_forward f = {.model = s->model,
-                    .pass = s->pass,
+                    .activations = s->activations,
                     .batch = fr_session_rows(s, position, rows),
                     .keep = rows - head_rows,
                     .hidden = s->hidden,
@@ -154,9 +154,9 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
 }
 
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position) {
-    fr_expert_use before = fr_model_expert_use(session->pass);
+    fr_expert_use before = fr_model_expert_use(session->activations);
     fr_bench_forward(session, rows, position);
-    fr_expert_use use = fr_model_expert_use(session->pass);
+    fr_expert_use use = fr_model_expert_use(session->activations);
     use.all -= before.all;
     use.read -= before.read;
     use.pairs -= before.pairs;

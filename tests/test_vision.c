@@ -145,22 +145,22 @@ START_TEST(pixel_values_are_those_of_the_processor) {
 }
 END_TEST
 
-/* A pass whose stream is kept after the patches and after every block. */
+/* A picture whose stream is kept after the patches and after every block. */
 typedef struct watched {
-    fr_vision_pass pass;
+    fr_vision_activations activations;
     float *streams[MOST_LAYERS + 1];
 } watched;
 
 static void run_watched(void *context, const fr_team *team) {
     watched *w = context;
-    size_t bytes = w->pass.patches * w->pass.vision->config.hidden * sizeof(float);
-    fr_vision_embed(team, &w->pass);
-    memcpy(w->streams[0], w->pass.x, bytes);
-    for (size_t i = 0; i < w->pass.vision->config.layers; i++) {
-        fr_vision_block(team, &w->pass, i);
-        memcpy(w->streams[i + 1], w->pass.x, bytes);
+    size_t bytes = w->activations.patches * w->activations.vision->config.hidden * sizeof(float);
+    fr_vision_embed(team, &w->activations);
+    memcpy(w->streams[0], w->activations.x, bytes);
+    for (size_t i = 0; i < w->activations.vision->config.layers; i++) {
+        fr_vision_block(team, &w->activations, i);
+        memcpy(w->streams[i + 1], w->activations.x, bytes);
     }
-    fr_vision_merge(team, &w->pass);
+    fr_vision_merge(team, &w->activations);
 }
 
 START_TEST(every_layer_is_that_of_transformers) {
@@ -169,26 +169,27 @@ START_TEST(every_layer_is_that_of_transformers) {
     fr_arena arena = {0};
     open_bench(&b, &subjects[_i], NULL);
     const fr_vision_config *c = &b.vision->config;
-    w.pass = (fr_vision_pass){.vision = b.vision};
-    fr_image resized = resize(&b, &w.pass.grid);
-    size_t tokens = w.pass.grid.rows * w.pass.grid.columns, values;
-    w.pass.image = &resized;
-    w.pass.patches = tokens * c->merge * c->merge;
-    w.pass.rows = calloc(tokens * c->out, sizeof(float));
-    values = w.pass.patches * c->hidden;
+    w.activations = (fr_vision_activations){.vision = b.vision};
+    fr_image resized = resize(&b, &w.activations.grid);
+    size_t tokens = w.activations.grid.rows * w.activations.grid.columns, values;
+    w.activations.image = &resized;
+    w.activations.patches = tokens * c->merge * c->merge;
+    w.activations.rows = calloc(tokens * c->out, sizeof(float));
+    values = w.activations.patches * c->hidden;
     for (size_t i = 0; i <= c->layers; i++) w.streams[i] = calloc(values, sizeof(float));
-    fr_vision_pass_layout(&w.pass, &arena, 1);
-    ck_assert_int_eq(fr_arena_open(&arena, arena.used, "pass"), FR_OK);
-    fr_vision_pass_layout(&w.pass, &arena, 1);
+    fr_vision_activations_layout(&w.activations, &arena, 1);
+    ck_assert_int_eq(fr_arena_open(&arena, arena.used, "activations"), FR_OK);
+    fr_vision_activations_layout(&w.activations, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
     const fr_tensor *layers = expected(&b, "vision_layers");
     for (size_t i = 0; layers && i <= c->layers; i++)
         check_floats(w.streams[i], layers, i * values, values, 1e-4, "a layer");
-    check_floats(w.pass.merged, expected(&b, "vision_before_merger"), 0, tokens * c->out, 1e-4, "before the merger");
-    check_floats(w.pass.rows, expected(&b, "vision_embeddings"), 0, tokens * c->out, 1e-4, "embeddings");
+    check_floats(w.activations.merged, expected(&b, "vision_before_merger"), 0, tokens * c->out, 1e-4,
+                 "before the merger");
+    check_floats(w.activations.rows, expected(&b, "vision_embeddings"), 0, tokens * c->out, 1e-4, "embeddings");
     for (size_t i = 0; i <= c->layers; i++) free(w.streams[i]);
-    free(w.pass.rows);
+    free(w.activations.rows);
     fr_pool_close(pool);
     fr_arena_close(&arena);
     fr_image_close(&resized);

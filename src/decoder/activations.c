@@ -1,4 +1,4 @@
-/* Room for a batch's working rows: see activations.h. */
+/* Room for a batch's activations: see activations.h. */
 #include "src/decoder/activations.h"
 
 #include "src/base/sizes.h"

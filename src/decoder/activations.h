@@ -1,4 +1,4 @@
-/* The working rows of a batch on its way through a trunk: all [rows, width], in one arena, shared by the team.
+/* The activations of a batch on its way through a trunk: all [rows, width], in one arena, shared by the team.
  *
  * In: a trunk, how many rows at most. Out: memory for them. Each thread runs with a copy of the struct of its own,
  * whose pointers all point at the same rows. */
@@ -8,14 +8,14 @@
 #include "src/decoder/attend.h"
 #include "src/decoder/layer.h"
 
-/* What a mixture's forwards chose since its working rows were made, summed over their layers. */
+/* What a mixture's forwards chose since its activations were made, summed over their layers. */
 typedef struct fr_expert_use {
     uint64_t all;   /* experts that there were */
     uint64_t read;  /* that some row chose, whose weights were read */
     uint64_t pairs; /* of a row and an expert that it chose */
 } fr_expert_use;
 
-/* A mixture's working rows: a pair is one row sent to one expert. */
+/* A mixture's activations: a pair is one row sent to one expert. */
 typedef struct fr_experts_rows {
     fr_workspace workspace; /* of the products with the rows below */
     float *scores;          /* [rows, experts] */
@@ -62,7 +62,7 @@ typedef struct fr_activations {
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 
-/* Leaves the rows from `keep` on: where the working rows that outlive this point begin. */
+/* Leaves the rows from `keep` on: where the activations that outlive this point begin. */
 void fr_activations_narrow(fr_activations *a);
 
 #endif

@@ -17,7 +17,7 @@
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
 
-/* What the threads work in; one for each pass, shared by the team. */
+/* What the threads work in; one for each stream of rows that runs at a time, shared by the team. */
 typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *scratch;         /* [threads][scratch_size] */

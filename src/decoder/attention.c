@@ -56,7 +56,7 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
 }
 
-/* One key head and its value head of one row, in the working rows; then stored at slot = position. The value may come
+/* One key head and its value head of one row, in the activations; then stored at slot = position. The value may come
  * from the raw key, so it is first. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_layer *layer, size_t row,
                      size_t head) {

@@ -51,7 +51,7 @@ typedef struct fr_batch {
 /* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
 typedef struct fr_forward {
     const fr_model *model;
-    void *pass; /* the model's working rows */
+    void *activations; /* of the model */
     fr_batch batch;
     size_t keep;           /* rows before it are run for their K/V alone */
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */

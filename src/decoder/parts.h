@@ -1,6 +1,6 @@
 /* The parts that a decoder layer is made of, each run by the whole team over activations.
  *
- * In: a layer's spec and weights, the working rows as the part before left them. Out: the working rows. What each needs
+ * In: a layer's spec and weights, the activations as the part before left them. Out: the activations. What each needs
  * before it and leaves behind it is said here; a layer strings them together (trunk.c). Rows are partitioned by
  * fr_rows_part, features by fr_matrix_part, so that each thread finds what it made itself. */
 #ifndef FR_SRC_PARTS_H

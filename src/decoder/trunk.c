@@ -152,7 +152,7 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
 }
 
 void fr_trunk_run(const fr_team *team, fr_forward *f) {
-    fr_activations a = *(const fr_activations *)f->pass;
+    fr_activations a = *(const fr_activations *)f->activations;
     size_t begin, end, hidden = a.trunk->spec.hidden;
     float *out = f->hidden + f->keep * hidden;
     a.batch = f->batch;
@@ -167,6 +167,6 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
 }
 
 fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
-    const fr_activations *a = f->pass;
+    const fr_activations *a = f->activations;
     return (fr_head){.matrix = &trunk->head, .workspace = &a->workspace, .softcap = trunk->spec.softcap};
 }

@@ -25,7 +25,8 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
 /* The same over layers that are not to be left, in the order of the spec. */
 void fr_layers_run(const fr_team *team, fr_activations *a);
 
-/* forward->pass: fr_activations. By the whole team: tokens to hidden rows. No barrier is needed before; one behind. */
+/* forward->activations: fr_activations. By the whole team: tokens to hidden rows. No barrier is needed before; one
+ * behind. */
 void fr_trunk_run(const fr_team *team, fr_forward *forward);
 fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 

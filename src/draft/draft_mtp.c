@@ -60,46 +60,52 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
 }
 
 /* Rows [first, first + cluster_size) of a head in clusters' order: it is read in whole tiles. */
-static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *pass, size_t first, float *scores) {
+static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *activations, size_t first,
+                         float *scores) {
     const fr_assistant *a = m->drafter->net;
     const fr_matrix *head = &a->trunk.head;
     size_t begin = first / FR_FEATURE_UNIT * FR_FEATURE_UNIT, last = first + a->cluster_size;
     size_t end = (last + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     fr_matrix tiles = fr_matrix_features(head, begin, end < head->features ? end : head->features);
     float *all = m->tiles + team->index * tiles_width(a);
-    fr_matrix_apply_part(team, &pass->workspace, &tiles, 0, tiles.features, all, 0, pass->normed, 0, 0, 1);
+    fr_matrix_apply_part(team, &activations->workspace, &tiles, 0, tiles.features, all, 0, activations->normed, 0, 0,
+                         1);
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
 /* The ids that ordering has from `first` on. Their rows of the head lie side by side where it was packed in that
  * order. */
-static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *pass, size_t first, float *scores) {
+static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *activations, size_t first,
+                          float *scores) {
     const fr_assistant *a = m->drafter->net;
     const fr_matrix *head = &a->trunk.head;
     const int32_t *ids = a->ordering + first;
     size_t size = a->cluster_size;
     if (a->trunk.head_sorted)
-        score_sorted(team, m, pass, first, scores);
+        score_sorted(team, m, activations, first, scores);
     else if (head->type < FR_FLOAT_TYPES)
-        pass->kernels->gather[head->type](scores, pass->normed, head->data, head->row_bytes, head->cols, ids, size);
+        activations->kernels->gather[head->type](scores, activations->normed, head->data, head->row_bytes, head->cols,
+                                                 ids, size);
     else
         for (size_t i = 0; i < size; i++) {
             fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
-            fr_matrix_apply_part(team, &pass->workspace, &row, 0, 1, scores + i, 0, pass->normed, 0, 0, 1);
+            fr_matrix_apply_part(team, &activations->workspace, &row, 0, 1, scores + i, 0, activations->normed, 0, 0,
+                                 1);
         }
 }
 
 /* The head over the normed row: scores of all ids, or of the candidates. */
-static void score(const fr_team *team, mtp *m, const fr_activations *pass) {
+static void score(const fr_team *team, mtp *m, const fr_activations *activations) {
     const fr_assistant *a = m->drafter->net;
-    const fr_kernels *k = pass->kernels;
+    const fr_kernels *k = activations->kernels;
     const fr_matrix *head = &a->trunk.head;
     size_t hidden = a->trunk.spec.hidden, size = a->cluster_size, begin, end;
     if (a->clusters == 0) {
-        fr_matrix_apply(team, &pass->workspace, head, m->scores, 0, pass->normed, hidden, 1);
+        fr_matrix_apply(team, &activations->workspace, head, m->scores, 0, activations->normed, hidden, 1);
         return;
     }
-    fr_matrix_apply(team, &pass->workspace, &a->centroids, m->centroid_scores, 0, pass->normed, hidden, 1);
+    fr_matrix_apply(team, &activations->workspace, &a->centroids, m->centroid_scores, 0, activations->normed, hidden,
+                    1);
     fr_team_sync(team);
     if (team->index == 0) k->topk(m->centroid_scores, a->clusters, a->top, m->chosen, m->scratch);
     fr_team_sync(team);
@@ -107,7 +113,7 @@ static void score(const fr_team *team, mtp *m, const fr_activations *pass) {
     for (size_t c = begin; c < end; c++) {
         size_t first = (size_t)m->chosen[c] * size;
         for (size_t i = 0; i < size; i++) m->ids[c * size + i] = a->ordering[first + i];
-        score_cluster(team, m, pass, first, m->scores + c * size);
+        score_cluster(team, m, activations, first, m->scores + c * size);
     }
 }
 
@@ -115,23 +121,23 @@ static void score(const fr_team *team, mtp *m, const fr_activations *pass) {
 static void step(void *context, const fr_team *team) {
     mtp *m = context;
     const fr_assistant *a = m->drafter->net;
-    fr_activations pass = *m->activations;
+    fr_activations activations = *m->activations;
     const fr_trunk_spec *c = &a->trunk.spec;
     size_t backbone = m->drafter->target->hidden;
-    const fr_workspace *w = &pass.workspace;
+    const fr_workspace *w = &activations.workspace;
     fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
-    fr_matrix_apply(team, w, &a->pre, pass.x, c->hidden, m->input, 2 * backbone, 1);
+    fr_matrix_apply(team, w, &a->pre, activations.x, c->hidden, m->input, 2 * backbone, 1);
     fr_team_sync(team);
-    fr_layers_run(team, &pass);
+    fr_layers_run(team, &activations);
     size_t begin, end;
     fr_rows_part(team, 1, &begin, &end);
     if (begin < end) {
-        pass.kernels->rmsnorm(pass.normed, pass.x, a->trunk.norm, c->hidden, c->eps);
-        fr_matrix_input_row(w, 0, pass.normed, c->hidden);
+        activations.kernels->rmsnorm(activations.normed, activations.x, a->trunk.norm, c->hidden, c->eps);
+        fr_matrix_input_row(w, 0, activations.normed, c->hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &a->post, m->input + backbone, backbone, pass.normed, c->hidden, 1);
-    score(team, m, &pass);
+    fr_matrix_apply(team, w, &a->post, m->input + backbone, backbone, activations.normed, c->hidden, 1);
+    score(team, m, &activations);
 }
 
 /* The best candidate; of equal scores the lowest id. -1: a score is not finite. */

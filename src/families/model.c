@@ -222,8 +222,8 @@ void fr_model_embed(const fr_model *model, int32_t id, float *row) {
     fr_trunk_embed(&model->trunk, model->kernels, id, row);
 }
 
-fr_expert_use fr_model_expert_use(const void *pass) {
-    const fr_activations *a = pass;
+fr_expert_use fr_model_expert_use(const void *activations) {
+    const fr_activations *a = activations;
     return a->experts ? a->experts->use : (fr_expert_use){0};
 }
 

@@ -71,14 +71,14 @@ void fr_model_unload(fr_model *model);
 /* Its layers and widths in words, a line each. */
 void fr_trunk_describe(const fr_trunk_spec *spec, FILE *out);
 
-/* Takes the working rows of batches up to max_rows from the arena (NULL while measuring). */
+/* Takes activations for batches of up to max_rows from the arena (NULL while measuring). */
 void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* The scaled input embedding of a token, [hidden]: what drafters read. */
 void fr_model_embed(const fr_model *model, int32_t id, float *row);
 
-/* What the experts of these working rows were used for so far. */
-fr_expert_use fr_model_expert_use(const void *pass);
+/* What the experts of these activations were used for so far. */
+fr_expert_use fr_model_expert_use(const void *activations);
 
 /* Of all bound tensors, its vision tower's too. */
 uint64_t fr_model_bytes(const fr_model *model);

@@ -37,7 +37,7 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     size_t after_kv = s->arena.used;
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv, s->checkpoints_max, s->context);
     size_t after_checkpoints = s->arena.used;
-    s->pass = fr_model_layout(model, &s->arena, rows, threads);
+    s->activations = fr_model_layout(model, &s->arena, rows, threads);
     s->rows = fr_arena_take(&s->arena, rows, sizeof *s->rows);
     const fr_draft_sizes sizes = {threads, s->context, rows, s->kv_types};
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);

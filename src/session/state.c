@@ -32,7 +32,7 @@ fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
 fr_forward fr_session_batch(fr_session *s, size_t count) {
     fr_kv_claim(&s->kv, count);
     return (fr_forward){.model = s->model,
-                        .pass = s->pass,
+                        .activations = s->activations,
                         .batch = fr_session_rows(s, s->kv.length, count),
                         .hidden = s->hidden,
                         .logits = s->logits,

@@ -35,7 +35,7 @@ struct fr_session {
 
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
-    void *pass;
+    void *activations;
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;

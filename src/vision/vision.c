@@ -1,7 +1,7 @@
 /* The vision tower: its tensors, and a picture's way through it.
  *
- * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All a pass needs lies in one arena that is
- * measured for the picture's size. */
+ * In: a checkpoint, a picture. Out: embeddings for the picture's tokens. All of a picture's activations lie in one
+ * arena that is measured for the picture's size. */
 #include "src/vision/vision.h"
 
 #include <math.h>
@@ -140,124 +140,122 @@ void fr_vision_close(fr_vision *vision) {
     free(vision);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- a pass */
+/* ------------------------------------------------------------------------------------------------------- a picture */
 
 static size_t patch_values(const fr_vision_config *c) {
     return FR_VISION_CHANNELS * c->frames * c->patch * c->patch;
 }
 
-void fr_vision_pass_layout(fr_vision_pass *pass, fr_arena *arena, size_t threads) {
-    const fr_vision_config *c = &pass->vision->config;
-    size_t n = c->hidden / c->heads, patches = pass->patches, chunk = fr_vision_chunk(0, patches);
-    pass->wide_width = fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
-    pass->gate_width = fr_larger(c->ffn, c->out_ffn);
-    pass->narrow_width = fr_larger(c->hidden, c->out);
-    pass->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
-    pass->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
-    pass->attn = fr_arena_take(arena, patches * c->hidden, sizeof(float));
-    pass->cosine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
-    pass->sine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
-    pass->wide = fr_arena_take(arena, chunk * pass->wide_width, sizeof(float));
-    pass->gate = fr_arena_take(arena, chunk * pass->gate_width, sizeof(float));
-    pass->up = fr_arena_take(arena, chunk * pass->gate_width, sizeof(float));
-    pass->narrow = fr_arena_take(arena, chunk * pass->narrow_width, sizeof(float));
-    pass->merged = fr_arena_take(arena, pass->grid.rows * pass->grid.columns * c->out, sizeof(float));
-    fr_attend_layout(&pass->attend, arena, n, threads);
-    fr_workspace_layout(&pass->workspace, pass->vision->kernels, arena, pass->vision->packed, chunk,
-                        fr_larger(fr_larger(pass->wide_width, pass->gate_width), pass->narrow_width), threads);
+void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads) {
+    const fr_vision_config *c = &a->vision->config;
+    size_t n = c->hidden / c->heads, patches = a->patches, chunk = fr_vision_chunk(0, patches);
+    a->wide_width = fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
+    a->gate_width = fr_larger(c->ffn, c->out_ffn);
+    a->narrow_width = fr_larger(c->hidden, c->out);
+    a->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
+    a->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
+    a->attn = fr_arena_take(arena, patches * c->hidden, sizeof(float));
+    a->cosine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
+    a->sine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
+    a->wide = fr_arena_take(arena, chunk * a->wide_width, sizeof(float));
+    a->gate = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
+    a->up = fr_arena_take(arena, chunk * a->gate_width, sizeof(float));
+    a->narrow = fr_arena_take(arena, chunk * a->narrow_width, sizeof(float));
+    a->merged = fr_arena_take(arena, a->grid.rows * a->grid.columns * c->out, sizeof(float));
+    fr_attend_layout(&a->attend, arena, n, threads);
+    fr_workspace_layout(&a->workspace, a->vision->kernels, arena, a->vision->packed, chunk,
+                        fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width), threads);
 }
 
 /* A chunk's patches as rows, and the angles that their places turn heads by: a half from the row, a half from the
  * column. */
-static void read_patches(const fr_team *team, const fr_vision_pass *pass, size_t first, size_t rows) {
-    const fr_vision_config *c = &pass->vision->config;
+static void read_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
     size_t quarter = c->hidden / c->heads / 4, begin, end;
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *wide = pass->wide + r * pass->wide_width;
-        float *cosine = pass->cosine + (first + r) * 2 * quarter, *sine = pass->sine + (first + r) * 2 * quarter;
+        float *wide = a->wide + r * a->wide_width;
+        float *cosine = a->cosine + (first + r) * 2 * quarter, *sine = a->sine + (first + r) * 2 * quarter;
         size_t row, column;
-        fr_vision_place(c, pass->grid, first + r, &row, &column);
-        fr_vision_patch(c, pass->image, row, column, wide);
-        fr_matrix_input_row(&pass->workspace, r, wide, patch_values(c));
-        fr_rope_angles(pass->vision->inverse, quarter, (int64_t)row, cosine, sine);
-        fr_rope_angles(pass->vision->inverse, quarter, (int64_t)column, cosine + quarter, sine + quarter);
+        fr_vision_place(c, a->grid, first + r, &row, &column);
+        fr_vision_patch(c, a->image, row, column, wide);
+        fr_matrix_input_row(&a->workspace, r, wide, patch_values(c));
+        fr_rope_angles(a->vision->inverse, quarter, (int64_t)row, cosine, sine);
+        fr_rope_angles(a->vision->inverse, quarter, (int64_t)column, cosine + quarter, sine + quarter);
     }
     fr_team_sync(team);
 }
 
-void fr_vision_embed(const fr_team *team, const fr_vision_pass *pass) {
-    const fr_vision *v = pass->vision;
+void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
+    const fr_vision *v = a->vision;
     size_t hidden = v->config.hidden;
-    for (size_t first = 0; first < pass->patches; first += FR_VISION_CHUNK) {
-        size_t rows = fr_vision_chunk(first, pass->patches);
-        read_patches(team, pass, first, rows);
-        fr_vision_apply(team, pass, &v->embed, v->embed_bias, pass->x + first * hidden, hidden, pass->wide,
-                        pass->wide_width, rows);
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK) {
+        size_t rows = fr_vision_chunk(first, a->patches);
+        read_patches(team, a, first, rows);
+        fr_vision_apply(team, a, &v->embed, v->embed_bias, a->x + first * hidden, hidden, a->wide, a->wide_width, rows);
         fr_team_sync(team);
     }
 }
 
 /* A chunk's tokens as rows: the normed streams of a token's patches, interleaved as the convolution's weights are. */
-static void gather_tokens(const fr_team *team, const fr_vision_pass *pass, size_t first, size_t rows) {
-    const fr_vision_config *c = &pass->vision->config;
+static void gather_tokens(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
     size_t parts = c->merge * c->merge, begin, end;
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *wide = pass->wide + r * pass->wide_width;
+        float *wide = a->wide + r * a->wide_width;
         for (size_t i = 0; i < parts; i++) {
-            float *x = pass->x + ((first + r) * parts + i) * c->hidden;
-            pass->vision->kernels->rmsnorm(x, x, pass->vision->norm, c->hidden, c->eps);
+            float *x = a->x + ((first + r) * parts + i) * c->hidden;
+            a->vision->kernels->rmsnorm(x, x, a->vision->norm, c->hidden, c->eps);
             for (size_t d = 0; d < c->hidden; d++) wide[d * parts + i] = x[d];
         }
-        fr_matrix_input_row(&pass->workspace, r, wide, parts * c->hidden);
+        fr_matrix_input_row(&a->workspace, r, wide, parts * c->hidden);
     }
     fr_team_sync(team);
 }
 
-static void norm_merged(const fr_team *team, const fr_vision_pass *pass, size_t rows) {
-    const fr_vision *v = pass->vision;
+static void norm_merged(const fr_team *team, const fr_vision_activations *a, size_t rows) {
+    const fr_vision *v = a->vision;
     size_t out = v->config.out, begin, end;
     fr_team_sync(team);
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *row = pass->narrow + r * pass->narrow_width;
+        float *row = a->narrow + r * a->narrow_width;
         v->kernels->layernorm(row, row, v->merger_norm, v->merger_bias, out, 1e-5f);
         v->kernels->gelu_erf(row, row, out);
-        fr_matrix_input_row(&pass->workspace, r, row, out);
+        fr_matrix_input_row(&a->workspace, r, row, out);
     }
     fr_team_sync(team);
 }
 
-static void merge_chunk(const fr_team *team, const fr_vision_pass *pass, size_t first, size_t rows) {
-    const fr_vision *v = pass->vision;
+static void merge_chunk(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    const fr_vision *v = a->vision;
     const fr_vision_config *c = &v->config;
-    float *merged = pass->merged + first * c->out;
-    gather_tokens(team, pass, first, rows);
-    fr_vision_apply(team, pass, &v->downsample, v->downsample_bias, merged, c->out, pass->wide, pass->wide_width, rows);
+    float *merged = a->merged + first * c->out;
+    gather_tokens(team, a, first, rows);
+    fr_vision_apply(team, a, &v->downsample, v->downsample_bias, merged, c->out, a->wide, a->wide_width, rows);
     fr_team_sync(team);
-    fr_matrix_input_rows(team, &pass->workspace, merged, c->out, c->out, rows);
-    fr_vision_apply(team, pass, &v->proj, NULL, pass->narrow, pass->narrow_width, merged, c->out, rows);
-    norm_merged(team, pass, rows);
-    fr_vision_gate(team, pass, &v->gate, NULL, &v->up, NULL, pass->narrow, pass->narrow_width, rows);
+    fr_matrix_input_rows(team, &a->workspace, merged, c->out, c->out, rows);
+    fr_vision_apply(team, a, &v->proj, NULL, a->narrow, a->narrow_width, merged, c->out, rows);
+    norm_merged(team, a, rows);
+    fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL, a->narrow, a->narrow_width, rows);
     fr_team_sync(team);
-    fr_matrix_input_rows(team, &pass->workspace, pass->gate, pass->gate_width, c->out_ffn, rows);
-    fr_vision_apply(team, pass, &v->down, NULL, pass->rows + first * c->out, c->out, pass->gate, pass->gate_width,
-                    rows);
+    fr_matrix_input_rows(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
+    fr_vision_apply(team, a, &v->down, NULL, a->rows + first * c->out, c->out, a->gate, a->gate_width, rows);
     fr_team_sync(team);
 }
 
-void fr_vision_merge(const fr_team *team, const fr_vision_pass *pass) {
-    size_t tokens = pass->grid.rows * pass->grid.columns;
+void fr_vision_merge(const fr_team *team, const fr_vision_activations *a) {
+    size_t tokens = a->grid.rows * a->grid.columns;
     for (size_t first = 0; first < tokens; first += FR_VISION_CHUNK)
-        merge_chunk(team, pass, first, fr_vision_chunk(first, tokens));
+        merge_chunk(team, a, first, fr_vision_chunk(first, tokens));
 }
 
-static void run_pass(void *context, const fr_team *team) {
-    const fr_vision_pass *pass = context;
-    fr_vision_embed(team, pass);
-    for (size_t i = 0; i < pass->vision->config.layers; i++) fr_vision_block(team, pass, i);
-    fr_vision_merge(team, pass);
+static void run_tower(void *context, const fr_team *team) {
+    const fr_vision_activations *a = context;
+    fr_vision_embed(team, a);
+    for (size_t i = 0; i < a->vision->config.layers; i++) fr_vision_block(team, a, i);
+    fr_vision_merge(team, a);
 }
 
 static void rows_layout(fr_vision_rows *rows, fr_arena *arena) {
@@ -273,15 +271,15 @@ static fr_status take_rows(fr_vision_rows *rows, const fr_vision_config *config)
     return fr_arena_check(&rows->memory, "a picture's embeddings");
 }
 
-static fr_status run(fr_vision_pass *pass, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
+static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, fr_vision_rows *rows) {
     fr_arena arena = {0};
-    FR_TRY(take_rows(rows, &pass->vision->config));
-    pass->rows = rows->rows;
-    fr_vision_pass_layout(pass, &arena, threads);
+    FR_TRY(take_rows(rows, &a->vision->config));
+    a->rows = rows->rows;
+    fr_vision_activations_layout(a, &arena, threads);
     FR_TRY(fr_arena_open(&arena, arena.used, "the vision tower's working memory"));
-    fr_vision_pass_layout(pass, &arena, threads);
+    fr_vision_activations_layout(a, &arena, threads);
     fr_status status = fr_arena_check(&arena, "the vision tower's working memory");
-    if (status == FR_OK) fr_pool_run(pool, run_pass, pass);
+    if (status == FR_OK) fr_pool_run(pool, run_tower, a);
     fr_arena_close(&arena);
     return status;
 }
@@ -294,11 +292,11 @@ fr_status fr_vision_run(const fr_vision *vision, fr_pool *pool, size_t threads, 
     *rows = (fr_vision_rows){0};
     FR_TRY(fr_vision_grid(vision, image->width, image->height, &rows->grid));
     FR_TRY(fr_image_resize(image, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
-    fr_vision_pass pass = {.vision = vision,
-                           .image = &resized,
-                           .grid = rows->grid,
-                           .patches = rows->grid.rows * rows->grid.columns * c->merge * c->merge};
-    fr_status status = run(&pass, pool, threads, rows);
+    fr_vision_activations a = {.vision = vision,
+                               .image = &resized,
+                               .grid = rows->grid,
+                               .patches = rows->grid.rows * rows->grid.columns * c->merge * c->merge};
+    fr_status status = run(&a, pool, threads, rows);
     fr_image_close(&resized);
     if (status != FR_OK) fr_vision_rows_close(rows);
     return status;

@@ -1,6 +1,6 @@
 /* A block of the vision tower, run by a team of threads.
  *
- * In: a pass whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
+ * In: activations whose stream x holds the block's input. Out: x holds its output. Every patch attends to every patch:
  *
  *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
  *     heads            q: norm, rotate; k: norm, rotate
@@ -12,66 +12,66 @@
 
 #include <math.h>
 
-void fr_vision_apply(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *matrix, const float *bias,
+void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
-    fr_matrix_apply(team, &pass->workspace, matrix, y, y_stride, x, x_stride, rows);
+    fr_matrix_apply(team, &a->workspace, matrix, y, y_stride, x, x_stride, rows);
     if (!bias) return;
     fr_matrix_part(team, matrix, &begin, &end);
-    for (size_t r = 0; r < rows; r++) pass->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
+    for (size_t r = 0; r < rows; r++) a->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
 }
 
-void fr_vision_gate(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *gate, const float *gate_bias,
+void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
                     const fr_matrix *up, const float *up_bias, const float *x, size_t x_stride, size_t rows) {
-    size_t width = pass->gate_width, begin, end;
-    fr_vision_apply(team, pass, gate, gate_bias, pass->gate, width, x, x_stride, rows);
-    fr_vision_apply(team, pass, up, up_bias, pass->up, width, x, x_stride, rows);
+    size_t width = a->gate_width, begin, end;
+    fr_vision_apply(team, a, gate, gate_bias, a->gate, width, x, x_stride, rows);
+    fr_vision_apply(team, a, up, up_bias, a->up, width, x, x_stride, rows);
     fr_matrix_part(team, gate, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
-        float *row = pass->gate + r * width + begin;
-        pass->vision->kernels->silu_mul(row, row, pass->up + r * width + begin, end - begin);
+        float *row = a->gate + r * width + begin;
+        a->vision->kernels->silu_mul(row, row, a->up + r * width + begin, end - begin);
     }
 }
 
-static void norm_rows(const fr_team *team, const fr_vision_pass *pass, const float *weight, size_t first, size_t rows) {
-    const fr_vision_config *c = &pass->vision->config;
+static void norm_rows(const fr_team *team, const fr_vision_activations *a, const float *weight, size_t first,
+                      size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
     size_t begin, end;
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *wide = pass->wide + r * pass->wide_width;
-        pass->vision->kernels->rmsnorm(wide, pass->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
-        fr_matrix_input_row(&pass->workspace, r, wide, c->hidden);
+        float *wide = a->wide + r * a->wide_width;
+        a->vision->kernels->rmsnorm(wide, a->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
+        fr_matrix_input_row(&a->workspace, r, wide, c->hidden);
     }
     fr_team_sync(team);
 }
 
 /* Stream rows from `first` on += narrow. */
-static void join(const fr_team *team, const fr_vision_pass *pass, size_t first, size_t rows) {
-    size_t hidden = pass->vision->config.hidden, begin, end;
+static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
+    size_t hidden = a->vision->config.hidden, begin, end;
     fr_team_sync(team);
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        pass->vision->kernels->add(pass->x + (first + r) * hidden, pass->narrow + r * pass->narrow_width, hidden);
+        a->vision->kernels->add(a->x + (first + r) * hidden, a->narrow + r * a->narrow_width, hidden);
 }
 
-static void project(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer, size_t first,
+static void project(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer, size_t first,
                     size_t rows) {
-    size_t width = 3 * pass->vision->config.hidden;
-    norm_rows(team, pass, layer->norm1, first, rows);
-    fr_vision_apply(team, pass, &layer->qkv, layer->qkv_bias, pass->qkv + first * width, width, pass->wide,
-                    pass->wide_width, rows);
+    size_t width = 3 * a->vision->config.hidden;
+    norm_rows(team, a, layer->norm1, first, rows);
+    fr_vision_apply(team, a, &layer->qkv, layer->qkv_bias, a->qkv + first * width, width, a->wide, a->wide_width, rows);
     fr_team_sync(team);
 }
 
-static void norm_and_rotate(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer) {
-    const fr_vision_config *c = &pass->vision->config;
-    const fr_kernels *k = pass->vision->kernels;
+static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer) {
+    const fr_vision_config *c = &a->vision->config;
+    const fr_kernels *k = a->vision->kernels;
     size_t n = c->hidden / c->heads, begin, end;
-    fr_partition(pass->patches * c->heads, 1, team->index, team->count, &begin, &end);
+    fr_partition(a->patches * c->heads, 1, team->index, team->count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t patch = item / c->heads;
-        float *query = pass->qkv + patch * 3 * c->hidden + item % c->heads * n, *key = query + c->hidden;
-        const float *cosine = pass->cosine + patch * (n / 2), *sine = pass->sine + patch * (n / 2);
+        float *query = a->qkv + patch * 3 * c->hidden + item % c->heads * n, *key = query + c->hidden;
+        const float *cosine = a->cosine + patch * (n / 2), *sine = a->sine + patch * (n / 2);
         k->rmsnorm(query, query, layer->q_norm, n, c->eps);
         k->rmsnorm(key, key, layer->k_norm, n, c->eps);
         k->rope_half(query, cosine, sine, n);
@@ -81,60 +81,57 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_pass *pass, con
 }
 
 /* Queries are partitioned in the order head, patch: neighbours share keys and values. */
-static void attend(const fr_team *team, const fr_vision_pass *pass) {
-    const fr_vision_config *c = &pass->vision->config;
+static void attend(const fr_team *team, const fr_vision_activations *a) {
+    const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
-    fr_attn_query *queries = pass->attend.queries + team->index * FR_ATTEND_BATCH;
+    fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
     fr_attn attn = {.k_type = FR_F32,
                     .v_type = FR_F32,
                     .k_stride = width * sizeof(float),
                     .v_stride = width * sizeof(float),
-                    .slots = (pass->patches + 63) / 64 * 64,
+                    .slots = (a->patches + 63) / 64 * 64,
                     .head_dim = n,
                     .scale = (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
-                    .scratch = pass->attend.scratch + team->index * pass->attend.scratch_size};
-    fr_partition(pass->patches * c->heads, 1, team->index, team->count, &begin, &end);
+                    .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
+    fr_partition(a->patches * c->heads, 1, team->index, team->count, &begin, &end);
     while (begin < end) {
-        size_t head = begin / pass->patches;
-        float *first = pass->qkv + head * n;
-        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / pass->patches == head; begin++) {
-            size_t patch = begin % pass->patches;
-            queries[attn.count++] = (fr_attn_query){first + patch * width, pass->attn + patch * c->hidden + head * n, 0,
-                                                    (int64_t)pass->patches - 1};
+        size_t head = begin / a->patches;
+        float *first = a->qkv + head * n;
+        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end && begin / a->patches == head; begin++) {
+            size_t patch = begin % a->patches;
+            queries[attn.count++] = (fr_attn_query){first + patch * width, a->attn + patch * c->hidden + head * n, 0,
+                                                    (int64_t)a->patches - 1};
         }
         attn.k = first + c->hidden;
         attn.v = first + 2 * c->hidden;
-        pass->vision->kernels->attn(&attn);
+        a->vision->kernels->attn(&attn);
     }
     fr_team_sync(team);
 }
 
-static void feed_forward(const fr_team *team, const fr_vision_pass *pass, const fr_vision_layer *layer, size_t first,
-                         size_t rows) {
-    const fr_vision_config *c = &pass->vision->config;
-    const float *attn = pass->attn + first * c->hidden;
-    fr_matrix_input_rows(team, &pass->workspace, attn, c->hidden, c->hidden, rows);
-    fr_vision_apply(team, pass, &layer->proj, layer->proj_bias, pass->narrow, pass->narrow_width, attn, c->hidden,
-                    rows);
-    join(team, pass, first, rows);
-    norm_rows(team, pass, layer->norm2, first, rows);
-    fr_vision_gate(team, pass, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, pass->wide, pass->wide_width,
-                   rows);
+static void feed_forward(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer,
+                         size_t first, size_t rows) {
+    const fr_vision_config *c = &a->vision->config;
+    const float *attn = a->attn + first * c->hidden;
+    fr_matrix_input_rows(team, &a->workspace, attn, c->hidden, c->hidden, rows);
+    fr_vision_apply(team, a, &layer->proj, layer->proj_bias, a->narrow, a->narrow_width, attn, c->hidden, rows);
+    join(team, a, first, rows);
+    norm_rows(team, a, layer->norm2, first, rows);
+    fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, a->wide, a->wide_width, rows);
     fr_team_sync(team);
-    fr_matrix_input_rows(team, &pass->workspace, pass->gate, pass->gate_width, c->ffn, rows);
-    fr_vision_apply(team, pass, &layer->down, layer->down_bias, pass->narrow, pass->narrow_width, pass->gate,
-                    pass->gate_width, rows);
-    join(team, pass, first, rows);
+    fr_matrix_input_rows(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
+    fr_vision_apply(team, a, &layer->down, layer->down_bias, a->narrow, a->narrow_width, a->gate, a->gate_width, rows);
+    join(team, a, first, rows);
     fr_team_sync(team);
 }
 
-void fr_vision_block(const fr_team *team, const fr_vision_pass *pass, size_t layer) {
-    const fr_vision_layer *weights = &pass->vision->layers[layer];
-    for (size_t first = 0; first < pass->patches; first += FR_VISION_CHUNK)
-        project(team, pass, weights, first, fr_vision_chunk(first, pass->patches));
-    norm_and_rotate(team, pass, weights);
-    attend(team, pass);
-    for (size_t first = 0; first < pass->patches; first += FR_VISION_CHUNK)
-        feed_forward(team, pass, weights, first, fr_vision_chunk(first, pass->patches));
+void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer) {
+    const fr_vision_layer *weights = &a->vision->layers[layer];
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
+        project(team, a, weights, first, fr_vision_chunk(first, a->patches));
+    norm_and_rotate(team, a, weights);
+    attend(team, a);
+    for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK)
+        feed_forward(team, a, weights, first, fr_vision_chunk(first, a->patches));
 }

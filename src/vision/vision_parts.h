@@ -1,7 +1,7 @@
-/* The vision tower as data, and the pass of one picture through it: private to vision*.c and its suite.
+/* The vision tower as data, and the activations of one picture in it: private to vision*.c and its suite.
  *
  * In: config.json and preprocessor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
- * (immutable), fr_vision_pass (one picture on its way). Source of the architecture: the published checkpoint and
+ * (immutable), fr_vision_activations (one picture on its way). Source of the architecture: the published checkpoint and
  * transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_VISION_PARTS_H
 #define FR_SRC_VISION_PARTS_H
@@ -46,7 +46,7 @@ struct fr_vision {
 };
 
 /* A picture on its way. Patches stand in the order of their tokens: those of a token side by side. */
-typedef struct fr_vision_pass {
+typedef struct fr_vision_activations {
     const fr_vision *vision;
     const fr_image *image; /* resized */
     fr_image_grid grid;    /* tokens */
@@ -63,7 +63,7 @@ typedef struct fr_vision_pass {
     fr_attend_workspace attend;
     float *merged; /* [tokens, out] before the merger */
     float *rows;   /* [tokens, out] after it */
-} fr_vision_pass;
+} fr_vision_activations;
 
 /* From the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
@@ -74,8 +74,8 @@ void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, size_t 
 /* A patch's normalised values: by channel, time, row, column. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
-/* Takes a pass's memory from the arena, or measures it. */
-void fr_vision_pass_layout(fr_vision_pass *pass, fr_arena *arena, size_t threads);
+/* Takes a picture's activations from the arena, or measures them. */
+void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
 /* How many of `count` rows the chunk has that begins at `first`. */
 static inline size_t fr_vision_chunk(size_t first, size_t count) {
@@ -83,16 +83,16 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
 }
 
 /* By the whole team, each after the last; barriers are inside. */
-void fr_vision_embed(const fr_team *team, const fr_vision_pass *pass);
-void fr_vision_block(const fr_team *team, const fr_vision_pass *pass, size_t layer);
-void fr_vision_merge(const fr_team *team, const fr_vision_pass *pass);
+void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
+void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
+void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
 
 /* y = matrix(x) + bias for the thread's own features; bias may be NULL. */
-void fr_vision_apply(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *matrix, const float *bias,
+void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
                      float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows);
 
 /* gate = silu(gate(x)) * up(x), biases added first; for the thread's own features. */
-void fr_vision_gate(const fr_team *team, const fr_vision_pass *pass, const fr_matrix *gate, const float *gate_bias,
+void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
                     const fr_matrix *up, const float *up_bias, const float *x, size_t x_stride, size_t rows);
 
 #endif
