@@ -44,7 +44,7 @@ static void record(const fr_bench_engine *e, const char *words, const char *name
         fr_draft_view view = {.ids = session->ids,
                               .length = session->length,
                               .kv = &session->kv,
-                              .hidden = session->hidden + session->hidden_row * session->model->hidden,
+                              .hidden = session->hidden + session->hidden_row * session->model->trunk.spec.hidden,
                               .pool = session->pool};
         size_t came, stood = 0;
         fr_bench_require(session->draft->method->propose(session->draft, &view, MOST, drafts, &came, NULL));

@@ -17,7 +17,7 @@ void fr_bench_require(fr_status status) {
 
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number) {
     for (size_t i = 0; i < count; i++) {
-        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->vocab);
+        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2 + 977 * number) % model->trunk.spec.vocab);
         if (ids[i] == model->image_token) ids[i] = 0;
     }
 }

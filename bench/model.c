@@ -211,7 +211,7 @@ static fr_status open_session(fr_bench_run *run) {
     size_t longest = largest(&plan->generate, largest(&plan->prompts, FR_STEP_MAX));
     run->depths.count = 0;
     for (size_t i = 0; i < plan->depths.count; i++)
-        if (!plan->depths_fit || (size_t)plan->depths.at[i] + longest <= run->model->context_limit)
+        if (!plan->depths_fit || (size_t)plan->depths.at[i] + longest <= run->model->trunk.spec.context_limit)
             run->depths.at[run->depths.count++] = plan->depths.at[i];
     FR_TRY(fr_bench_session(run, 0, largest(&run->depths, 0) + longest, &run->session));
     fr_bench_prompt(run->model, run->session->ids, run->session->context, 0);
@@ -234,7 +234,7 @@ static void note_depths(const fr_bench_run *run) {
         fr_bench_remark(run->report,
                         "The model's context, %zu, has no room for a test at the deepest of the usual "
                         "contexts.",
-                        run->model->context_limit);
+                        run->model->trunk.spec.context_limit);
 }
 
 static fr_bench_curve begin_curve(const fr_bench_run *run) {

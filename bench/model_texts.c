@@ -57,7 +57,7 @@ typedef struct said {
 } said;
 
 static fr_status run_text(fr_session *session, const text_class *class, const passage *text, said *answer) {
-    size_t vocab = session->model->vocab;
+    size_t vocab = session->model->trunk.spec.vocab;
     fr_session_reset(session);
     FR_TRY(fr_session_prompt(session, text->ids, text->prompt));
     for (size_t made = 0, count, accepted; made < class->tokens; made += count) {

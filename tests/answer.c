@@ -95,7 +95,7 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
         model->kernels = &misrounded;
     }
     for (size_t i = 0; i < PROMPT; i++) {
-        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->vocab);
+        ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->trunk.spec.vocab);
         if (ids[i] == model->image_token) ids[i]--;
     }
     require(fr_session_open(model, drafter, options, &session));

@@ -233,7 +233,7 @@ static row_sink logits_with(const fr_model *model, const char *k, const char *v)
     int32_t ids[COUNT];
     row_sink sink = {0};
     fr_session *session = open_session(model, k, v);
-    for (size_t i = 0; i < COUNT; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->vocab);
+    for (size_t i = 0; i < COUNT; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->trunk.spec.vocab);
     require(fr_session_logits(session, ids, COUNT, 0, take_rows, &sink));
     fr_session_close(session);
     return sink;

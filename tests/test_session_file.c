@@ -82,7 +82,7 @@ static void save_with(const char *name, const manner *m, const char *kv, size_t 
                       const char *attached) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
-    make_prompt(ids, count, e.reference.model->vocab);
+    make_prompt(ids, count, e.reference.model->trunk.spec.vocab);
     if (count) require(fr_session_prompt(e.session, ids, count));
     if (made) generate(e.session, ids, made);
     if (attached) require(fr_session_attach(e.session, attached, strlen(attached)));
@@ -107,7 +107,7 @@ static outcome go_on(fr_session *session) {
     size_t count, accepted;
     require(fr_session_step(session, o.ids, MORE, &count, &accepted));
     ck_assert_uint_eq(count, 1);
-    o.logits = fr_hash(0, session->logits, session->model->vocab * sizeof *session->logits);
+    o.logits = fr_hash(0, session->logits, session->model->trunk.spec.vocab * sizeof *session->logits);
     generate(session, o.ids + 1, MORE - 1);
     return o;
 }
@@ -163,7 +163,7 @@ START_TEST(short_and_empty_timelines_come_back) {
         save("gemma4-e", &manners[0], NULL, count, count % 2);
         engine e = open_engine("gemma4-e", &manners[1], NULL);
         int32_t ids[8];
-        make_prompt(ids, 8, e.reference.model->vocab);
+        make_prompt(ids, 8, e.reference.model->trunk.spec.vocab);
         require(fr_session_prompt(e.session, ids, 8));
         require(fr_session_restore(e.session, path));
         ck_assert_uint_eq(fr_session_length(e.session), count + count % 2);
@@ -234,7 +234,7 @@ END_TEST
 static void check_refused(const char *name, const manner *m, const char *kv, const char *word) {
     engine e = open_engine(name, m, kv);
     int32_t ids[8];
-    make_prompt(ids, 8, e.reference.model->vocab);
+    make_prompt(ids, 8, e.reference.model->trunk.spec.vocab);
     require(fr_session_prompt(e.session, ids, 8));
     ck_assert_int_eq(fr_session_restore(e.session, path), FR_INPUT);
     ck_assert_msg(strstr(fr_last_error(), word) && strstr(fr_last_error(), path), "%s", fr_last_error());

@@ -67,7 +67,7 @@ typedef struct walk {
  * it. */
 static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
-    size_t hidden = s->model->hidden, drafted[2];
+    size_t hidden = s->model->trunk.spec.hidden, drafted[2];
     ck_assert(s->fresh && fresh->fresh);
     ck_assert_uint_eq(s->kv.length, fresh->kv.length);
     ck_assert_mem_eq(s->logits, fresh->logits, w->vocab * sizeof *s->logits);
@@ -162,7 +162,7 @@ static void change(walk *w, bool *ran) {
 
 static void walk_randomly(const fr_reference *reference, const fr_options *options, bool draft, size_t changes) {
     walk w = {.reference = reference, .options = options, .drafter = draft ? reference->drafter : NULL};
-    w.vocab = reference->model->vocab;
+    w.vocab = reference->model->trunk.spec.vocab;
     require(fr_session_open(reference->model, w.drafter, options, &w.session));
     fr_session_set_abort(w.session, count_down, &w.countdown);
     for (size_t i = 0; i < changes; i++) {
@@ -198,7 +198,7 @@ static fr_session *open_long(const fr_reference *reference, const fr_options *op
     int32_t ids[CONTEXT];
     fr_session *session;
     require(fr_session_open(reference->model, reference->drafter, options, &session));
-    draw_ids(ids, count, reference->model->vocab);
+    draw_ids(ids, count, reference->model->trunk.spec.vocab);
     require(fr_session_prompt(session, ids, count));
     if (made) generate(session, ids, made);
     return session;
@@ -269,13 +269,13 @@ START_TEST(a_prompt_that_goes_on_runs_only_what_is_new) {
     fr_reference_open(&reference, "gemma4-e", options);
     fr_session *session;
     require(fr_session_open(reference.model, NULL, options, &session));
-    draw_ids(ids, 200, reference.model->vocab);
+    draw_ids(ids, 200, reference.model->trunk.spec.vocab);
     require(fr_session_set_prompt(session, ids, 150));
     require(fr_session_set_prompt(session, ids, 200));
     ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 200);
     ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == 150);
     ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
-    ids[190] = (ids[190] + 1) % (int32_t)reference.model->vocab;
+    ids[190] = (ids[190] + 1) % (int32_t)reference.model->trunk.spec.vocab;
     require(fr_session_set_prompt(session, ids, 200));
     ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 210);
     ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == 150 + 190);
@@ -297,7 +297,7 @@ START_TEST(an_abort_is_seen_between_chunks) {
     fr_reference_open(&reference, "gemma4-e", options);
     fr_session *session;
     require(fr_session_open(reference.model, NULL, options, &session));
-    draw_ids(ids, 100, reference.model->vocab);
+    draw_ids(ids, 100, reference.model->trunk.spec.vocab);
     for (int chunks = 0; chunks < 7; chunks++) {
         int countdown = chunks;
         fr_session_set_abort(session, count_down, &countdown);
@@ -339,7 +339,7 @@ START_TEST(going_back_allocates_nothing) {
     fr_reference_open(&reference, "gemma4-e", options);
     fr_session *session;
     require(fr_session_open(reference.model, reference.drafter, options, &session));
-    draw_ids(ids, 500, reference.model->vocab);
+    draw_ids(ids, 500, reference.model->trunk.spec.vocab);
     size_t before = fr_alloc_count();
     fr_status status = fr_session_set_prompt(session, ids, 500);
     if (status == FR_OK) status = fr_session_truncate(session, 130);
@@ -368,11 +368,11 @@ START_TEST(a_session_goes_on_after_scoring) {
     fr_session *session, *fresh;
     require(fr_session_open(reference.model, reference.drafter, options, &session));
     require(fr_session_open(reference.model, NULL, options, &fresh));
-    draw_ids(ids, 90, reference.model->vocab);
-    float *row = calloc(reference.model->vocab, sizeof *row);
+    draw_ids(ids, 90, reference.model->trunk.spec.vocab);
+    float *row = calloc(reference.model->trunk.spec.vocab, sizeof *row);
     require(fr_session_logits(session, ids, 90, 0, keep_row, row));
     require(fr_session_prompt(fresh, ids, 90));
-    ck_assert_mem_eq(row, fresh->logits, reference.model->vocab * sizeof *row);
+    ck_assert_mem_eq(row, fresh->logits, reference.model->trunk.spec.vocab * sizeof *row);
     generate(session, here, MORE);
     generate(fresh, there, MORE);
     ck_assert_mem_eq(here, there, sizeof here);
@@ -394,7 +394,7 @@ START_TEST(a_cut_beyond_the_timeline_is_refused) {
     fr_session *session = open_long(&reference, options, 20, 0);
     ck_assert_int_eq(fr_session_truncate(session, 21), FR_USAGE);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "20 tokens, not 21"));
-    draw_ids(ids, 20, reference.model->vocab);
+    draw_ids(ids, 20, reference.model->trunk.spec.vocab);
     ids[3] = -1;
     ck_assert_int_eq(fr_session_set_prompt(session, ids, 20), FR_INPUT);
     ck_assert_uint_eq(fr_session_length(session), 20); /* and nothing was cut for it */

@@ -28,7 +28,7 @@ static void log_notes(const fr_log *log, const fr_notes *notes) {
 
 static void log_model(const fr_log *log, const fr_model *model) {
     fr_log_line(log, FR_LOG_INFO, "%s: %s, %zu layers, %.2f GB of weights, instruction set %s, %zu threads",
-                model->files.path, fr_checkpoint_architecture(&model->files), model->layers,
+                model->files.path, fr_checkpoint_architecture(&model->files), model->trunk.spec.layers,
                 (double)fr_model_bytes(model) / 1e9, model->kernels->isa, model->plan.threads);
     log_notes(log, &model->weights.notes);
 }
@@ -64,12 +64,12 @@ void fr_model_close(fr_model *model) {
 
 int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     switch (fact) {
-    case FR_FACT_VOCAB: return (int64_t)model->vocab;
-    case FR_FACT_HIDDEN: return (int64_t)model->hidden;
-    case FR_FACT_LAYERS: return (int64_t)model->layers;
+    case FR_FACT_VOCAB: return (int64_t)model->trunk.spec.vocab;
+    case FR_FACT_HIDDEN: return (int64_t)model->trunk.spec.hidden;
+    case FR_FACT_LAYERS: return (int64_t)model->trunk.spec.layers;
     case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
     case FR_FACT_IMAGE_TOKEN: return model->image_token;
-    case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->context_limit;
+    case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->trunk.spec.context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
     case FR_FACT_COUNT: break;
     }
@@ -332,7 +332,7 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
     fr_draft *draft;
     if (!ids || !accept) return fr_fail(FR_USAGE, "fr_lab_session_script: ids and a function are needed");
     fr_async_draft_cancel(session);
-    FR_TRY(fr_draft_script(ids, count, session->model->vocab, accept, context, session->draft, &draft));
+    FR_TRY(fr_draft_script(ids, count, session->model->trunk.spec.vocab, accept, context, session->draft, &draft));
     session->draft = draft;
     return FR_OK;
 }

@@ -121,9 +121,9 @@ static void print_model(const fr_inspected *what, FILE *out) {
                 model->mmproj ? "; from " : "", model->mmproj ? model->mmproj->files.path : "");
         fr_vision_describe(model->vision, out);
     }
-    size_t bytes = fr_kv_position_bytes(model->kv_shapes, model->kv_count, what->kv_types);
+    size_t bytes = fr_kv_position_bytes(model->trunk.kv_shapes, model->trunk.kv_count, what->kv_types);
     fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
-            model->context_limit, (double)bytes / 1e3);
+            model->trunk.spec.context_limit, (double)bytes / 1e3);
     print_memory(what, out);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
@@ -211,7 +211,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
 /* What a session at how->context takes. */
 static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr_options *options) {
     fr_options at = *options;
-    size_t wanted = what->how->context, limit = what->model->context_limit;
+    size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
     if (wanted) at.value[FR_OPT_CONTEXT] = (int64_t)(wanted < limit ? wanted : limit);
     return fr_session_measure(what->model, drafter, &at, &what->memory);
 }

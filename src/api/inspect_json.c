@@ -127,11 +127,12 @@ static void put_vision(object *o, const fr_vision *vision) {
 
 static void put_model(object *o, const fr_inspected *what) {
     const fr_model *model = what->model;
-    put_count(o, "layers", model->layers);
-    put_count(o, "hidden", model->hidden);
-    put_count(o, "vocabulary", model->vocab);
-    put_count(o, "context_limit", model->context_limit);
-    put_count(o, "kv_position_bytes", fr_kv_position_bytes(model->kv_shapes, model->kv_count, what->kv_types));
+    const fr_trunk *trunk = &model->trunk;
+    put_count(o, "layers", trunk->spec.layers);
+    put_count(o, "hidden", trunk->spec.hidden);
+    put_count(o, "vocabulary", trunk->spec.vocab);
+    put_count(o, "context_limit", trunk->spec.context_limit);
+    put_count(o, "kv_position_bytes", fr_kv_position_bytes(trunk->kv_shapes, trunk->kv_count, what->kv_types));
     put(o, "type_k", option_word(what->kv_types.k));
     put(o, "type_v", option_word(what->kv_types.v));
     put_memory(o, &what->memory);

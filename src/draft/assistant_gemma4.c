@@ -13,12 +13,12 @@ static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         fr_attention_spec *a = &trunk->spec.layer[i].attention;
         const char *kind = a->window ? "sliding" : "full";
-        size_t kv = target->kv_count;
-        while (kv > 0 && (target->kv_shapes[kv - 1].window > 0) != (a->window > 0)) kv--;
+        size_t kv = target->trunk.kv_count;
+        while (kv > 0 && (target->trunk.kv_shapes[kv - 1].window > 0) != (a->window > 0)) kv--;
         if (kv == 0)
             return fr_fail(FR_INPUT, "%s: layer %zu reads %s-attention KV, of which the target has none", path, i,
                            kind);
-        const fr_kv_shape *shape = &target->kv_shapes[--kv];
+        const fr_kv_shape *shape = &target->trunk.kv_shapes[--kv];
         if (shape->head_dim != a->head_dim)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the target's %s-attention KV has %zu", path, i,
                            a->head_dim, kind, shape->head_dim);
@@ -161,9 +161,9 @@ static fr_status open_centroids(fr_assistant *a, const fr_gemma4_config *config,
 /* The two vocabularies have one size; where a GGUF drafter names its special tokens, they must be the target's. Its
  * file need not have the texts. */
 static fr_status check_vocabulary(const fr_checkpoint *files, size_t vocab, const fr_model *target) {
-    if (vocab != target->vocab)
+    if (vocab != target->trunk.spec.vocab)
         return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it drafts for another model",
-                       files->path, vocab, target->vocab);
+                       files->path, vocab, target->trunk.spec.vocab);
     if (!files->gguf) return FR_OK;
     int64_t begin, end;
     FR_TRY(fr_gguf_int(files->gguf, "tokenizer.ggml.bos_token_id", 0, (int64_t)vocab - 1, -1, &begin));
@@ -197,10 +197,10 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     int64_t backbone;
     fr_gemma4_config config;
     FR_TRY(read_backbone(files, &backbone));
-    if (target && (size_t)backbone != target->hidden)
+    if (target && (size_t)backbone != target->trunk.spec.hidden)
         return fr_fail(FR_INPUT,
                        "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
-                       files->path, (long long)backbone, target->hidden);
+                       files->path, (long long)backbone, target->trunk.spec.hidden);
     FR_TRY(fr_gemma4_config_read(&config, weights, true));
     size_t hidden = config.hidden, layers = config.layers;
     fr_status status = open_trunk(a, target, &config, weights);

@@ -43,13 +43,13 @@ typedef struct batch {
 
 static void embed(const chained *c, const batch *b, size_t row, float *out) {
     const fr_model *target = c->drafter->target;
-    size_t position = b->first + row + 1;
-    const float *input = b->ids ? NULL : fr_input_embedding(b->view->embeddings, position, target->hidden);
+    size_t position = b->first + row + 1, hidden = target->trunk.spec.hidden;
+    const float *input = b->ids ? NULL : fr_input_embedding(b->view->embeddings, position, hidden);
     int32_t id = b->ids ? b->ids[row] : b->view->ids[position];
     if (c->net->blank_first && position == 1)
-        memset(out, 0, target->hidden * sizeof *out);
+        memset(out, 0, hidden * sizeof *out);
     else if (input)
-        memcpy(out, input, target->hidden * sizeof *out);
+        memcpy(out, input, hidden * sizeof *out);
     else if (c->net->embedding.data)
         fr_matrix_row(target->kernels, &c->net->embedding, (size_t)id, 1.0f, out);
     else
@@ -63,7 +63,7 @@ static void run_pairs(void *context, const fr_team *team) {
     const fr_chained *net = c->net;
     const fr_kernels *k = c->drafter->target->kernels;
     fr_activations a = *c->activations;
-    size_t hidden = c->drafter->target->hidden, last = b->count - 1, begin, end;
+    size_t hidden = c->drafter->target->trunk.spec.hidden, last = b->count - 1, begin, end;
     float eps = a.trunk->spec.eps;
     fr_rows_part(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -100,7 +100,7 @@ static void run_batch(const batch *b) {
 
 /* Pairs from the frontier to `end`, of the target's rows; the frontier moves there. */
 static void make_pairs(chained *c, const fr_draft_view *view, size_t end, bool head) {
-    size_t hidden = c->drafter->target->hidden, first = c->kv.length;
+    size_t hidden = c->drafter->target->trunk.spec.hidden, first = c->kv.length;
     const float *last = view->hidden - (view->kv->length - end) * hidden; /* row of pair end - 1 */
     batch b = {.state = c,
                .view = view,
@@ -122,7 +122,7 @@ static void chained_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* The draft at depth d where the target's tokens are drawn; -1: every id is banned. */
 static int64_t draw(const chained *c, const fr_draft_view *view, const int32_t *drafts, size_t d) {
-    fr_scores scores = {.logits = c->scores, .count = c->drafter->target->vocab};
+    fr_scores scores = {.logits = c->scores, .count = c->drafter->target->trunk.spec.vocab};
     fr_past past = {.ids = view->ids, .length = view->length, .drafts = drafts, .drafted = d};
     return view->picker->pick(view->picker->sampler, &scores, &past);
 }
@@ -131,6 +131,7 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
                                  size_t *proposed, float *logits) {
     chained *c = (chained *)draft;
     const fr_model *target = c->drafter->target;
+    size_t vocab = target->trunk.spec.vocab;
     batch b = {.state = c, .view = view, .hidden = c->normed, .count = 1, .head = true};
     *proposed = 0;
     if (c->kv.length > view->length - 2) fr_kv_commit(&c->kv, view->length - 2); /* proposed before: once more */
@@ -141,11 +142,11 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
             b.first = view->length - 2 + d;
             run_batch(&b);
         }
-        int64_t best = target->kernels->argmax(c->scores, target->vocab);
+        int64_t best = target->kernels->argmax(c->scores, vocab);
         if (best < 0)
             return fr_fail(FR_NUMERIC, "%s: the MTP layer's logits are not finite at position %zu", target->files.path,
                            view->length - 1 + d);
-        if (logits) memcpy(logits + d * target->vocab, c->scores, target->vocab * sizeof *logits);
+        if (logits) memcpy(logits + d * vocab, c->scores, vocab * sizeof *logits);
         if (view->picker) best = draw(c, view, ids, d);
         if (best < 0) break;
         ids[d] = (int32_t)best;
@@ -161,7 +162,7 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     const fr_chained *net = drafter->net;
     const fr_attention_spec *attention = &net->spec.attention;
     const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
-    size_t hidden = target->hidden;
+    size_t hidden = target->trunk.spec.hidden;
     chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
     chained *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations;
@@ -173,7 +174,7 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     state.rows = fr_arena_take(arena, sizes->rows, sizeof *state.rows);
     state.input = fr_arena_take(arena, sizes->rows * 2 * hidden, sizeof(float));
     state.normed = fr_arena_take(arena, hidden, sizeof(float));
-    state.scores = fr_arena_take(arena, target->vocab, sizeof(float));
+    state.scores = fr_arena_take(arena, target->trunk.spec.vocab, sizeof(float));
     if (!place || !state.activations) return NULL;
     *state.activations = activations;
     *place = state;

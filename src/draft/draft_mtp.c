@@ -44,8 +44,8 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations, *activations_place = fr_arena_take(arena, 1, sizeof *activations_place);
     fr_activations_layout(&activations, &a->trunk, drafter->target->kernels, a->trunk.packed, arena, 1,
-                          2 * drafter->target->hidden, sizes->threads);
-    state.input = fr_arena_take(arena, 2 * drafter->target->hidden, sizeof(float));
+                          2 * drafter->target->trunk.spec.hidden, sizes->threads);
+    state.input = fr_arena_take(arena, 2 * drafter->target->trunk.spec.hidden, sizeof(float));
     state.scores = fr_arena_take(arena, candidates, sizeof(float));
     state.centroid_scores = fr_arena_take(arena, a->clusters, sizeof(float));
     state.chosen = fr_arena_take(arena, a->top, sizeof(int32_t));
@@ -123,7 +123,7 @@ static void step(void *context, const fr_team *team) {
     const fr_assistant *a = m->drafter->net;
     fr_activations activations = *m->activations;
     const fr_trunk_spec *c = &a->trunk.spec;
-    size_t backbone = m->drafter->target->hidden;
+    size_t backbone = m->drafter->target->trunk.spec.hidden;
     const fr_workspace *w = &activations.workspace;
     fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, 1);
     fr_matrix_apply(team, w, &a->pre, activations.x, c->hidden, m->input, 2 * backbone, 1);
@@ -174,13 +174,14 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
                              float *logits) {
     mtp *m = (mtp *)draft;
     const fr_model *target = m->drafter->target;
+    size_t hidden = target->trunk.spec.hidden;
     int32_t id = view->ids[view->length - 1], last = (int32_t)view->length - 1;
     *proposed = 0;
     m->timelines[0] = view->kv;
     m->row = (fr_row){.position = last - 1, .parent = -1, .place = {{last, last, last}}};
     m->activations->batch = (fr_batch){.rows = &m->row, .count = 1, .timelines = m->timelines};
     fr_rotations(&(fr_team){.count = 1}, m->activations);
-    for (size_t i = 0; i < target->hidden; i++) m->input[target->hidden + i] = view->hidden[i];
+    for (size_t i = 0; i < hidden; i++) m->input[hidden + i] = view->hidden[i];
     for (size_t d = 0; d < count; d++) {
         fr_model_embed(target, id, m->input);
         fr_pool_run(view->pool, step, m);
@@ -188,7 +189,7 @@ static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t 
         if (best < 0)
             return fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu",
                            m->drafter->files.path, view->length - 1 + d);
-        if (logits) write_logits(m, logits + d * target->vocab);
+        if (logits) write_logits(m, logits + d * target->trunk.spec.vocab);
         if (view->picker) best = draw_candidate(m, view, ids, d);
         if (best < 0) break;
         id = ids[d] = (int32_t)best;

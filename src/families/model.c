@@ -36,14 +36,15 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
 /* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
  * text_config). */
 static fr_status read_eos(fr_model *model) {
+    size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)
-        return fr_tokenizer_gguf_ends(model->files.gguf, model->vocab, model->eos, FR_MAX_EOS, &model->eos_count);
+        return fr_tokenizer_gguf_ends(model->files.gguf, vocab, model->eos, FR_MAX_EOS, &model->eos_count);
     const json_t *text = json_object_get(model->files.config, "text_config");
     const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
     static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
     for (size_t i = 0; i < 3; i++)
         if (sources[i])
-            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)model->vocab - 1, names[i], model->eos, FR_MAX_EOS,
+            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], model->eos, FR_MAX_EOS,
                                &model->eos_count));
     return FR_OK;
 }
@@ -91,9 +92,9 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s has a vision tower of its own and no use for %s", model->files.path,
                        options->mmproj);
     int32_t id = model->tokenizer ? fr_tokenizer_id(model->tokenizer, token) : -1;
-    if (id < 0 || (size_t)id >= model->vocab)
+    if (id < 0 || (size_t)id >= model->trunk.spec.vocab)
         return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
-    FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->hidden,
+    FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
     const fr_notes *notes = &model->mmproj->weights.notes;
     for (size_t i = 0; i < notes->count; i++) fr_notes_add(&model->weights.notes, "%s", notes->lines[i]);
@@ -108,12 +109,6 @@ static fr_status open_trunk(fr_model *model) {
     if (status == FR_OK)
         status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
     free(spec.layer);
-    model->vocab = model->trunk.spec.vocab;
-    model->hidden = model->trunk.spec.hidden;
-    model->layers = model->trunk.spec.layers;
-    model->context_limit = model->trunk.spec.context_limit;
-    model->kv_shapes = model->trunk.kv_shapes;
-    model->kv_count = model->trunk.kv_count;
     return status;
 }
 
@@ -122,7 +117,7 @@ fr_status fr_model_bind_files(fr_model *model) {
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(open_trunk(model));
-    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->layers));
+    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model);

@@ -25,10 +25,7 @@ struct fr_model {
     fr_machine machine;
     fr_plan plan; /* what weights were placed by; a session's may have other cores of the same nodes */
     fr_tokenizer *tokenizer; /* NULL: the folder has none */
-    size_t vocab, hidden, layers, context_limit; /* the trunk's */
     size_t mtp_layers; /* that draft for it, in its own checkpoint */
-    const fr_kv_shape *kv_shapes; /* the trunk's */
-    size_t kv_count;
     struct fr_mmproj *mmproj; /* the file that its vision tower is from; NULL: its own checkpoint, or none */
     struct fr_vision *vision; /* NULL: it can't see */
     int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */

@@ -96,7 +96,7 @@ fr_status fr_cycle_round(fr_session *s, int32_t *ids, size_t limit, size_t *coun
                                       .ids = ids,
                                       .count = *count,
                                       .logits = s->logits,
-                                      .vocab = s->model->vocab});
+                                      .vocab = s->model->trunk.spec.vocab});
     return FR_OK;
 }
 
@@ -109,7 +109,7 @@ static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_
         fr_head_run(s->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
             if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
-        FR_TRY(sink(context, s->logits, f->head_rows, s->model->vocab));
+        FR_TRY(sink(context, s->logits, f->head_rows, s->model->trunk.spec.vocab));
     }
     return FR_OK;
 }
@@ -147,5 +147,5 @@ fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count,
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* the largest logit goes on, whatever would be drawn */
     FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, s->logits));
-    return sink(context, s->logits, proposed, s->model->vocab);
+    return sink(context, s->logits, proposed, s->model->trunk.spec.vocab);
 }

@@ -16,9 +16,9 @@ static size_t batch_rows(const fr_session *s) {
 /* The target's KV shapes, its rings as long as the drafter looks back. malloc'd. */
 static fr_kv_shape *kv_shapes(const fr_session *s) {
     const fr_model *model = s->model;
-    fr_kv_shape *shapes = malloc(model->kv_count * sizeof *shapes);
-    for (size_t i = 0; shapes && i < model->kv_count; i++) {
-        shapes[i] = model->kv_shapes[i];
+    fr_kv_shape *shapes = malloc(model->trunk.kv_count * sizeof *shapes);
+    for (size_t i = 0; shapes && i < model->trunk.kv_count; i++) {
+        shapes[i] = model->trunk.kv_shapes[i];
         if (shapes[i].window && s->drafter) shapes[i].window = fr_larger(shapes[i].window, s->drafter->lookback);
     }
     return shapes;
@@ -33,7 +33,8 @@ static const char *drafter_path(const fr_session *s) {
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
-    fr_kv_layout(&s->kv, &s->arena, shapes, model->kv_count, s->kv_types, s->context, s->swa_full ? s->context : rows);
+    fr_kv_layout(&s->kv, &s->arena, shapes, model->trunk.kv_count, s->kv_types, s->context,
+                 s->swa_full ? s->context : rows);
     size_t after_kv = s->arena.used;
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv, s->checkpoints_max, s->context);
     size_t after_checkpoints = s->arena.used;
@@ -43,11 +44,11 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
-    s->hidden = fr_arena_take(&s->arena, rows * model->hidden, sizeof *s->hidden);
-    s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->vocab, sizeof *s->logits);
+    s->hidden = fr_arena_take(&s->arena, rows * model->trunk.spec.hidden, sizeof *s->hidden);
+    s->logits = fr_arena_take(&s->arena, FR_STEP_MAX * model->trunk.spec.vocab, sizeof *s->logits);
     s->best = fr_arena_take(&s->arena, threads * FR_STEP_MAX, sizeof *s->best);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
-    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->vocab);
+    fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->trunk.spec.vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), rows);
     s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
@@ -64,7 +65,7 @@ static fr_status measure(fr_session *s, const fr_kv_shape *shapes) {
 
 static fr_status take_memory(fr_session *s) {
     fr_kv_shape *shapes = kv_shapes(s);
-    if (!shapes) return fr_fail_memory("KV shapes", s->model->kv_count * sizeof *shapes);
+    if (!shapes) return fr_fail_memory("KV shapes", s->model->trunk.kv_count * sizeof *shapes);
     fr_status status = measure(s, shapes);
     if (status == FR_OK) status = fr_arena_open(&s->arena, s->arena.used, "session");
     if (status == FR_OK) layout(s, shapes);
@@ -93,19 +94,19 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
 static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     const fr_model *model = s->model;
     int64_t context = options->value[FR_OPT_CONTEXT];
-    s->context = context > 0 ? (size_t)context : fr_smaller(4096, model->context_limit);
-    if (s->context > model->context_limit)
+    s->context = context > 0 ? (size_t)context : fr_smaller(4096, model->trunk.spec.context_limit);
+    if (s->context > model->trunk.spec.context_limit)
         return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, s->context,
-                       model->context_limit);
+                       model->trunk.spec.context_limit);
     s->chunk = fr_smaller((size_t)options->value[FR_OPT_CHUNK], s->context);
     FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
     s->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     s->checkpoints_max = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
-    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->vocab));
+    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab));
     s->kv_types = fr_model_kv_types(model, options);
-    return fr_kv_check(model->kv_shapes, model->kv_count, s->kv_types);
+    return fr_kv_check(model->trunk.kv_shapes, model->trunk.kv_count, s->kv_types);
 }
 
 static fr_status open_session(fr_session *s, const fr_options *options) {
@@ -137,7 +138,7 @@ fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, c
     if (!s) return fr_fail_memory("session", sizeof *s);
     fr_status status = choose_sizes(s, options);
     fr_kv_shape *shapes = kv_shapes(s);
-    if (status == FR_OK && !shapes) status = fr_fail_memory("KV shapes", model->kv_count * sizeof *shapes);
+    if (status == FR_OK && !shapes) status = fr_fail_memory("KV shapes", model->trunk.kv_count * sizeof *shapes);
     if (status == FR_OK) status = measure(s, shapes);
     *bytes = (fr_session_bytes){s->context, (size_t)s->stats.value[FR_STAT_TARGET_KV_BYTES], s->arena.used};
     free(shapes);

@@ -255,7 +255,7 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     for (size_t i = 0; i < saved->head.length; i++) {
         int32_t id;
         memcpy(&id, saved->ids + i * sizeof id, sizeof id);
-        if (id < 0 || (size_t)id >= s->model->vocab) return damaged(saved);
+        if (id < 0 || (size_t)id >= s->model->trunk.spec.vocab) return damaged(saved);
     }
     return FR_OK;
 }

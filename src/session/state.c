@@ -20,12 +20,13 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
 }
 
 fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
+    size_t hidden = s->model->trunk.spec.hidden;
     for (size_t r = 0; r < count; r++)
         s->rows[r] = (fr_row){.id = s->ids[position + r],
                               .position = (int32_t)(position + r),
                               .parent = (int32_t)r - 1,
                               .place = s->places[position + r],
-                              .embedding = fr_input_embedding(s->embeddings, position + r, s->model->hidden)};
+                              .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
     return (fr_batch){.rows = s->rows, .count = count, .timelines = s->timelines};
 }
 
@@ -70,7 +71,7 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .length = s->length,
                            .told = s->told,
                            .kv = &s->kv,
-                           .hidden = s->hidden + s->hidden_row * s->model->hidden,
+                           .hidden = s->hidden + s->hidden_row * s->model->trunk.spec.hidden,
                            .pool = s->pool,
                            .picker = s->sampler.on ? &s->picker : NULL};
 }

@@ -18,9 +18,9 @@ static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, siz
         return fr_fail(FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu: raise -c", count,
                        s->context - kept, s->context);
     for (size_t i = 0; i < count; i++)
-        if (ids[i] < 0 || (size_t)ids[i] >= s->model->vocab)
+        if (ids[i] < 0 || (size_t)ids[i] >= s->model->trunk.spec.vocab)
             return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
-                           s->model->vocab);
+                           s->model->trunk.spec.vocab);
     return FR_OK;
 }
 
@@ -81,7 +81,7 @@ static void begin_drafting(fr_session *s) {
 /* An image token whose row has gone can't be run again. */
 static fr_status check_pictures(const fr_session *s) {
     for (size_t i = s->kv.length; i < s->length; i++)
-        if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->hidden))
+        if (s->ids[i] == s->model->image_token && !fr_input_embedding(s->embeddings, i, s->model->trunk.spec.hidden))
             return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture", i);
     return FR_OK;
 }

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (model) {
         fuzz_inputs_read++;
         for (size_t i = 0; i < model->eos_count; i++)
-            if (!fr_model_is_eos(model, model->eos[i]) || (size_t)model->eos[i] >= model->vocab) abort();
+            if (!fr_model_is_eos(model, model->eos[i]) || (size_t)model->eos[i] >= model->trunk.spec.vocab) abort();
         fuzz_model_close(model);
     }
     fr_checkpoint_close(&configs);

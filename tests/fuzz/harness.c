@@ -162,7 +162,7 @@ void fuzz_run(const fr_model *model, const fr_drafter *drafter) {
     fr_drafter *own = NULL;
     if (!drafter && model->mtp_layers) refused(fr_drafter_bind(NULL, model, fuzz_options(), &own));
     if (!refused(fr_session_open(model, drafter ? drafter : own, fuzz_options(), &session))) {
-        take_steps(session, model->vocab);
+        take_steps(session, model->trunk.spec.vocab);
         fr_session_close(session);
     }
     fr_drafter_unload(own);
