@@ -1,4 +1,6 @@
-/* Which type each tensor of a written model gets: see quantize_types.c. */
+/* The type of each tensor of a model that is written; the rules, llama-quantize's, are in quantize_types.c.
+ *
+ * In: words of types and of rules; a list of tensors. Out: the list with types. */
 #ifndef FR_SRC_QUANTIZE_TYPES_H
 #define FR_SRC_QUANTIZE_TYPES_H
 

@@ -34,6 +34,7 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *l
 
 /* -------------------------------------------------------------------------------------------------------- experts.c */
 
+/* Takes a mixture's activations for up to max_rows rows from the arena, or measures them: a->experts. */
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads);
 

@@ -50,7 +50,8 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 
 /* The tensor PREFIX + NAME of shape [features, cols]. A tensor that is both looked up and streamed is bound as streamed
- * first, so that both read its packed form. */
+ * first, so that both read its packed form. Here and below, a tensor that is missing, or of another shape or type, is
+ * FR_INPUT, and the line names it. */
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
