@@ -10,18 +10,12 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
 }
 
-static bool is_bound(const fr_weights *weights, const fr_tensor *tensor) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].tensor == tensor) return true;
-    return false;
-}
-
 /* Embeddings of positions, say, or a norm: to go on without them would be another answer. */
 static fr_status check_all_bound(const fr_weights *weights) {
     const fr_tensors *tensors = &weights->files->tensors, *unread = &weights->files->unread;
     const char *name = unread->count ? unread->items[0].name : NULL;
     for (size_t i = 0; i < tensors->count && !name; i++)
-        if (!is_bound(weights, &tensors->items[i])) name = tensors->items[i].name;
+        if (!fr_weights_bound(weights, &tensors->items[i])) name = tensors->items[i].name;
     if (!name) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is none of the vision tower that is built, GLM-OCR's", weights->files->path,
                    name);
