@@ -5,17 +5,20 @@
 #include "src/convert/synth.h"
 #include "src/families/glm.h"
 
-static const fr_glm_config ocr = {
+static const fr_uniform_config ocr = {
     .hidden = 1536,
     .heads = 16,
     .kv_heads = 8,
     .head_dim = 128,
     .ffn = 4608,
     .context_limit = FR_SYNTH_CONTEXT,
-    .rotary = 128,
-    .sections = {16, 24, 24},
-    .theta = 10000.0,
     .eps = 1e-5F,
+    .rope = {.kind = FR_ROPE_DEFAULT,
+             .dims = 128,
+             .sections = {16, 24, 24},
+             .theta = 10000.0,
+             .partial = 1.0,
+             .factor = 1.0},
 };
 
 static const char *const has[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight", NULL};
@@ -31,10 +34,10 @@ static const fr_synth_tokenizer tokenizer = {
 };
 
 static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
-    fr_glm_config config = *(const fr_glm_config *)order->shape->sizes;
+    fr_uniform_config config = *(const fr_uniform_config *)order->shape->sizes;
     config.layers = order->layers;
     config.vocab = order->vocab;
-    return fr_glm_spec(&config, spec);
+    return fr_uniform_spec(&config, spec);
 }
 
 const fr_synth_family fr_synth_glm = {

@@ -35,7 +35,7 @@ static const fr_synth_tokenizer tokenizer = {
 
 static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
     const sizes *s = order->shape->sizes;
-    const fr_llama_config config = {
+    const fr_uniform_config config = {
         .vocab = order->vocab,
         .hidden = s->hidden,
         .layers = order->layers,
@@ -54,7 +54,7 @@ static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
                  .trained = 8192.0},
         .eps = 1e-5F,
     };
-    return fr_llama_spec(&config, spec);
+    return fr_uniform_spec(&config, spec);
 }
 
 const fr_synth_family fr_synth_llama = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/families/config_keys.h"
 #include "src/families/gemma4.h"
 
 #define SLIDING_PATTERN 6 /* without layer_types every sixth layer is full */
@@ -146,17 +147,9 @@ static fr_status read_sharing(const json_t *text, fr_gemma4_config *config, bool
 
 /* What this engine would compute wrongly if it went on. */
 static fr_status refuse_unknown(const json_t *text, const char *where) {
-    const char *activation, *bidirectional;
-    bool bias;
-    FR_TRY(fr_json_text(text, "hidden_activation", where, &activation));
-    if (activation && strcmp(activation, "gelu_pytorch_tanh") != 0)
-        return fr_fail(FR_UNBUILT, "%s: hidden_activation %s is not built (gelu_pytorch_tanh is)", where, activation);
-    FR_TRY(fr_json_bool(text, "attention_bias", false, where, &bias));
-    if (bias) return fr_fail(FR_UNBUILT, "%s: attention_bias is not built", where);
-    FR_TRY(fr_json_text(text, "use_bidirectional_attention", where, &bidirectional));
-    if (bidirectional && strcmp(bidirectional, "vision") != 0)
-        return fr_fail(FR_UNBUILT, "%s: use_bidirectional_attention %s is not built", where, bidirectional);
-    return FR_OK;
+    FR_TRY(fr_config_only(text, "hidden_activation", "gelu_pytorch_tanh", where));
+    FR_TRY(fr_config_without(text, "attention_bias", where));
+    return fr_config_only(text, "use_bidirectional_attention", "vision", where);
 }
 
 static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool assistant, const char *where) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/families/config_keys.h"
 #include "src/families/gemma4.h"
 
 /* What the converter writes for an angle that stands still; its table's other entries are 1. */
@@ -112,14 +113,9 @@ static fr_status read_experts(const fr_gguf *gguf, fr_gemma4_config *config) {
 
 /* The vocabulary is as long as the embedding; a key and the list of tokens, if they are there, must agree. */
 static fr_status read_vocabulary(const fr_checkpoint *files, fr_gemma4_config *config) {
-    const fr_tensor *embedding;
     const fr_gguf_value *tokens;
     int64_t listed;
-    FR_TRY(fr_checkpoint_tensor(files, "token_embd.weight", &embedding));
-    config->vocab = embedding->dims == 2 ? embedding->shape[0] : 0;
-    if (config->vocab < 1 || config->vocab > 1 << 24)
-        return fr_fail(FR_INPUT, "%s: tensor token_embd.weight has %zu rows, expected 1 to 2^24", files->path,
-                       config->vocab);
+    FR_TRY(fr_config_vocabulary(files, &config->vocab));
     FR_TRY(fr_gguf_int(files->gguf, ".vocab_size", 1, 1 << 24, (int64_t)config->vocab, &listed));
     FR_TRY(fr_gguf_array(files->gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     if (tokens && tokens->count != config->vocab) listed = (int64_t)tokens->count;

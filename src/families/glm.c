@@ -3,9 +3,6 @@
  * Names in GGUF: github.com/ggml-org/llama.cpp, conversion/glm.py. */
 #include "src/families/glm.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "formats/error.h"
 #include "src/families/chained.h"
 #include "src/families/model.h"
@@ -44,38 +41,12 @@ static const char *const extras[] = {NULL};
 static const fr_naming names = {
     .model = fr_usual_model_names, .layer = layer_names, .chained = chained_names, .extras = extras};
 
-fr_status fr_glm_spec(const fr_glm_config *c, fr_trunk_spec *spec) {
-    const fr_layer_spec layer = {
-        .attention = {.heads = c->heads,
-                      .kv_heads = c->kv_heads,
-                      .head_dim = c->head_dim,
-                      .owns_kv = true,
-                      .scale = (float)(1.0 / sqrt((double)c->head_dim))},
-        .ffn = {.width = c->ffn, .activation = FR_SILU},
-    };
-    *spec = (fr_trunk_spec){.vocab = c->vocab,
-                            .hidden = c->hidden,
-                            .layers = c->layers,
-                            .context_limit = c->context_limit,
-                            .embedding_scale = 1.0f,
-                            .eps = c->eps,
-                            .rope = {{.kind = FR_ROPE_DEFAULT,
-                                      .dims = c->rotary,
-                                      .halves = c->halves,
-                                      .theta = c->theta,
-                                      .partial = 1.0,
-                                      .factor = 1.0}},
-                            .ropes = 1};
-    memcpy(spec->rope[0].sections, c->sections, sizeof c->sections);
-    return fr_spec_repeat(spec, &layer);
-}
-
 /* MTP layers that were announced may have been dropped by whoever saved the file. */
 static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm_config config;
     FR_TRY(fr_glm_config_read(&config, &model->weights));
-    FR_TRY(fr_glm_spec(&config, spec));
-    fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, config.layers);
+    FR_TRY(fr_uniform_spec(&config.uniform, spec));
+    fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, spec->layers);
     model->mtp_layers = fr_name_there(&mtp, chained_names) ? config.mtp_layers : 0;
     model->image_token = config.image_token;
     if (!fr_vision_exists(&model->weights)) return FR_OK;

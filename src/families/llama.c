@@ -4,9 +4,6 @@
  * stand in another order (conversion/llama.py). */
 #include "src/families/llama.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "formats/error.h"
 #include "src/families/model.h"
 
@@ -37,31 +34,10 @@ static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
 static const fr_naming names = {.model = fr_usual_model_names, .layer = layer_names, .extras = extras};
 
-fr_status fr_llama_spec(const fr_llama_config *c, fr_trunk_spec *spec) {
-    const fr_layer_spec layer = {
-        .attention = {.heads = c->heads,
-                      .kv_heads = c->kv_heads,
-                      .head_dim = c->head_dim,
-                      .owns_kv = true,
-                      .biased = c->attention_biased,
-                      .scale = (float)(1.0 / sqrt((double)c->head_dim))},
-        .ffn = {.width = c->ffn, .activation = FR_SILU, .biased = c->ffn_biased},
-    };
-    *spec = (fr_trunk_spec){.vocab = c->vocab,
-                            .hidden = c->hidden,
-                            .layers = c->layers,
-                            .context_limit = c->context_limit,
-                            .embedding_scale = 1.0f,
-                            .eps = c->eps,
-                            .rope = {c->rope},
-                            .ropes = 1};
-    return fr_spec_repeat(spec, &layer);
-}
-
 static fr_status llama_read(fr_model *model, fr_trunk_spec *spec) {
-    fr_llama_config config;
+    fr_uniform_config config;
     FR_TRY(fr_llama_config_read(&config, &model->weights));
-    return fr_llama_spec(&config, spec);
+    return fr_uniform_spec(&config, spec);
 }
 
 static const char *const architectures[] = {"LlamaForCausalLM", "llama", NULL};

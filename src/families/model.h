@@ -55,6 +55,7 @@ struct fr_family {
 
 extern const fr_family fr_family_gemma4, fr_family_glm, fr_family_llama;
 
+/* Ready to run; fr_model_unload it. A failure leaves *model NULL, and a line that names the file and what of it. */
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);
 
 /* The same without bringing weights into memory: checked and described, not ready to run. */
@@ -63,6 +64,7 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
 /* Of that, what follows once files, kernels and plan are set: family, weights, ends of sequences, tokenizer. */
 fr_status fr_model_bind_files(fr_model *model);
 
+/* Of NULL too. */
 void fr_model_unload(fr_model *model);
 
 /* Its layers and widths in words, a line each. */

@@ -1,0 +1,19 @@
+/* Keys that configurations of several families have, and what of them is built.
+ *
+ * In: an object of config.json, or a GGUF file. Out: FR_OK; or a line that names the key, or the tensor. */
+#ifndef FR_SRC_CONFIG_KEYS_H
+#define FR_SRC_CONFIG_KEYS_H
+
+#include "formats/checkpoint.h"
+#include "formats/json.h"
+
+/* A key for which one value is built: another is FR_UNBUILT. It may be left out. */
+fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
+
+/* A key that may not be true. */
+fr_status fr_config_without(const json_t *object, const char *key, const char *where);
+
+/* The rows of a GGUF file's table of ids. */
+fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t *vocab);
+
+#endif
