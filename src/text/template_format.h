@@ -1,0 +1,21 @@
+/* Texts with places for values: "%s" % value, and "{}".format(value). */
+#ifndef FR_SRC_TEMPLATE_FORMAT_H
+#define FR_SRC_TEMPLATE_FORMAT_H
+
+#include "src/text/template_render.h"
+
+/* values: a tuple, a dict for %(name)s, or one value. */
+const fr_string *fr_format_percent(fr_render *render, const fr_string *format, fr_value values);
+
+/* rest: positional, keywords: by name. */
+const fr_string *fr_format_braces(fr_render *render, const fr_string *format, const fr_list *rest,
+                                  const fr_dict *keywords);
+
+/* With the characters that mean something in HTML as entities. */
+void fr_put_escaped(fr_render *render, const fr_string *string);
+
+/* Text so that it is `width` characters wide, filled with this character to the right ('<'), left ('>') or on both
+ * sides ('^' as Python's format(), 'c' as its center()). */
+void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align);
+
+#endif
