@@ -205,6 +205,15 @@ def lines():
         context = {key: value for key, value in case["context"].items() if not key.endswith("_token")}
         if "tool" in case["title"] and len(compact(case["messages"])) < 1500:
             write("messages", re.sub(r"\W+", "-", case["title"]), compact(context) + "\n" + compact(case["messages"]))
+    forms = {"gemma4": 0, "deepseek": 1, "glm": 2, "qwen3.5": 3, "qwen": 4, "hermes": 4, "llama": 5}
+    for case in json.loads(read("replies/calls.json"))["cases"]:
+        form = [forms[name] for name in forms if case["template"].startswith(name)][0]
+        if case["title"] in ("one", "two", "kinds"):
+            name = f"{case['template']}-{case['title']}" + ("-thoughts" if case["message"]["reasoning_content"] else "")
+            write("reply", name, chr(ord("8") + form) + "b" + case["reply"].replace("get_weather", "now"))
+    write("reply", "python-tag", '=b<|python_tag|>now.call(s="a", n="b")')
+    write("reply", "opened", b"8c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
+    write("reply", "void", ':b<tool_call>now\n<arg_key>s</arg_key><arg_value>a</arg_value></arg_value>b')
     turns = [("system", "Be brief."), ("user", "Hi\0"), ("assistant", "Hello"), ("user", " caf\u00e9? "),
              ("assistant", "")]
     for name, first in (("system", 0), ("turns", 1)):

@@ -1,0 +1,128 @@
+/* libFuzzer's target for replies: any bytes in any pieces, in each form of calls.
+ *
+ * In: a digit for the form, a letter for how it is read, then the reply; 0xff cuts it, and a piece that begins with 0xfe
+ * is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are lost
+ * where nothing was found, or arguments are no JSON. */
+#include "src/text/reply.h"
+#include "src/text/text_buffer.h"
+#include "tests/fuzz/harness.h"
+
+enum { CUT = 0xff, CONTROL = 0xfe };
+
+/* What of a template's source tells its form. */
+static const char *const sources[] = {
+    "<|tool_call>call: <|channel>",
+    "<｜tool▁call▁begin｜><｜tool▁sep｜></think>",
+    "<tool_call><arg_key><think>",
+    "<tool_call><function=<think>",
+    "<tool_call>arguments<think>",
+    "<|start_header_id|>\"parameters\"",
+    "[THINK]",
+};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+static const char schema[] =
+    "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"s\": {\"type\": \"string\"}, \"n\": {\"type\": "
+    "[\"integer\", \"null\"]}, \"o\": {\"type\": \"object\"}, \"b\": {\"type\": \"boolean\"}}}}]";
+
+/* The parts one behind the other, pieces of one joined. */
+typedef struct parts {
+    fr_text_buffer text;
+    fr_text_buffer arguments;
+    int last;
+    bool marks; /* anything but content */
+} parts;
+
+static void check_arguments(parts *p) {
+    json_error_t error;
+    json_t *value = json_loadb(p->arguments.bytes, p->arguments.length, 0, &error);
+    enum json_error_code code = value ? json_error_unknown : json_error_code(&error);
+    bool allowed = code == json_error_numeric_overflow || code == json_error_invalid_utf8 ||
+                   code == json_error_null_character || code == json_error_null_byte_in_key;
+    if (!json_is_object(value) && !(!value && allowed)) abort();
+    json_decref(value);
+}
+
+static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
+    parts *p = context;
+    char mark[2] = {'\0', (char)('0' + (int)part)};
+    bool joined =
+        p->last == (int)part && (part == FR_REPLY_CONTENT || part == FR_REPLY_REASONING || part == FR_REPLY_ARGUMENTS);
+    if (!joined) fr_text_append(&p->text, mark, sizeof mark);
+    fr_text_append(&p->text, text, length);
+    p->last = (int)part;
+    p->marks |= part != FR_REPLY_CONTENT;
+    if (part == FR_REPLY_CALL) p->arguments.length = 0;
+    if (part == FR_REPLY_ARGUMENTS) fr_text_append(&p->arguments, text, length);
+    if (part == FR_REPLY_CALL_END) check_arguments(p);
+}
+
+static bool next_piece(const uint8_t **at, const uint8_t *end, const uint8_t **begin, size_t *length, bool *control) {
+    if (*at >= end) return false;
+    const uint8_t *cut = memchr(*at, CUT, (size_t)(end - *at));
+    *control = **at == CONTROL;
+    *begin = *at + *control;
+    *length = (size_t)((cut ? cut : end) - *begin);
+    *at = cut ? cut + 1 : end;
+    return true;
+}
+
+/* by_byte: pieces that are no control tokens come a byte at a time. */
+static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte, json_t *tools) {
+    fr_reply_format format = fr_reply_format_of(sources[bytes[0] % SOURCES], strlen(sources[bytes[0] % SOURCES]), NULL);
+    fr_reply_reader *reader;
+    const uint8_t *at = bytes + 2, *begin;
+    size_t length;
+    bool control;
+    char *json;
+    if (fr_reply_reader_new(take_part, p, &reader) != FR_OK) die("no memory for", "a reply");
+    char prompt[64] = "";
+    if (bytes[1] & 1 && format.marks[FR_MARK_THINK])
+        snprintf(prompt, sizeof prompt, "%s%s\n", format.marks[FR_MARK_THINK], format.channel);
+    fr_status status =
+        fr_reply_reader_begin(reader, &format, prompt, strlen(prompt), bytes[1] & 2 ? tools : NULL, 1, bytes[1] & 4);
+    while (next_piece(&at, bytes + size, &begin, &length, &control)) {
+        size_t step = by_byte && !control ? 1 : length;
+        for (size_t i = 0; i < length && status == FR_OK; i += step)
+            status = fr_reply_reader_feed(reader, (const char *)begin + i, step, control);
+    }
+    if (status == FR_OK) status = fr_reply_reader_finish(reader);
+    if (status == FR_OK) status = fr_reply_reader_message(reader, &json, &length);
+    if (status != FR_OK) die(fr_last_error(), "");
+    free(json);
+    fr_reply_reader_free(reader);
+}
+
+/* Where all is content, it is the reply. */
+static void check_content(const parts *p, const uint8_t *bytes, size_t size) {
+    const uint8_t *at = bytes + 2, *begin;
+    size_t length, done = p->text.length > 0 ? 2 : 0;
+    bool control;
+    while (next_piece(&at, bytes + size, &begin, &length, &control)) {
+        if (p->text.length - done < length || memcmp(p->text.bytes + done, begin, length) != 0) abort();
+        done += length;
+    }
+    if (done != p->text.length) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static json_t *tools;
+    if (!tools) tools = json_loads(schema, 0, NULL);
+    if (size < 2) return 0;
+    parts whole = {.last = -1}, cut = {.last = -1};
+    read_reply(&whole, bytes, size, false, tools);
+    read_reply(&cut, bytes, size, true, tools);
+    if (whole.text.length != cut.text.length) abort();
+    if (whole.text.length > 0 && memcmp(whole.text.bytes, cut.text.bytes, whole.text.length) != 0) abort();
+    bool thinks =
+        memmem(bytes, size, "hink>", 5) || memmem(bytes, size, "channel", 7) || memmem(bytes, size, "THINK]", 6);
+    if (whole.marks)
+        fuzz_inputs_read++;
+    else if (!thinks)
+        check_content(&whole, bytes, size);
+    fr_text_free(&whole.text);
+    fr_text_free(&cut.text);
+    fr_text_free(&whole.arguments);
+    fr_text_free(&cut.arguments);
+    return 0;
+}
