@@ -1,8 +1,8 @@
 /* libFuzzer's target for replies: any bytes in any pieces, in each form of calls.
  *
- * In: a digit for the form, a letter for how it is read, then the reply; 0xff cuts it, and a piece that begins with 0xfe
- * is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are lost
- * where nothing was found, or arguments are no JSON. */
+ * In: a digit for the form, a letter for how it is read, then the reply; 0xff cuts it, and a piece that begins with
+ * 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are
+ * lost where nothing was found, or arguments are no JSON. */
 #include "src/text/reply.h"
 #include "src/text/text_buffer.h"
 #include "tests/fuzz/harness.h"
