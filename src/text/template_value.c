@@ -30,11 +30,16 @@ const char *fr_kind_name(uint8_t kind) {
     return kind < FR_KIND_COUNT ? names[kind] : "unknown";
 }
 
+/* Whether an undefined value's string is there: the name of what is missing. */
+static bool has_name(uint8_t reason) {
+    return reason == FR_REASON_NAME || reason == FR_REASON_ATTRIBUTE || reason == FR_REASON_PARAMETER ||
+           reason == FR_REASON_UNSAFE;
+}
+
 fr_value fr_render_fail_undefined(fr_render *render, fr_value value) {
-    const fr_string *name = value.string;
-    int length = value.reason == FR_REASON_ELEMENT || value.reason == FR_REASON_CONDITION ? 0
-                 : name->length < 100                                                     ? (int)name->length
-                                                                                          : 100;
+    static const fr_string nothing;
+    const fr_string *name = has_name(value.reason) ? value.string : &nothing;
+    int length = name->length < 100 ? (int)name->length : 100;
     switch (value.reason) {
     case FR_REASON_NAME: return fr_render_fail(render, "'%.*s' is undefined", length, name->bytes);
     case FR_REASON_ATTRIBUTE:
