@@ -53,10 +53,10 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (length > l->most) l->most = length;
 }
 
-/* The style of a template of tests/data/templates. */
-static fr_reply_format format_of(const char *style) {
+/* A template of tests/data. */
+static fr_reply_format format_in(const char *name) {
     char path[256];
-    snprintf(path, sizeof path, "tests/data/templates/%s.jinja", style);
+    snprintf(path, sizeof path, "tests/data/%s", name);
     FILE *file = fopen(path, "rb");
     ck_assert_msg(file != NULL, "%s", path);
     char source[1 << 15];
@@ -64,6 +64,12 @@ static fr_reply_format format_of(const char *style) {
     fclose(file);
     ck_assert_uint_lt(length, sizeof source);
     return fr_reply_format_of(source, length, NULL);
+}
+
+static fr_reply_format format_of(const char *style) {
+    char name[128];
+    snprintf(name, sizeof name, "templates/%s.jinja", style);
+    return format_in(name);
 }
 
 typedef struct run {
@@ -139,7 +145,7 @@ START_TEST(rendered_calls) {
         const json_t *item = json_array_get(cases, i);
         char title[128];
         snprintf(title, sizeof title, "%s, %s", text_at(item, "template"), text_at(item, "title"));
-        fr_reply_format format = format_of(text_at(item, "style"));
+        fr_reply_format format = format_in(text_at(item, "template"));
         run how = {.format = &format, .prompt = text_at(item, "prompt"), .tools = json_object_get(root, "tools")};
         const char *reply = text_at(item, "reply");
         json_t *message;
@@ -305,7 +311,7 @@ START_TEST(any_end) {
         if (strcmp(text_at(item, "title"), "one") != 0 ||
             *text_at(json_object_get(item, "message"), "reasoning_content"))
             continue;
-        fr_reply_format format = format_of(text_at(item, "style"));
+        fr_reply_format format = format_in(text_at(item, "template"));
         run how = {.format = &format, .tools = json_object_get(root, "tools")};
         const char *reply = text_at(item, "reply");
         const char *after = strstr(reply, "</think>"); /* thoughts are none of this */

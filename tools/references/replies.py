@@ -1,13 +1,12 @@
-"""Writes tests/data/replies: tool calls as the published chat templates themselves write them, and what they are.
+"""Writes tests/data/replies/calls.json: tool calls as chat templates themselves write them, and what they are.
 
-    python3 tools/references/replies.py TEMPLATES tests/data/replies
+    python3 tools/references/replies.py tests/data
 
-TEMPLATES is a folder with the published gemma4.jinja, glm4.6.jinja, glm4.7.jinja, qwen3.5.jinja, deepseek-v3.1.jinja
-and llama3.1.jinja; some more forms come from templates of tests/data/templates. A reply is what a template renders
-behind the prompt for an assistant's message, as far as the end of its turn: what the model was trained to write.
+A reply is what a published template (chat/templates there), or one in the ways of those (templates), renders behind the
+prompt for an assistant's message, as far as the end of its turn: what the model was trained to write.
 
-calls.json  {"tools": [...], "cases": [{"template", "style", "title", "prompt", "reply", "message":
-            {"content", "reasoning_content", "tool_calls": [{"name", "arguments"}]}}]}; of prompts the last bytes
+replies/calls.json  {"tools": [...], "cases": [{"template", "title", "prompt", "reply", "message": {"content",
+                    "reasoning_content", "tool_calls": [{"name", "arguments"}]}}]}; of prompts the last bytes
 """
 import json
 import sys
@@ -22,9 +21,9 @@ OWN = {"gemma4": {"bos_token": "<bos>"}, "llama3.1": {"bos_token": "<|begin_of_t
 BEGINS = ["<|turn>model\n", "<｜Assistant｜>"]
 ENDS = ["<turn|>\n", "<|im_end|>\n", "<|im_end|>", "<｜end▁of▁sentence｜>", "<|eot_id|>", "<|tool_response>"]
 
-PUBLISHED = {"gemma4": "gemma4", "glm4.6": "glm", "glm4.7": "glm", "qwen3.5": "qwen3.5", "deepseek-v3.1": "deepseek-v3",
-             "llama3.1": "llama3-tools"}  # and the one of tests/data/templates that writes the same marks
-OWN_STYLE = ["qwen2.5", "qwen3", "hermes", "deepseek-r1", "qwen3-coder"]
+TEMPLATES = [f"chat/templates/{name}.jinja" for name in (
+    "gemma4", "glm4.6", "glm4.7", "qwen3.5", "deepseek-v3.1", "llama3.1")] + [
+    f"templates/{name}.jinja" for name in ("qwen2.5", "qwen3", "hermes", "deepseek-r1", "qwen3-coder")]
 SINGLE = {"llama3.1"}  # one call a turn
 THINKING = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "qwen3"}  # that render an earlier turn's thoughts
 SILENT = {"llama3.1", "hermes"}  # a message with calls has no content
@@ -102,20 +101,18 @@ def cases(name, template):
             prompt, reply = reply_of(template, OWN.get(name, {}), before, message, thoughts)
             expected = {"content": words, "reasoning_content": thoughts,
                         "tool_calls": [{"name": f, "arguments": a} for f, a in calls]}
-            yield {"template": name, "style": PUBLISHED.get(name, name), "title": title, "prompt": prompt[-40:],
-                   "reply": reply, "message": expected}
+            yield {"title": title, "prompt": prompt[-40:], "reply": reply, "message": expected}
 
 
-def main(published, own_style, out):
+def main(data):
     result = {"tools": TOOLS, "cases": []}
-    for name in [*PUBLISHED, *OWN_STYLE]:
-        folder = published if name in PUBLISHED else own_style
-        template = chat_template_utils._compile_jinja_template((folder / f"{name}.jinja").read_text())
-        result["cases"] += cases(name, template)
-    out.mkdir(exist_ok=True)
-    (out / "calls.json").write_text(json.dumps(result, ensure_ascii=False, indent=0) + "\n")
+    for path in TEMPLATES:
+        template = chat_template_utils._compile_jinja_template((data / path).read_text())
+        result["cases"] += [{"template": path, **case} for case in cases(Path(path).stem, template)]
+    (data / "replies").mkdir(exist_ok=True)
+    (data / "replies/calls.json").write_text(json.dumps(result, ensure_ascii=False, indent=0) + "\n")
     print(f"{len(result['cases'])} replies")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(__file__).resolve().parents[2] / "tests/data/templates", Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

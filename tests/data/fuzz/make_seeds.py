@@ -207,9 +207,10 @@ def lines():
             write("messages", re.sub(r"\W+", "-", case["title"]), compact(context) + "\n" + compact(case["messages"]))
     forms = {"gemma4": 0, "deepseek": 1, "glm": 2, "qwen3.5": 3, "qwen": 4, "hermes": 4, "llama": 5}
     for case in json.loads(read("replies/calls.json"))["cases"]:
-        form = [forms[name] for name in forms if case["template"].startswith(name)][0]
+        template = os.path.basename(case["template"]).removesuffix(".jinja")
+        form = [forms[name] for name in forms if template.startswith(name)][0]
         if case["title"] in ("one", "two", "kinds"):
-            name = f"{case['template']}-{case['title']}" + ("-thoughts" if case["message"]["reasoning_content"] else "")
+            name = f"{template}-{case['title']}" + ("-thoughts" if case["message"]["reasoning_content"] else "")
             write("reply", name, chr(ord("8") + form) + "b" + case["reply"].replace("get_weather", "now"))
     write("reply", "python-tag", '=b<|python_tag|>now.call(s="a", n="b")')
     write("reply", "opened", b"8c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
