@@ -28,19 +28,41 @@ static void fill(float *x, size_t n) {
 }
 
 /* What no row may see holds bytes that are no numbers, or huge ones. */
-static fr_kv_rows make_rows(const batch *b, size_t slots) {
-    fr_kv_rows rows = {.type = b->type, .bytes = fr_dtype_row_bytes(b->type, b->head_dim)};
+static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
     float *row = malloc(b->head_dim * sizeof *row);
-    rows.data = malloc(b->kv_heads * slots * rows.bytes);
-    memset(rows.data, 0xff, b->kv_heads * slots * rows.bytes);
     for (size_t head = 0; head < b->kv_heads; head++)
         for (size_t p = 0; p < (size_t)b->last + b->rows; p++) {
             if (b->span && p + b->span <= (size_t)b->last) continue;
             fill(row, b->head_dim);
-            kernels->kv_store[b->type](rows.data + (head * slots + p) * rows.bytes, row, b->head_dim);
+            kernels->kv_store[b->type](fr_kv_slot(layer, rows, head, p), row, b->head_dim);
         }
     free(row);
-    return rows;
+}
+
+/* A layer whose pages lie in any order; those of which no row may see anything are missing. */
+static fr_kv_layer make_layer(const batch *b) {
+    size_t blocks = ((size_t)b->last + b->rows + FR_KV_PAGE - 1) / FR_KV_PAGE;
+    size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
+    size_t half = b->kv_heads * FR_KV_PAGE * row;
+    fr_kv_layer layer = {.k = {.at = 0, .type = b->type, .bytes = row},
+                         .v = {.at = half, .type = b->type, .bytes = row},
+                         .heads = b->kv_heads,
+                         .head_dim = b->head_dim,
+                         .pages = calloc(blocks, sizeof(uint8_t *))};
+    for (size_t i = 0; i < blocks; i++) {
+        size_t block = i % 2 ? i / 2 : blocks - 1 - i / 2;
+        if (b->span && (block + 1) * FR_KV_PAGE + b->span <= (size_t)b->last + 1) continue;
+        layer.pages[block] = malloc(2 * half);
+        memset(layer.pages[block], 0xff, 2 * half);
+    }
+    fill_rows(b, &layer, &layer.k);
+    fill_rows(b, &layer, &layer.v);
+    return layer;
+}
+
+static void free_layer(const batch *b, fr_kv_layer *layer) {
+    for (size_t p = 0; p < (size_t)b->last + b->rows; p += FR_KV_PAGE) free(layer->pages[p / FR_KV_PAGE]);
+    free(layer->pages);
 }
 
 static void run_share(void *context, const fr_team *team) {
@@ -69,12 +91,8 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
 
 static void check_batch(const batch *b) {
     static const size_t teams[] = {2, 3, 5, 8, 13};
-    size_t slots = ((size_t)b->last + b->rows + 63) / 64 * 64, width = b->heads * b->head_dim;
-    fr_kv_layer layer = {.k = make_rows(b, slots),
-                         .v = make_rows(b, slots),
-                         .heads = b->kv_heads,
-                         .head_dim = b->head_dim,
-                         .slots = slots};
+    size_t width = b->heads * b->head_dim;
+    fr_kv_layer layer = make_layer(b);
     float *q = malloc(b->rows * width * sizeof *q), *alone = malloc(b->rows * width * sizeof *alone);
     float *shared = malloc(b->rows * width * sizeof *shared);
     fr_attend_rows rows = {.kernels = kernels,
@@ -99,8 +117,7 @@ static void check_batch(const batch *b) {
     free(q);
     free(alone);
     free(shared);
-    free(layer.k.data);
-    free(layer.v.data);
+    free_layer(b, &layer);
 }
 
 START_TEST(any_team_gives_the_same_bits) {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 64             /* positions */
+#define BLOCK FR_KV_PAGE   /* positions */
 #define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
 
 /* Floats of a block's partial result for a query: o, m and l. */
@@ -31,13 +31,15 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 /* What the kernel is told of a KV head, but for the queries. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, size_t kv_head) {
     const fr_kv_layer *cache = a->cache;
-    return (fr_attn){.k = fr_kv_slot(cache, &cache->k, kv_head, 0),
-                     .v = fr_kv_slot(cache, &cache->v, kv_head, 0),
+    const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
+    return (fr_attn){.k_pages = pages,
+                     .v_pages = pages,
+                     .k_at = cache->k.at + kv_head * FR_KV_PAGE * cache->k.bytes,
+                     .v_at = cache->v.at + kv_head * FR_KV_PAGE * cache->v.bytes,
                      .k_type = cache->k.type,
                      .v_type = cache->v.type,
                      .k_stride = cache->k.bytes,
                      .v_stride = cache->v.bytes,
-                     .slots = cache->slots,
                      .head_dim = cache->head_dim,
                      .scale = a->scale,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
