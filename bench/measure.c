@@ -26,7 +26,7 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
  * a shared one where no other is left. What lies in it is as good as anything. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        for (size_t block = 0; kv->pages[kind].bytes && block * FR_KV_PAGE < end; block++) {
+        for (size_t block = 0; kv->page_bytes[kind] && block * FR_KV_PAGE < end; block++) {
             uint8_t **page = &kv->table[kind][block];
             if (*page) continue;
             *page = fr_kv_pages_take(&kv->pages[kind]);

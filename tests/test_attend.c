@@ -69,6 +69,10 @@ static void run_share(void *context, const fr_team *team) {
     fr_attend_run(team, context);
 }
 
+static size_t head_dim_of(const fr_attend_rows *rows) {
+    return rows->batch->timelines[0]->layers[0].head_dim;
+}
+
 /* What a team of `threads` makes of it. */
 static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_machine machine;
@@ -79,9 +83,9 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
-    fr_attend_layout(&workspace, &measured, rows->cache->head_dim, threads);
+    fr_attend_layout(&workspace, &measured, head_dim_of(rows), threads);
     ck_assert_uint_eq(fr_arena_open(&arena, measured.used, "attention"), FR_OK);
-    fr_attend_layout(&workspace, &arena, rows->cache->head_dim, threads);
+    fr_attend_layout(&workspace, &arena, head_dim_of(rows), threads);
     rows->workspace = &workspace;
     rows->out = out;
     fr_pool_run(pool, run_share, rows);
@@ -89,35 +93,80 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-static void check_batch(const batch *b) {
-    static const size_t teams[] = {2, 3, 5, 8, 13};
-    size_t width = b->heads * b->head_dim;
-    fr_kv_layer layer = make_layer(b);
-    float *q = malloc(b->rows * width * sizeof *q), *alone = malloc(b->rows * width * sizeof *alone);
-    float *shared = malloc(b->rows * width * sizeof *shared);
-    fr_attend_rows rows = {.kernels = kernels,
-                           .cache = &layer,
-                           .q = q,
-                           .rows = b->rows,
-                           .stride = width,
-                           .heads = b->heads,
-                           .last = b->last,
-                           .span = b->span,
-                           .scale = 0.125f};
-    fill(q, b->rows * width);
-    run(&rows, 1, alone);
-    for (size_t i = 0; i < b->rows * width; i++) ck_assert(isfinite(alone[i]));
-    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
-        memset(shared, 0xff, b->rows * width * sizeof *shared);
-        run(&rows, teams[t], shared);
-        ck_assert_msg(memcmp(shared, alone, b->rows * width * sizeof *shared) == 0,
-                      "%zu threads: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu", teams[t], b->rows,
-                      b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+/* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
+enum { MOST_TIMELINES = 4, MOST_ROWS = 16 };
+
+typedef struct side_by_side {
+    fr_kv_layer layers[MOST_TIMELINES];
+    fr_kv caches[MOST_TIMELINES];
+    fr_kv *timelines[MOST_TIMELINES];
+    fr_row rows[MOST_ROWS];
+    fr_batch batch;
+    float *q;
+    fr_attend_rows attend;
+} side_by_side;
+
+static void open_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+    *s = (side_by_side){.batch = {.rows = s->rows, .timelines = s->timelines}};
+    for (size_t t = 0; t < count; t++) {
+        s->layers[t] = make_layer(&batches[t]);
+        s->caches[t].layers = &s->layers[t];
+        s->timelines[t] = &s->caches[t];
+        for (size_t r = 0; r < batches[t].rows; r++)
+            s->rows[s->batch.count++] =
+                (fr_row){.timeline = (int32_t)t, .position = (int32_t)(batches[t].last + (int64_t)r)};
     }
-    free(q);
+    size_t width = batches->heads * batches->head_dim;
+    s->q = malloc(s->batch.count * width * sizeof *s->q);
+    fill(s->q, s->batch.count * width);
+    s->attend = (fr_attend_rows){.kernels = kernels,
+                                 .batch = &s->batch,
+                                 .q = s->q,
+                                 .stride = width,
+                                 .heads = batches->heads,
+                                 .span = batches->span,
+                                 .scale = 0.125f};
+}
+
+static void close_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+    for (size_t t = 0; t < count; t++) free_layer(&batches[t], &s->layers[t]);
+    free(s->q);
+}
+
+/* Rows first..first + count - 1 alone, by one thread. */
+static void run_alone(const side_by_side *s, size_t first, size_t count, float *out) {
+    fr_batch part = {.rows = s->rows + first, .count = count, .timelines = s->timelines};
+    fr_attend_rows rows = s->attend;
+    rows.batch = &part;
+    rows.q += first * rows.stride;
+    run(&rows, 1, out);
+}
+
+/* All timelines in one batch, by teams, against each timeline's rows alone. */
+static void check_batches(const batch *batches, size_t count) {
+    static const size_t teams[] = {1, 2, 3, 5, 8, 13};
+    side_by_side s;
+    open_side_by_side(&s, batches, count);
+    size_t size = s.batch.count * s.attend.stride;
+    float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
+    for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
+        run_alone(&s, first, batches[t].rows, alone + first * s.attend.stride);
+    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]));
+    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
+        const batch *b = &batches[0];
+        memset(shared, 0xff, size * sizeof *shared);
+        run(&s.attend, teams[t], shared);
+        ck_assert_msg(memcmp(shared, alone, size * sizeof *shared) == 0,
+                      "%zu threads, %zu timelines: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu",
+                      teams[t], count, b->rows, b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+    }
     free(alone);
     free(shared);
-    free_layer(b, &layer);
+    close_side_by_side(&s, batches, count);
+}
+
+static void check_batch(const batch *b) {
+    check_batches(b, 1);
 }
 
 START_TEST(any_team_gives_the_same_bits) {
@@ -140,6 +189,22 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
+/* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
+START_TEST(timelines_side_by_side_are_as_each_alone) {
+    static const batch halves[] = {
+        {2, 64, 6, 1, 700, 0, FR_F16},
+        {2, 64, 6, 4, 3, 0, FR_F16},
+        {2, 64, 6, 1, 64, 0, FR_F16},
+        {2, 64, 6, 3, 300, 0, FR_F16}};
+    static const batch windows[] = {
+        {1, 32, 4, 2, 500, 100, FR_Q8_0}, {1, 32, 4, 1, 0, 100, FR_Q8_0}, {1, 32, 4, 5, 127, 100, FR_Q8_0}};
+    static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32}, {1, 64, 1, 1, 200, 0, FR_F32}};
+    check_batches(halves, 4);
+    check_batches(windows, 3);
+    check_batches(same, 2);
+}
+END_TEST
+
 int main(void) {
     if (fr_kernels_select(NULL, &kernels)) return 1;
     Suite *suite = suite_create("attend");
@@ -147,6 +212,7 @@ int main(void) {
     tcase_set_timeout(all, 120);
     tcase_add_test(all, any_team_gives_the_same_bits);
     tcase_add_test(all, long_contexts_are_joined_split_by_split);
+    tcase_add_test(all, timelines_side_by_side_are_as_each_alone);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -28,7 +28,7 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- layout */
+/* ---------------------------------------------------------------------------------------------------------- layout */
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
@@ -53,28 +53,48 @@ static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
 
-void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  size_t context, size_t batch, size_t checkpoints) {
-    size_t bytes[FR_KV_KINDS] = {0};
-    *kv = (fr_kv){.layers = fr_arena_take(arena, count, sizeof *kv->layers), .count = count};
+/* A branch's own: the copy of the frontier's page, and the next. */
+enum { BRANCH_PAGES = 2 };
+
+static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
+    kv->layers = fr_arena_take(arena, kv->count, sizeof *kv->layers);
     kv->blocks = round_up(context, FR_KV_PAGE) / FR_KV_PAGE;
-    for (size_t i = 0; i < count; i++)
-        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
-    kv->keeps = keeps(kv->window, context, batch);
-    if (kv->keeps) kv->spare = fr_smaller(checkpoints, context / kv->keeps);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
+}
+
+void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
+                  fr_kv_room room) {
+    *kv = (fr_kv){.count = count};
+    take_tables(kv, arena, room.context);
+    for (size_t i = 0; i < count; i++)
+        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
+    kv->keeps = keeps(kv->window, room.context, room.batch);
+    if (kv->keeps) kv->spare = fr_smaller(room.checkpoints, room.context / kv->keeps);
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
         layer.kind = shapes[i].window ? FR_KV_SLIDING : FR_KV_FULL;
         layer.pages = kv->table[layer.kind];
-        layer.k = place_rows(&layer, types.k, &bytes[layer.kind]);
-        layer.v = place_rows(&layer, types.v, &bytes[layer.kind]);
+        layer.k = place_rows(&layer, types.k, &kv->page_bytes[layer.kind]);
+        layer.v = place_rows(&layer, types.v, &kv->page_bytes[layer.kind]);
         if (kv->layers) kv->layers[i] = layer;
     }
+    kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
-        size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
-        fr_kv_pages_layout(&kv->pages[kind], arena, bytes[kind], bytes[kind] ? tables * table_pages(kv, kind) : 0);
+        size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0), bytes = kv->page_bytes[kind];
+        size_t number = tables * table_pages(kv, kind) + room.branches * BRANCH_PAGES;
+        fr_kv_pages pages = fr_kv_pages_layout(arena, bytes, bytes ? number : 0);
+        if (kv->pages) kv->pages[kind] = pages;
+    }
+}
+
+void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv) {
+    *fork = *kv;
+    fork->length = fork->from = 0;
+    take_tables(fork, arena, kv->blocks * FR_KV_PAGE);
+    for (size_t i = 0; fork->layers && i < fork->count; i++) {
+        fork->layers[i] = kv->layers[i];
+        fork->layers[i].pages = fork->table[kv->layers[i].kind];
     }
 }
 
@@ -88,15 +108,15 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
 
 size_t fr_kv_bytes(const fr_kv *kv) {
     size_t bytes = 0;
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) bytes += table_pages(kv, kind) * kv->pages[kind].bytes;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) bytes += table_pages(kv, kind) * kv->page_bytes[kind];
     return bytes;
 }
 
 size_t fr_kv_spare_bytes(const fr_kv *kv) {
-    return kv->spare * table_pages(kv, FR_KV_SLIDING) * kv->pages[FR_KV_SLIDING].bytes;
+    return kv->spare * table_pages(kv, FR_KV_SLIDING) * kv->page_bytes[FR_KV_SLIDING];
 }
 
-/* ---------------------------------------------------------------------------------------------------------- claiming */
+/* --------------------------------------------------------------------------------------------------------- claiming */
 
 static void let_go(fr_kv *kv, fr_kv_kind kind, size_t block) {
     if (kv->table[kind][block]) fr_kv_page_drop(&kv->pages[kind], kv->table[kind][block]);
@@ -119,7 +139,7 @@ static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
 }
 
 static fr_status own_all(fr_kv *kv, fr_kv_kind kind, size_t from, size_t end) {
-    if (kv->pages[kind].bytes == 0) return FR_OK;
+    if (kv->page_bytes[kind] == 0) return FR_OK;
     for (size_t block = from / FR_KV_PAGE; block * FR_KV_PAGE < end; block++) FR_TRY(own(kv, kind, block));
     return FR_OK;
 }
@@ -145,7 +165,7 @@ fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length) {
     return own_all(kv, FR_KV_SLIDING, from, length);
 }
 
-/* ------------------------------------------------------------------------------------------------------ the frontier */
+/* ----------------------------------------------------------------------------------------------------- the frontier */
 
 void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
@@ -165,4 +185,29 @@ void fr_kv_rewind(fr_kv *kv, size_t length) {
 
 void fr_kv_reset(fr_kv *kv) {
     fr_kv_rewind(kv, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ forks */
+
+void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
+    fr_kv_reset(fork);
+    fork->length = kv->length;
+    fork->from = kv->from;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = 0; block * FR_KV_PAGE < kv->length; block++) {
+            fork->table[kind][block] = kv->table[kind][block];
+            if (fork->table[kind][block]) fr_kv_page_hold(&kv->pages[kind], fork->table[kind][block]);
+        }
+}
+
+void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = 0; block < kv->blocks; block++) {
+            let_go(kv, kind, block);
+            kv->table[kind][block] = fork->table[kind][block];
+            fork->table[kind][block] = NULL;
+        }
+    kv->length = fork->length;
+    kv->from = fork->from;
+    fr_kv_reset(fork);
 }

@@ -14,9 +14,9 @@
  *
  * Position p lies in page p / 64 of its layer's kind, row p % 64 (kv_pages.h). Before a forward its pages are claimed:
  * those it will write must be there, and nobody else's; one that is shared is copied first, which only ever happens at
- * the frontier. Sliding layers let go of pages behind what a row may look back to and a batch more. How far the frontier
- * may be moved back is another matter: `from` is the first position that they still hold, and a row at the new frontier
- * must find what it looks back to (fr_kv_holds_lookback). Farther back, pages have to come from elsewhere
+ * the frontier. Sliding layers let go of pages behind what a row may look back to and a batch more. How far the
+ * frontier may be moved back is another matter: `from` is the first position that they still hold, and a row at the new
+ * frontier must find what it looks back to (fr_kv_holds_lookback). Farther back, pages have to come from elsewhere
  * (kv_checkpoints.h), or from running the positions again.
  *
  * In: shapes, types, a context length, the largest batch. Out: memory taken from an arena. */
@@ -60,7 +60,8 @@ typedef struct fr_kv_layer {
 typedef struct fr_kv {
     fr_kv_layer *layers;
     size_t count;
-    fr_kv_pages pages[FR_KV_KINDS];
+    fr_kv_pages *pages; /* [FR_KV_KINDS] the pool that its pages are from */
+    size_t page_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
     size_t length; /* the frontier */
@@ -73,11 +74,17 @@ typedef struct fr_kv {
 /* Whether heads of these shapes are whole blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Takes the cache from the arena, or measures it: pages for a timeline, and of the layers that let go of some for as
- * many checkpoints as are wanted and as a timeline of `context` has a use for. With a batch as long as the context none
- * lets go of any. */
+/* What a cache has pages for. */
+typedef struct fr_kv_room {
+    size_t context;
+    size_t batch;       /* rows of the largest; with as many as the context has no layer lets go of pages */
+    size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
+    size_t branches;    /* forks that run ahead of it at a time, by less than a page */
+} fr_kv_room;
+
+/* Takes the cache and its pages from the arena, or measures them. */
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  size_t context, size_t batch, size_t checkpoints);
+                  fr_kv_room room);
 
 /* Bytes per position that a cache of these shapes grows by while no page is let go of. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
@@ -107,6 +114,12 @@ fr_status fr_kv_claim_all(fr_kv *kv);
 /* Gives an empty cache the pages of a frontier at `length` whose sliding layers hold positions from `from` on, which
  * they must be able to; what is in them is the caller's to write. */
 fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length);
+
+/* A timeline over the pages of another: laid out empty, like it; then what the other has accepted, by holding its
+ * pages; at last what the other becomes, which leaves it empty again: how a branch of a tree of drafts is accepted. */
+void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv);
+void fr_kv_fork(fr_kv *fork, const fr_kv *kv);
+void fr_kv_adopt(fr_kv *kv, fr_kv *fork);
 
 /* Moves the frontier forward: positions below length are accepted. */
 void fr_kv_commit(fr_kv *kv, size_t length);

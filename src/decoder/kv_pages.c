@@ -1,13 +1,13 @@
 /* Pages of keys and values: see kv_pages.h. */
 #include "src/decoder/kv_pages.h"
 
-void fr_kv_pages_layout(fr_kv_pages *pages, fr_arena *arena, size_t bytes, size_t count) {
-    *pages = (fr_kv_pages){.bytes = bytes, .count = count, .free_count = count};
-    pages->holders = fr_arena_take(arena, count, sizeof *pages->holders);
-    pages->free = fr_arena_take(arena, count, sizeof *pages->free);
-    pages->data = fr_arena_take(arena, count, bytes);
-    if (!pages->free) return;
-    for (size_t i = 0; i < count; i++) pages->free[i] = (uint32_t)(count - 1 - i);
+fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count) {
+    fr_kv_pages pages = {.bytes = bytes, .count = count, .free_count = count};
+    pages.holders = fr_arena_take(arena, count, sizeof *pages.holders);
+    pages.free = fr_arena_take(arena, count, sizeof *pages.free);
+    pages.data = fr_arena_take(arena, count, bytes);
+    for (size_t i = 0; pages.free && i < count; i++) pages.free[i] = (uint32_t)(count - 1 - i);
+    return pages;
 }
 
 static size_t number_of(const fr_kv_pages *pages, const uint8_t *page) {

@@ -23,7 +23,7 @@ typedef struct fr_kv_pages {
 } fr_kv_pages;
 
 /* Takes them from the arena, or measures them. */
-void fr_kv_pages_layout(fr_kv_pages *pages, fr_arena *arena, size_t bytes, size_t count);
+fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 
 /* A page that nobody held, held once; NULL: all are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);

@@ -166,7 +166,7 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
     chained *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations;
-    fr_kv_layout(&state.kv, arena, &shape, 1, sizes->kv_types, context, context, 0);
+    fr_kv_layout(&state.kv, arena, &shape, 1, sizes->kv_types, (fr_kv_room){.context = context, .batch = context});
     state.activations = fr_arena_take(arena, 1, sizeof *state.activations);
     fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, sizes->rows, 0,
                           sizes->threads);

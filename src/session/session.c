@@ -33,8 +33,8 @@ static const char *drafter_path(const fr_session *s) {
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
-    fr_kv_layout(&s->kv, &s->arena, shapes, model->trunk.kv_count, s->kv_types, s->context,
-                 s->swa_full ? s->context : rows, s->checkpoints_max);
+    const fr_kv_room room = {s->context, s->swa_full ? s->context : rows, s->checkpoints_max, 0};
+    fr_kv_layout(&s->kv, &s->arena, shapes, model->trunk.kv_count, s->kv_types, room);
     size_t after_kv = s->arena.used;
     size_t spare = fr_kv_spare_bytes(&s->kv);
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
