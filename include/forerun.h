@@ -113,6 +113,8 @@ typedef enum fr_option {
                                  depends on drafter and depth */
     FR_OPT_LOGPROBS,          /* log-probabilities of the tokens a step gives and of this many best, 0 to 100; default
                                  -1: none */
+
+    FR_OPT_CHAT_TEMPLATE, /* text: path of a chat template, Jinja, to be used instead of the model's own */
     FR_OPT_COUNT
 } fr_option;
 
@@ -186,8 +188,9 @@ const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
 typedef struct fr_tokenizer fr_tokenizer;
 
-/* path: a folder with tokenizer.json (and tokenizer_config.json, if any), or a GGUF file. Immutable, shareable. */
-fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer);
+/* path: a folder with tokenizer.json (and tokenizer_config.json, chat_template.jinja, if any), or a GGUF file. options:
+ * FR_OPT_CHAT_TEMPLATE is heeded. Immutable, shareable. */
+fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
 /* The model's own tokenizer, NULL if it has none. Belongs to the model. */
@@ -243,12 +246,33 @@ void fr_marked_text_free(fr_marked_text *text);
  * that overlap, or end behind the text, are FR_USAGE. *ids is allocated; free it with fr_free. */
 fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
 
-/* The model family's chat template over messages in the OpenAI form: JSON text of an array of {"role", "content",
- * ...}. options_json: NULL, or an object with add_generation_prompt (default true), enable_thinking (default: the
- * template's own), tools, pictures (default false: whether message parts {"type": "image"} are shown, as an image token
- * each). The text has the template's own <bos> (tokenize it with add_special false), NULs as texts do; fr_free it. */
+/* A conversation as the prompt that the model was made for: its chat template over messages in the OpenAI form.
+ *
+ * The template is the checkpoint's own: chat_template.jinja, "chat_template" in tokenizer_config.json ("tool_use" of a
+ * list of them where tools are given), or GGUF's tokenizer.chat_template; or FR_OPT_CHAT_TEMPLATE's file. It is Jinja,
+ * rendered byte for byte as transformers does. A checkpoint without one is given one of the library's own if its tokens
+ * tell of a family that has one. A template that can't be read as one is FR_INPUT here, and in nobody else's way.
+ *
+ * messages_json: JSON text of an array of {"role", "content", ...}, at least one. options_json: NULL, or JSON text of
+ * an object with variables of the template:
+ *
+ *     add_generation_prompt   true (default): the text ends where the model begins to answer
+ *     enable_thinking         default: the template's own
+ *     tools                   what the model may call, in the OpenAI form; default null
+ *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
+ *                             token for pictures then gives way to one of the library's own; default false
+ *     ...                     whatever else the template knows. Each goes before the model's own variable of that name
+ *                             (bos_token, eos_token).
+ *
+ * The text has the template's own <bos>, NULs as messages do, and tells the template's bytes from all others: tokenize
+ * it with fr_tokenize_marked, so that nothing in a message can end its turn. Free it with fr_marked_text_free; after a
+ * failure it is empty. Templates are limited in steps, depth and memory. */
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
-                         char **text, size_t *length);
+                         fr_marked_text *text);
+
+/* What is worth saying to somebody who chats with this model, with pictures or without: that its chat template is the
+ * library's own, say. NULL: nothing. It belongs to the tokenizer. */
+const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures);
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 

@@ -36,6 +36,8 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL, "needs a prompt"},
     {"generate " MODEL "-p x -f y", "exclude each other"},
     {"generate " MODEL "-p x --ids 2", "exclude each other"},
+    {"template -m x", "needs --messages"},
+    {"generate " MODEL "-p x --no-think", "goes with --chat"},
     {"generate " MODEL "-p x -p", "-p needs a value"},
     {"generate " MODEL "-p x y", "y: what is this word for?"},
     {"generate " MODEL "-p x --drat-max 3", "did you mean --draft-max?"},
@@ -174,7 +176,7 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "serve -m x", "batch -m x", "template -m x",
+    "serve -m x", "batch -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",

@@ -183,7 +183,7 @@ START_TEST(same_ids_as_the_reference) {
     char path[96];
     fr_tokenizer *tokenizer;
     snprintf(path, sizeof path, TOKENIZERS "%s", files[_i]);
-    ck_assert_msg(fr_tokenizer_open(GGUF "gemma-tokenizer.gguf", &tokenizer) == FR_OK, "%s", fr_last_error());
+    ck_assert_msg(fr_tokenizer_open(GGUF "gemma-tokenizer.gguf", NULL, &tokenizer) == FR_OK, "%s", fr_last_error());
     json_t *root = fr_load_json(path);
     fr_check_encoding(tokenizer, json_object_get(root, "encode"), path);
     json_decref(root);
@@ -191,20 +191,20 @@ START_TEST(same_ids_as_the_reference) {
 }
 END_TEST
 
-/* Ends of text: the file's eos, and the two that only texts tell of. The chat template is the family's. */
+/* Ends of text: the file's eos, and the two that only texts tell of. The chat template is the folder's. */
 START_TEST(ends_and_chat) {
     const int32_t *ids;
-    char *text, *expected;
-    size_t length, expected_length;
+    fr_marked_text text, expected;
     static const char messages[] = "[{\"role\": \"user\", \"content\": \"Hello\"}]";
     fr_model *file = open_model(GGUF "e-q4_0.gguf"), *folder = open_model(MODELS "gemma4-e");
     ck_assert_uint_eq(fr_model_eos(file, &ids), 3);
     ck_assert(ids[0] == 1 && ids[1] == 6 && ids[2] == 14);
-    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(file), messages, NULL, &text, &length), FR_OK);
-    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(folder), messages, NULL, &expected, &expected_length), FR_OK);
-    ck_assert_str_eq(text, expected);
-    fr_free(text);
-    fr_free(expected);
+    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(file), messages, NULL, &text), FR_OK);
+    ck_assert_int_eq(fr_chat_render(fr_model_tokenizer(folder), messages, NULL, &expected), FR_OK);
+    ck_assert_str_eq(text.text, expected.text);
+    ck_assert_ptr_null(fr_chat_note(fr_model_tokenizer(file), true));
+    fr_marked_text_free(&text);
+    fr_marked_text_free(&expected);
     fr_model_close(file);
     fr_model_close(folder);
 }

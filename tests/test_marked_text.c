@@ -244,7 +244,7 @@ static void open_subject(subject *s, const char *name) {
     size_t i;
     json_t *entry;
     snprintf(path, sizeof path, TOKENIZERS "%s", name);
-    ck_assert_int_eq(fr_tokenizer_open(path, &s->tokenizer), FR_OK);
+    ck_assert_int_eq(fr_tokenizer_open(path, NULL, &s->tokenizer), FR_OK);
     snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer.json", name);
     s->json = fr_load_json(path);
     s->added = json_object_get(s->json, "added_tokens");
@@ -394,21 +394,34 @@ START_TEST(trusted_whole) {
 }
 END_TEST
 
-/* The same in a file of GGUF, where control tokens stand in the vocabulary as all others do. */
+/* In a GGUF file control tokens stand in the vocabulary as all others do, where pieces of text are looked up too
+ * (GLM's "/nothink" is one piece). */
 START_TEST(gguf_vocabulary) {
-    static const char text[] = "<bos><|turn>user\n<eos><turn|>";
-    fr_tokenizer *tokenizer;
-    int32_t *ids;
-    size_t count;
-    ck_assert_int_eq(fr_tokenizer_open("tests/data/gguf/gemma-tokenizer.gguf", &tokenizer), FR_OK);
-    ck_assert_int_eq(fr_tokenize(tokenizer, text, strlen(text), false, true, &ids, &count), FR_OK);
-    ck_assert_int_eq(ids[0], fr_tokenizer_id(tokenizer, "<bos>"));
-    ck_assert_int_eq(ids[1], fr_tokenizer_id(tokenizer, "<|turn>"));
-    fr_free(ids);
-    ck_assert_int_eq(fr_tokenize(tokenizer, text, strlen(text), false, false, &ids, &count), FR_OK);
-    for (size_t i = 0; i < count; i++) ck_assert_int_gt(ids[i], 18);
-    fr_free(ids);
-    fr_tokenizer_close(tokenizer);
+    static const struct {
+        const char *file, *folder, *text;
+    } cases[] = {
+        {"tests/data/gguf/gemma-tokenizer.gguf", "gemma", "<bos><|turn>user\n<eos><turn|>"},
+        {"tests/data/glm-ocr/model-q4_0.gguf", "glm4", "Say it/nothink <sop>[MASK] /nothink\n/nothink"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_tokenizer *tokenizer;
+        int32_t *ids;
+        size_t count, length = strlen(cases[i].text), found = 0;
+        ck_assert_int_eq(fr_tokenizer_open(cases[i].file, NULL, &tokenizer), FR_OK);
+        static subject s;
+        open_subject(&s, cases[i].folder);
+        for (int parse = 0; parse < 2; parse++) {
+            ck_assert_int_eq(fr_tokenize(tokenizer, cases[i].text, length, false, parse, &ids, &count), FR_OK);
+            for (size_t at = found = 0; at < count; at++) {
+                int32_t id = fr_tokenizer_id(s.tokenizer, tokenizer->vocabulary.tokens[ids[at]].text);
+                found += id >= 0 && s.control[id];
+            }
+            ck_assert_msg(parse ? found >= 4 : found == 0, "%s: %zu control tokens", cases[i].file, found);
+            fr_free(ids);
+        }
+        close_subject(&s);
+        fr_tokenizer_close(tokenizer);
+    }
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -285,14 +286,14 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
     }
 }
 
-/* Their names are prettified; not every folder here has its chat template. */
+/* Their names are prettified. */
 static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     for (size_t i = 0; i < theirs->count; i++) {
         const fr_gguf_value *expected = &theirs->values[i];
         char key[64];
         snprintf(key, sizeof key, "%.*s", FR_SHOW(expected->key));
         const fr_gguf_value *got = fr_gguf_find(ours, key);
-        if (strcmp(key, "general.name") == 0 || (!got && strcmp(key, "tokenizer.chat_template") == 0)) continue;
+        if (strcmp(key, "general.name") == 0) continue;
         ck_assert_msg(got && got->type == expected->type && got->bytes == expected->bytes &&
                           memcmp(got->data, expected->data, got->bytes) == 0,
                       "key %s", key);
@@ -318,6 +319,49 @@ START_TEST(files_as_llama_cpp_writes_them) {
         fr_checkpoint_close(&theirs);
         fr_checkpoint_close(&ours);
     }
+    remove_folder();
+}
+END_TEST
+
+static void link_file(const char *name) {
+    char from[256], path[PATH_MAX];
+    snprintf(from, sizeof from, FOLDER "/%s", name);
+    ck_assert_ptr_nonnull(realpath(from, path));
+    ck_assert_int_eq(symlink(path, in_folder(name)), 0);
+}
+
+static void check_text_key(const fr_gguf *gguf, const char *key, const char *expected) {
+    fr_text text;
+    ck_assert_int_eq(fr_gguf_text(gguf, key, &text), FR_OK);
+    ck_assert_msg(text.length == strlen(expected) && memcmp(text.bytes, expected, text.length) == 0, "key %s", key);
+}
+
+/* Chat templates with names, of which the first is for conversations with tools. */
+START_TEST(named_templates) {
+    make_folder();
+    link_file("config.json");
+    link_file("model.safetensors");
+    link_file("tokenizer.json");
+    FILE *config = fopen(in_folder("tokenizer_config.json"), "w");
+    ck_assert_ptr_nonnull(config);
+    fputs("{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"with tools\"}, {\"name\": \"default\", "
+          "\"template\": \"without\"}]}", config);
+    ck_assert_int_eq(fclose(config), 0);
+    fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
+    check_text_key(files.gguf, "tokenizer.chat_template", "without");
+    check_text_key(files.gguf, "tokenizer.chat_template.tool_use", "with tools");
+    const fr_gguf_value *names;
+    size_t at = 0;
+    ck_assert_int_eq(fr_gguf_array(files.gguf, "tokenizer.chat_templates", FR_GGUF_STRING, &names), FR_OK);
+    ck_assert(names && names->count == 1);
+    fr_text name = fr_gguf_next(names, &at);
+    ck_assert(name.length == 8 && memcmp(name.bytes, "tool_use", 8) == 0);
+    fr_checkpoint_close(&files);
+    fr_command c = fr_command_feed("[{\"role\": \"user\", \"content\": \"x\"}]",
+                                   "template -m %s --messages - --tools tests/data/chat/tools.json",
+                                   in_folder("written.gguf"));
+    ck_assert_str_eq(c.out, "with tools");
+    fr_command_free(&c);
     remove_folder();
 }
 END_TEST
@@ -623,6 +667,7 @@ int main(void) {
     tcase_add_test(tests, writer_counts);
     tcase_add_test(tests, keys_tensors_and_types);
     tcase_add_test(tests, files_as_llama_cpp_writes_them);
+    tcase_add_test(tests, named_templates);
     tcase_add_test(tests, numbers_of_a_target);
     tcase_add_test(tests, numbers_of_an_assistant);
     tcase_add_test(tests, same_text);

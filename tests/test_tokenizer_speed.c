@@ -173,7 +173,7 @@ START_TEST(real_size) {
     for (int i = 0; i < (is_timed() ? 3 : 1); i++) {
         fr_tokenizer_close(tokenizer);
         double begin = processor_seconds();
-        fr_status status = fr_tokenizer_open(_i == 1 ? file : folder.path, &tokenizer);
+        fr_status status = fr_tokenizer_open(_i == 1 ? file : folder.path, NULL, &tokenizer);
         ck_assert_msg(status == FR_OK, "%s", fr_last_error());
         double seconds = processor_seconds() - begin;
         if (seconds < best) best = seconds;
@@ -197,7 +197,7 @@ START_TEST(long_texts) {
     size_t length = is_timed() ? 10000000 : 200000, count, printed_length;
     length -= length % strlen(fill); /* a character cut short would be bytes */
     fr_tokenizer *tokenizer;
-    ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "gemma", &tokenizer), FR_OK);
+    ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "gemma", NULL, &tokenizer), FR_OK);
     char *text = malloc(length), *printed;
     for (size_t i = 0; i < length; i++) text[i] = fill[i % strlen(fill)];
     int32_t *ids;

@@ -30,7 +30,7 @@ FILE *fr_folder_create(fr_test_folder *folder, const char *name) {
 }
 
 void fr_folder_remove(fr_test_folder *folder) {
-    static const char *const names[] = {"tokenizer.json", "tokenizer_config.json"};
+    static const char *const names[] = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(folder->file, sizeof folder->file, "%s/%s", folder->path, names[i]);
         unlink(folder->file);
@@ -49,7 +49,7 @@ fr_status fr_open_text(const char *text, size_t length, const char *config, fr_t
     fr_folder_make(&folder);
     put_file(&folder, "tokenizer.json", text, length);
     if (config) put_file(&folder, "tokenizer_config.json", config, strlen(config));
-    fr_status status = fr_tokenizer_open(folder.path, tokenizer);
+    fr_status status = fr_tokenizer_open(folder.path, NULL, tokenizer);
     fr_folder_remove(&folder);
     ck_assert((*tokenizer != NULL) == (status == FR_OK));
     return status;

@@ -76,8 +76,8 @@ static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, boo
 /* *refused: the conversation can't be put to the model with this turn, and it has been said why. */
 static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt = {0};
-    int code = fr_prompt_converse(&prompt, &chat->engine, chat->messages, chat->tokenizer);
-    if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args, false);
+    int code = fr_prompt_converse(&prompt, &chat->engine, chat->args, chat->messages);
+    if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args);
     *refused = code != 0;
     if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count, refused);
     fr_prompt_free(&prompt);
@@ -232,6 +232,7 @@ int fr_verb_chat(const fr_arguments *args) {
     if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
     if (!code) code = resume(&chat);
     if (!code) {
+        fr_engine_note_chat(&chat.engine, args);
         chat.waiting = chat.shown = chat.engine.picture_count;
         chat.unseen = chat.shown > 0;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */

@@ -12,23 +12,44 @@ json_t *fr_conversation_new(const char *system) {
     return messages;
 }
 
+static void add_part(json_t *parts, const char *type, json_t *text) {
+    json_t *part = json_object();
+    fr_json_put(part, "type", json_string(type));
+    if (text) fr_json_put(part, "text", text);
+    json_array_append_new(parts, part);
+}
+
 /* [{"type": "image"}, ..., {"type": "text", "text": ...}] */
 static json_t *behind_pictures(json_t *text, size_t pictures) {
     json_t *parts = json_array();
-    for (size_t i = 0; i <= pictures; i++) {
-        json_t *part = json_object();
-        fr_json_put(part, "type", json_string(i < pictures ? "image" : "text"));
-        if (i == pictures) fr_json_put(part, "text", text);
-        json_array_append_new(parts, part);
-    }
+    for (size_t i = 0; i < pictures; i++) add_part(parts, "image", NULL);
+    add_part(parts, "text", text);
     return parts;
 }
 
-void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures) {
-    json_t *message = json_object(), *text = fr_json_bytes(bytes, length);
+static void add_message(json_t *messages, const char *role, json_t *content) {
+    json_t *message = json_object();
     fr_json_put(message, "role", json_string(role));
-    fr_json_put(message, "content", pictures ? behind_pictures(text, pictures) : text);
+    fr_json_put(message, "content", content);
     json_array_append_new(messages, message);
+}
+
+void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures) {
+    json_t *text = fr_json_bytes(bytes, length);
+    add_message(messages, role, pictures ? behind_pictures(text, pictures) : text);
+}
+
+void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t length, const char *mark) {
+    json_t *parts = json_array();
+    for (const char *found; (found = memmem(bytes, length, mark, strlen(mark)));) {
+        size_t before = (size_t)(found - bytes), passed = before + strlen(mark);
+        if (before > 0) add_part(parts, "text", fr_json_bytes(bytes, before));
+        add_part(parts, "image", NULL);
+        bytes += passed;
+        length -= passed;
+    }
+    if (length > 0) add_part(parts, "text", fr_json_bytes(bytes, length));
+    add_message(messages, "user", parts);
 }
 
 static bool is_of(const json_t *message, const char *role) {
@@ -97,13 +118,12 @@ json_t *fr_conversation_read(const void *bytes, size_t length) {
     return NULL;
 }
 
-int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, bool pictures, char **text,
-                           size_t *length) {
-    char *json;
-    size_t size;
-    int code = fr_conversation_write(messages, &json, &size);
-    if (code) return code;
-    fr_status status = fr_chat_render(tokenizer, json, pictures ? "{\"pictures\": true}" : NULL, text, length);
-    free(json);
-    return fr_exit_status(status);
+int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
+                           fr_marked_text *text) {
+    char *said = json_dumps(messages, JSON_COMPACT), *options = json_dumps(settings, JSON_COMPACT);
+    int code = said && options ? fr_exit_status(fr_chat_render(tokenizer, said, options, text))
+                               : fr_bad_input("out of memory: a conversation");
+    free(said);
+    free(options);
+    return code;
 }

@@ -13,6 +13,9 @@ json_t *fr_conversation_new(const char *system);
 /* role: "user" or "assistant". Bytes that are not UTF-8 become U+FFFD. pictures: how many stand before the text. */
 void fr_conversation_add(json_t *messages, const char *role, const char *bytes, size_t length, size_t pictures);
 
+/* A user's turn with a picture wherever the bytes have the mark. */
+void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t length, const char *mark);
+
 /* Makes this the system turn that it begins with. */
 void fr_conversation_set_system(json_t *messages, const char *system);
 
@@ -32,8 +35,9 @@ int fr_conversation_write(const json_t *messages, char **bytes, size_t *length);
 /* NULL for bytes of any other kind than those: a system turn at most, then a user's and an answer, again and again. */
 json_t *fr_conversation_read(const void *bytes, size_t length);
 
-/* The text to be tokenized, with the opening of the model's next turn. *text: fr_free. Gives the exit status. */
-int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, bool pictures, char **text,
-                           size_t *length);
+/* The text to be tokenized, with the opening of the model's next turn. settings: fr_chat_render's options. text:
+ * fr_marked_text_free. Gives the exit status. */
+int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
+                           fr_marked_text *text);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chat_settings.h"
 #include "conversation.h"
 #include "output.h"
 
@@ -85,7 +86,8 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_arg arg;
         fr_option option;
     } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
-                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_MMPROJ, FR_OPT_MMPROJ}};
+                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_MMPROJ, FR_OPT_MMPROJ},
+                 {FR_ARG_CHAT_TEMPLATE, FR_OPT_CHAT_TEMPLATE}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
@@ -280,29 +282,34 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     return 0;
 }
 
-int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
-                       const fr_tokenizer *tokenizer) {
-    char *text = NULL;
-    int code = fr_conversation_render(messages, tokenizer, engine->picture_count, &text, &prompt->length);
+void fr_engine_note_chat(const fr_engine *engine, const fr_arguments *args) {
+    const char *note = fr_chat_note(fr_model_tokenizer(engine->model), engine->picture_count > 0);
+    if (note && !args->given[FR_ARG_QUIET]) fr_note("%s", note);
+}
+
+int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, const json_t *messages) {
+    const fr_tokenizer *tokenizer;
+    int code = fr_engine_tokenizer(engine, args, &tokenizer);
     if (code) return code;
-    prompt->bytes = fr_resize(prompt->bytes, prompt->length, 1);
-    memcpy(prompt->bytes, text, prompt->length);
-    fr_free(text);
-    return 0;
+    json_t *settings = fr_chat_settings(args, engine->picture_count > 0);
+    code = fr_conversation_render(messages, tokenizer, settings, &prompt->rendered);
+    json_decref(settings);
+    return code;
 }
 
 #define IMAGE_TOKEN "<|image|>"
 
-int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered) {
-    const fr_tokenizer *tokenizer;
+int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
+    size_t pictures = engine->picture_count;
     bool placed = prompt->bytes && memmem(prompt->bytes, prompt->length, IMAGE_TOKEN, strlen(IMAGE_TOKEN));
-    *rendered = prompt->bytes && (args->given[FR_ARG_CHAT] || (engine->picture_count && !placed));
-    if (!*rendered) return 0;
-    int code = fr_engine_tokenizer(engine, args, &tokenizer);
-    if (code) return code;
+    if (!prompt->bytes || !(args->given[FR_ARG_CHAT] || (pictures && !placed))) return 0;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
-    fr_conversation_add(messages, "user", prompt->bytes, prompt->length, placed ? 0 : engine->picture_count);
-    code = fr_prompt_converse(prompt, engine, messages, tokenizer);
+    if (placed && pictures && !args->given[FR_ARG_PARSE_SPECIAL])
+        fr_conversation_add_placed(messages, prompt->bytes, prompt->length, IMAGE_TOKEN);
+    else
+        fr_conversation_add(messages, "user", prompt->bytes, prompt->length, placed ? 0 : pictures);
+    fr_engine_note_chat(engine, args);
+    int code = fr_prompt_converse(prompt, engine, args, messages);
     json_decref(messages);
     return code;
 }
@@ -326,14 +333,20 @@ static void expand(fr_prompt *prompt, const fr_engine *engine) {
     prompt->count = count;
 }
 
-int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special) {
-    if (prompt->bytes) {
+static fr_status tokenize(fr_prompt *prompt, const fr_tokenizer *tokenizer, bool parse_special) {
+    const fr_marked_text *text = &prompt->rendered;
+    if (!text->text)
+        return fr_tokenize(tokenizer, prompt->bytes, prompt->length, true, true, &prompt->tokens, &prompt->count);
+    if (!parse_special) return fr_tokenize_marked(tokenizer, text, &prompt->tokens, &prompt->count);
+    return fr_tokenize(tokenizer, text->text, text->length, false, true, &prompt->tokens, &prompt->count);
+}
+
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
+    if (prompt->bytes || prompt->rendered.text) {
         const fr_tokenizer *tokenizer;
         int code = fr_engine_tokenizer(engine, args, &tokenizer);
+        if (!code) code = fr_exit_status(tokenize(prompt, tokenizer, args->given[FR_ARG_PARSE_SPECIAL]));
         if (code) return code;
-        fr_status status =
-            fr_tokenize(tokenizer, prompt->bytes, prompt->length, add_special, true, &prompt->tokens, &prompt->count);
-        if (status != FR_OK) return fr_exit_status(status);
         prompt->ids = prompt->tokens;
         if (engine->picture_count) expand(prompt, engine);
     }
@@ -342,6 +355,7 @@ int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_argu
 
 void fr_prompt_free(fr_prompt *prompt) {
     free(prompt->bytes);
+    fr_marked_text_free(&prompt->rendered);
     fr_free(prompt->tokens);
     free(prompt->expanded);
     *prompt = (fr_prompt){0};

@@ -51,7 +51,8 @@ int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const
 typedef struct fr_prompt {
     char *bytes;
     size_t length;
-    int32_t *tokens;   /* made from bytes, */
+    fr_marked_text rendered; /* what a chat template made of them, if one did */
+    int32_t *tokens;   /* made from either, */
     int32_t *expanded; /* or these, with the tokens of pictures */
     const int32_t *ids;
     size_t count;
@@ -59,17 +60,20 @@ typedef struct fr_prompt {
 
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
-/* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation. Bytes that say themselves
- * where the pictures stand are left alone. *rendered: whether they did become one. */
-int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool *rendered);
+/* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation, with the pictures where
+ * they say so themselves, or before them. Without --chat, bytes that say so are left alone. */
+int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args);
 
-/* The same of a whole conversation, whose first user turn holds the pictures if there are any. */
-int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const json_t *messages,
-                       const fr_tokenizer *tokenizer);
+/* The same of a whole conversation, whose parts say where the pictures are if there are any. */
+int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, const json_t *messages);
 
-/* Bytes to ids, each picture's token as often as the picture needs; nothing to do for a prompt of ids. A prompt without
- * any id is an error. */
-int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, bool add_special);
+/* What there is worth saying about the model's chat template, as a note. */
+void fr_engine_note_chat(const fr_engine *engine, const fr_arguments *args);
+
+/* To ids, each picture's token as often as the picture needs; nothing to do for a prompt of ids. What a template made
+ * has its control tokens where that wrote them, with --parse-special everywhere, as bytes have. A prompt without any id
+ * is an error. */
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args);
 void fr_prompt_free(fr_prompt *prompt);
 
 #endif

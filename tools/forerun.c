@@ -53,6 +53,18 @@ static const fr_verb verbs[] = {
      "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\" --pieces\n"
      "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
      fr_verb_tokenize},
+    {"template", "messages to the prompt that the chat template makes of them", FR_VERB_TEMPLATE,
+     "template -m MODEL --messages FILE [--tools FILE] [--output ids] [options]",
+     "The template: chat_template.jinja or tokenizer_config.json in the folder, or what the GGUF file has; one of\n"
+     "forerun's own where the checkpoint has none and its tokens tell the family. Standard output gets the prompt\n"
+     "alone, no newline added. As ids, special tokens are those that the template wrote: what is said in a message\n"
+     "is text, whatever it looks like. MODEL may be a folder with just the tokenizer.\n",
+     "  forerun template -m gemma-4-E2B-it --messages messages.json\n"
+     "  forerun template -m gemma-4-E2B-it --messages messages.json --tools tools.json --output ids\n"
+     "  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | forerun template -m GLM-4.7 --messages - --no-think\n"
+     "  forerun template -m GLM-4.7 --messages messages.json --chat-template-kwargs '{\"clear_thinking\": false}'\n"
+     "  forerun template -m model.gguf --messages messages.json --chat-template-file my.jinja\n",
+     fr_verb_template},
     {"inspect", "reads a model, drafter or vision tower, checks it, says what it is", FR_VERB_INSPECT,
      "inspect -m MODEL [-md DRAFTER] [--mmproj FILE] [-c N] [--tensors] [-o json]",
      "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too. The memory of a\n"
@@ -104,9 +116,6 @@ static const fr_verb verbs[] = {
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
      "  forerun report trace.ndjson -o report.html\n", fr_verb_report},
-    {"template", "messages to the prompt that the chat template makes of them", 0,
-     "template -m MODEL --messages FILE.json", NULL,
-     "  forerun template -m gemma-4-E2B-it --messages messages.json\n", NULL},
     {"batch", "many prompts from a file, several at once, answers to a file", 0,
      "batch -m MODEL -f IN.jsonl -o OUT.jsonl -np N", NULL,
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 4\n", NULL},

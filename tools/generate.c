@@ -101,16 +101,14 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
 int fr_verb_generate(const fr_arguments *args) {
     bool chat = args->given[FR_ARG_CHAT];
     if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
-    if (args->given[FR_ARG_SYSTEM] && !chat) return fr_wrong_usage("--system goes with --chat");
 
     fr_engine engine = {0};
     fr_prompt prompt;
     int code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_engine_open(&engine, args);
     if (!code) code = check_tokenizer(&engine, args);
-    bool rendered = false;
-    if (!code) code = fr_prompt_render(&prompt, &engine, args, &rendered);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !rendered);
+    if (!code) code = fr_prompt_render(&prompt, &engine, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
     if (!code) code = run(&engine, args, &prompt);
     if (!code) code = fr_tracer_close(&engine.trace);

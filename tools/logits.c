@@ -58,9 +58,8 @@ int fr_verb_logits(const fr_arguments *args) {
     if (code) return code;
     code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_engine_open(&engine, args);
-    bool rendered = false;
-    if (!code) code = fr_prompt_render(&prompt, &engine, args, &rendered);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args, !rendered);
+    if (!code) code = fr_prompt_render(&prompt, &engine, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args);
     if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
     if (!code) code = run_and_close(&engine, args, &prompt, &writer);
     else fr_writer_abandon(&writer);

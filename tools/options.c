@@ -106,6 +106,38 @@ static int check_part(const fr_arguments *args) {
     return 0;
 }
 
+/* An object, and not against another option. */
+static int check_kwargs(const fr_arguments *args) {
+    json_error_t error;
+    if (!args->given[FR_ARG_CHAT_KWARGS]) return 0;
+    json_t *kwargs = json_loads(args->text[FR_ARG_CHAT_KWARGS], JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    bool parsed = kwargs != NULL, object = json_is_object(kwargs);
+    bool thinks = json_object_get(kwargs, "enable_thinking") != NULL;
+    json_decref(kwargs);
+    if (!parsed) return fr_wrong_usage("--chat-template-kwargs: not JSON: %s", error.text);
+    if (!object) return fr_wrong_usage("--chat-template-kwargs: not an object such as {\"enable_thinking\": true}");
+    if (thinks && args->given[FR_ARG_NO_THINK])
+        return fr_wrong_usage("--no-think and --chat-template-kwargs with an enable_thinking exclude each other");
+    return 0;
+}
+
+/* Options of a chat, where generate is given none. */
+static int check_chat(const fr_arguments *args) {
+    static const struct {
+        fr_arg arg;
+        const char *name;
+    } options[] = {{FR_ARG_SYSTEM, "--system"},
+                   {FR_ARG_CHAT_TEMPLATE, "--chat-template-file"},
+                   {FR_ARG_CHAT_KWARGS, "--chat-template-kwargs"},
+                   {FR_ARG_NO_THINK, "--no-think"},
+                   {FR_ARG_PARSE_SPECIAL, "--parse-special"}};
+    bool chats = args->verb->bit != FR_VERB_GENERATE || args->given[FR_ARG_CHAT];
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+        if (!chats && args->given[options[i].arg]) return fr_wrong_usage("%s goes with --chat", options[i].name);
+    }
+    return check_kwargs(args);
+}
+
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
@@ -125,6 +157,9 @@ static int check_rules(fr_arguments *args) {
     if (args->image_count && args->given[FR_ARG_PROMPT_CACHE]) {
         return fr_wrong_usage("--prompt-cache with --image: a session with pictures can't be saved yet");
     }
+    if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
+        return fr_wrong_usage("template needs --messages FILE");
+    }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     /* Every word that is built is none, or mtp under one of its names. */
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -132,6 +167,7 @@ static int check_rules(fr_arguments *args) {
         args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_VERIFY) || args->given[FR_ARG_DRAFT_STEPS];
     args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp"));
     int code = check_prompt(args);
+    if (!code) code = check_chat(args);
     return code ? code : check_part(args);
 }
 

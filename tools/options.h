@@ -23,6 +23,7 @@ enum {
     FR_VERB_PACK = 512,
     FR_VERB_REPORT = 1024,
     FR_VERB_BENCH = 2048,
+    FR_VERB_TEMPLATE = 4096,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -47,6 +48,12 @@ typedef enum fr_arg {
     FR_ARG_IDS,
     FR_ARG_CHAT,
     FR_ARG_SYSTEM,
+    FR_ARG_MESSAGES,
+    FR_ARG_TOOLS,
+    FR_ARG_CHAT_TEMPLATE,
+    FR_ARG_CHAT_KWARGS,
+    FR_ARG_NO_THINK,
+    FR_ARG_PARSE_SPECIAL,
     FR_ARG_DECODE,
     FR_ARG_NO_BOS,
     FR_ARG_PIECES,
@@ -54,6 +61,7 @@ typedef enum fr_arg {
     FR_ARG_STOP,
     FR_ARG_IGNORE_EOS,
     FR_ARG_OUTPUT,
+    FR_ARG_TEMPLATE_OUTPUT,
     FR_ARG_COLOR,
     FR_ARG_STATS,
     FR_ARG_TRACE,

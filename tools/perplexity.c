@@ -225,7 +225,7 @@ static int prepare_base(scoring *s, const fr_engine *engine, const fr_arguments 
 
 static int run(scoring *s, fr_engine *engine, const fr_arguments *args, fr_prompt *text) {
     int code = fr_engine_open(engine, args);
-    if (!code && text->bytes) code = fr_prompt_tokenize(text, engine, args, true);
+    if (!code && text->bytes) code = fr_prompt_tokenize(text, engine, args);
     if (!code) code = find_front(s, engine, args);
     if (!code) code = cut(s, engine, args, text);
     if (!code) code = prepare_base(s, engine, args, text);

@@ -38,10 +38,10 @@ static fr_status set_spec_type(fr_options *options, const char *words) {
     return FR_OK;
 }
 
-static fr_status set_mmproj(fr_options *options, const char *path) {
-    if (strlen(path) >= sizeof options->mmproj)
-        return fr_fail(FR_USAGE, "mmproj: a path of more than %zu bytes", sizeof options->mmproj - 1);
-    snprintf(options->mmproj, sizeof options->mmproj, "%s", path);
+static fr_status set_path(fr_option option, const char *path, char *place, size_t size) {
+    if (strlen(path) >= size)
+        return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_option_name(option), size - 1);
+    snprintf(place, size, "%s", path);
     return FR_OK;
 }
 
@@ -88,7 +88,10 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (options && value && option == FR_OPT_ISA) return set_isa(options, value);
     if (options && value && option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (options && value && kv) return set_kv_type(options, option, value);
-    if (options && value && option == FR_OPT_MMPROJ) return set_mmproj(options, value);
+    if (options && value && option == FR_OPT_MMPROJ)
+        return set_path(option, value, options->mmproj, sizeof options->mmproj);
+    if (options && value && option == FR_OPT_CHAT_TEMPLATE)
+        return set_path(option, value, options->chat_template, sizeof options->chat_template);
     if (options && value && option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (options && value && option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
     return fr_fail(FR_USAGE, "no such text option");

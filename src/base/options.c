@@ -18,7 +18,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_ISA] = {"isa", 0, -1, 0}, /* text only */
     [FR_OPT_MMAP] = {"mmap", 0, 1, 1},
     [FR_OPT_MLOCK] = {"mlock", 0, 1, 0},
-    [FR_OPT_MMPROJ] = {"mmproj", 0, -1, 0}, /* text only */
+    [FR_OPT_MMPROJ] = {"mmproj", 0, -1, 0},                    /* text only */
     [FR_OPT_CONTEXT] = {"context", 1, 1 << 24, -1},
     [FR_OPT_CHUNK] = {"chunk", 1, 4096, 64},
     [FR_OPT_DRAFT_MAX] = {"draft-max", FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO},
@@ -34,6 +34,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_SEED] = {"seed", 0, INT64_MAX, 0},
     [FR_OPT_ACCEPT] = {"accept", 0, -1, FR_ACCEPT_GUMBEL}, /* text only */
     [FR_OPT_LOGPROBS] = {"logprobs", -1, FR_LOGPROBS_MAX, -1},
+    [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", 0, -1, 0}, /* text only */
 };
 
 typedef struct number_range {

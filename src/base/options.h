@@ -22,9 +22,10 @@ struct fr_options {
     double number[FR_OPT_COUNT]; /* of options that take one */
     fr_logit_bias biases[FR_BIAS_MAX];
     size_t bias_count;
-    char isa[16];       /* "" for the best here */
-    char spec_type[64]; /* "" for what the drafter is */
-    char mmproj[4096];  /* "" for none */
+    char isa[16];             /* "" for the best here */
+    char spec_type[64];       /* "" for what the drafter is */
+    char mmproj[4096];        /* "" for none */
+    char chat_template[4096]; /* a path; "" for the model's own */
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;

@@ -66,7 +66,7 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     model->files = *files;
     *files = (fr_checkpoint){0};
     FR_TRY(fr_kernels_select(NULL, &model->kernels));
-    FR_TRY(fr_model_bind_files(model));
+    FR_TRY(fr_model_bind_files(model, ""));
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;

@@ -72,14 +72,15 @@ fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, cons
     return status;
 }
 
-static fr_status open_tokenizer(fr_model *model) {
+static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     const fr_gguf *gguf = model->files.gguf;
-    if (gguf) return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, &model->tokenizer) : FR_OK;
+    if (gguf)
+        return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, &model->tokenizer) : FR_OK;
     char *path = fr_path_join(model->files.path, "tokenizer.json");
     if (!path) return fr_fail_memory("path", strlen(model->files.path));
     bool there = fr_file_exists(path);
     free(path);
-    return there ? fr_tokenizer_open(model->files.path, &model->tokenizer) : FR_OK;
+    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, &model->tokenizer) : FR_OK;
 }
 
 /* The vision tower that a GGUF text model has beside it. */
@@ -106,13 +107,12 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
 static fr_status open_trunk(fr_model *model) {
     fr_trunk_spec spec = {0};
     fr_status status = model->family->read(model, &spec);
-    if (status == FR_OK)
-        status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
+    if (status == FR_OK) status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
     free(spec.layer);
     return status;
 }
 
-fr_status fr_model_bind_files(fr_model *model) {
+fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
@@ -120,14 +120,14 @@ fr_status fr_model_bind_files(fr_model *model) {
     FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
-    return open_tokenizer(model);
+    return open_tokenizer(model, chat_template);
 }
 
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
-    FR_TRY(fr_model_bind_files(model));
+    FR_TRY(fr_model_bind_files(model, options->chat_template));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 
@@ -190,8 +190,10 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     }
     if (owners == 0) window--; /* as configured: a drafter's rows see one position more (gemma4.c) */
     fprintf(out, "layers         %zu", s->layers);
-    if (sliding == 0) fprintf(out, ", all of full attention");
-    else fprintf(out, ": %zu sliding (window %zu), %zu full", sliding, window, s->layers - sliding);
+    if (sliding == 0)
+        fprintf(out, ", all of full attention");
+    else
+        fprintf(out, ": %zu sliding (window %zu), %zu full", sliding, window, s->layers - sliding);
     if (owners < s->layers) fprintf(out, "; %zu own their KV cache, %zu borrow one", owners, s->layers - owners);
     fprintf(out, "\nwidth          hidden %zu, feed-forward %zu", s->hidden, first->ffn.width);
     if (last->ffn.width != first->ffn.width) fprintf(out, " to %zu", last->ffn.width);

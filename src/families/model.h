@@ -61,8 +61,9 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 /* The same without bringing weights into memory: checked and described, not ready to run. */
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 
-/* Of that, what follows once files, kernels and plan are set: family, weights, ends of sequences, tokenizer. */
-fr_status fr_model_bind_files(fr_model *model);
+/* Of that, what follows once files, kernels and plan are set: family, weights, ends of sequences, tokenizer.
+ * chat_template: instead of the checkpoint's own, "" for that (src/text/tokenizer.h). */
+fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
 
 /* Of NULL too. */
 void fr_model_unload(fr_model *model);

@@ -1,22 +1,11 @@
-/* fr_chat_render: finds the family's template, checks what every template relies on. */
-#include "src/text/chat.h"
-
+/* fr_chat_render: a conversation and its options as the variables of the tokenizer's chat template. */
+#include <jansson.h>
 #include <string.h>
+#include <time.h>
 
 #include "formats/error.h"
 #include "formats/json.h"
-#include "src/text/tokenizer.h"
-
-typedef fr_status chat_renderer(const json_t *messages, const fr_chat_options *options, fr_text_buffer *out);
-
-/* A family is recognised by two of its tokens: those that open and close a turn, say. */
-static const struct {
-    const char *open, *close, *begin;
-    chat_renderer *render;
-} families[] = {
-    {"<|turn>", "<turn|>", "<bos>", fr_chat_gemma4},
-    {"<|user|>", "[gMASK]", "", fr_chat_glm},
-};
+#include "src/text/tokenizer_parts.h"
 
 static fr_status check_messages(const json_t *messages) {
     if (!json_is_array(messages) || json_array_size(messages) == 0)
@@ -28,47 +17,97 @@ static fr_status check_messages(const json_t *messages) {
     return FR_OK;
 }
 
-static fr_status read_options(const json_t *json, fr_chat_options *options) {
-    if (json && !json_is_object(json)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
-    FR_TRY(fr_json_bool(json, "add_generation_prompt", true, "chat options", &options->add_generation_prompt));
-    FR_TRY(fr_json_bool(json, "enable_thinking", false, "chat options", &options->enable_thinking));
-    FR_TRY(fr_json_bool(json, "pictures", false, "chat options", &options->pictures));
-    options->thinking_given = json_object_get(json, "enable_thinking") != NULL;
-    const json_t *tools = json_object_get(json, "tools");
-    if (!tools || json_is_null(tools)) return FR_OK;
-    if (!json_is_array(tools)) return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
-    if (json_array_size(tools) > 0) options->tools = tools;
+/* Options that every template knows; null is as good as not given. */
+static fr_status check_options(json_t *options) {
+    static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
+    bool value;
+    if (!json_is_object(options)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
+    if (json_object_get(options, "messages"))
+        return fr_fail(FR_INPUT, "chat options: \"messages\" is no option: they are given by themselves");
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        FR_TRY(fr_json_bool(options, flags[i], false, "chat options", &value));
+        if (json_is_null(json_object_get(options, flags[i]))) json_object_del(options, flags[i]);
+    }
+    const json_t *tools = json_object_get(options, "tools");
+    if (tools && !json_is_null(tools) && !json_is_array(tools))
+        return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
     return FR_OK;
 }
 
-static fr_status render(const fr_tokenizer *tokenizer, const json_t *messages, const json_t *json,
-                        fr_text_buffer *out) {
-    fr_chat_options options = {0};
-    FR_TRY(check_messages(messages));
-    FR_TRY(read_options(json, &options));
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        bool opens = fr_tokenizer_id(tokenizer, families[i].open) >= 0;
-        if (!opens || fr_tokenizer_id(tokenizer, families[i].close) < 0) continue;
-        options.begin = fr_tokenizer_begin(tokenizer) ? fr_tokenizer_begin(tokenizer) : families[i].begin;
-        return families[i].render(messages, &options, out);
+/* What transformers gives a template whether there is any of it or not; the options go before. */
+static fr_status add_defaults(json_t *given, json_t *messages) {
+    static const char *const absent[] = {"tools", "documents"};
+    bool failed = false;
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (!json_object_get(given, absent[i])) failed |= json_object_set_new(given, absent[i], json_null()) != 0;
+    if (!json_object_get(given, "add_generation_prompt"))
+        failed |= json_object_set_new(given, "add_generation_prompt", json_true()) != 0;
+    failed |= json_object_set(given, "messages", messages) != 0;
+    return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
+}
+
+/* The variables that are the model's own. */
+static fr_status set_own(json_t *own, const fr_tokenizer *tokenizer) {
+    const fr_chat_templates *chat = &tokenizer->chat;
+    const char *begin = tokenizer->begin, *end = tokenizer->end;
+    if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
+    if (begin && json_object_set_new(own, "bos_token", json_string(begin)) != 0)
+        return fr_fail(FR_INPUT, "bos_token: not UTF-8, or no memory for it");
+    if (end && json_object_set_new(own, "eos_token", json_string(end)) != 0)
+        return fr_fail(FR_INPUT, "eos_token: not UTF-8, or no memory for it");
+    return FR_OK;
+}
+
+/* Which template it is for. *own: one that was compiled for this, to be closed. */
+static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template,
+                        fr_template **own) {
+    const fr_chat_template *chosen = &chat->any;
+    bool pictures = json_is_true(json_object_get(options, "pictures")) && !chat->shows_pictures;
+    bool tools = json_array_size(json_object_get(options, "tools")) > 0 && (chat->tools.ready || chat->tools.error);
+    if (pictures) {
+        const fr_chat_family *family = chat->family;
+        FR_TRY(fr_template_compile(family->source, strlen(family->source), family->name, own));
+        *template = *own;
+        return FR_OK;
     }
-    return fr_fail(FR_INPUT, "this model has no chat template that forerun knows");
+    if (tools) chosen = &chat->tools;
+    *template = chosen->ready;
+    if (chosen->error) return fr_fail(FR_INPUT, "%s", chosen->error);
+    return *template ? FR_OK
+                     : fr_fail(FR_INPUT, "this model has no chat template, and forerun has none for its tokens");
+}
+
+static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
+                        fr_marked_text *text) {
+    const fr_template *template = NULL;
+    fr_template *compiled = NULL;
+    FR_TRY(check_messages(messages));
+    FR_TRY(check_options(given));
+    FR_TRY(add_defaults(given, messages));
+    FR_TRY(set_own(own, tokenizer));
+    FR_TRY(choose(&tokenizer->chat, given, &template, &compiled));
+    fr_status status = fr_template_render(template, own, given, (int64_t)time(NULL), text);
+    fr_template_close(compiled);
+    return status;
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
-                         char **text, size_t *length) {
-    *text = NULL;
-    *length = 0;
+                         fr_marked_text *text) {
+    *text = (fr_marked_text){0};
     if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no chat template");
-    json_t *messages = NULL, *options = NULL;
-    fr_text_buffer out = {0};
+    if (!options_json) options_json = "{}";
+    json_t *messages = NULL, *options = NULL, *own = json_object();
     fr_status status = fr_json_parse_texts(messages_json, strlen(messages_json), "messages", &messages);
-    if (status == FR_OK && options_json)
-        status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
-    if (status == FR_OK) status = render(tokenizer, messages, options, &out);
-    if (status == FR_OK) status = fr_text_take(&out, "a chat", text, length);
-    fr_text_free(&out);
+    if (status == FR_OK) status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
+    if (status == FR_OK) status = render(tokenizer, messages, options, own, text);
     json_decref(messages);
     json_decref(options);
+    json_decref(own);
     return status;
+}
+
+const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures) {
+    if (!tokenizer) return NULL;
+    const fr_chat_templates *chat = &tokenizer->chat;
+    return pictures && chat->picture_note ? chat->picture_note : chat->note;
 }

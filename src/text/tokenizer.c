@@ -13,6 +13,7 @@
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
+#include "src/base/options.h"
 #include "src/text/tokenizer_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------- open */
@@ -55,23 +56,71 @@ static fr_status add_added_tokens(fr_tokenizer *tokenizer, const fr_tokenizer_so
     return fr_added_tokens_seal(&tokenizer->normalized, source->path);
 }
 
-static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
+/* -------------------------------------------------------------------------------------------------- control tokens */
+
+static void mark_control(void *vocabulary, int32_t id) {
+    ((fr_vocabulary *)vocabulary)->tokens[id].control = true;
+}
+
+/* Runs of white space, and the letters that some tokenizers add, are nothing that a template opens a turn with. */
+static bool may_control(fr_text text) {
+    size_t blanks = strspn(text.bytes, " \t\r\n");
+    return text.length > 2 && blanks < text.length;
+}
+
+/* Added tokens that are not marked special, but that the chat template names. */
+static fr_status find_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, fr_added_tokens *plain,
+                            const fr_text *templates, size_t count) {
+    for (size_t i = 0; i < source->added_count; i++) {
+        const fr_added_entry *entry = &source->added[i];
+        if (!entry->special && may_control(entry->text))
+            FR_TRY(fr_added_tokens_add(plain, entry, entry->text, false, source->path));
+    }
+    fr_added_tokens_sort(plain);
+    for (size_t i = 0; i < count; i++)
+        fr_added_tokens_mentioned(plain, templates[i].bytes, templates[i].length, mark_control, &tokenizer->vocabulary);
+    return FR_OK;
+}
+
+static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *chat) {
+    const char *family = tokenizer->chat.built_in ? tokenizer->chat.family->source : "";
+    fr_text templates[] = {
+        {chat->any.text, chat->any.length}, {chat->tools.text, chat->tools.length}, {family, strlen(family)}};
+    fr_added_tokens plain = {0};
+    fr_status status = find_named(tokenizer, source, &plain, templates, sizeof templates / sizeof *templates);
+    fr_added_tokens_close(&plain);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+/* Leaves NULL for a token that there is none of. */
+static fr_status copy_token(fr_text text, const char *name, char **copy) {
+    *copy = text.bytes ? strndup(text.bytes, text.length) : NULL;
+    return text.bytes && !*copy ? fr_fail_memory(name, text.length) : FR_OK;
+}
+
+static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *chat) {
     FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, source));
+    FR_TRY(copy_token(source->begin, "bos_token", &tokenizer->begin));
+    FR_TRY(copy_token(source->end, "eos_token", &tokenizer->end));
+    FR_TRY(fr_chat_templates_open(&tokenizer->chat, chat, fr_chat_family_find(&tokenizer->vocabulary), source->path));
+    FR_TRY(find_control(tokenizer, source, chat));
     FR_TRY(fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
     FR_TRY(fr_rules_open(&tokenizer->normalizer, &source->normalizer, source->path));
     FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
     FR_TRY(add_added_tokens(tokenizer, source));
     FR_TRY(copy_template(tokenizer, source));
-    if (source->begin.bytes && !(tokenizer->begin = strdup(source->begin.bytes)))
-        return fr_fail_memory("bos_token", source->begin.length);
     return fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source);
 }
 
-/* Closes the source. */
-static fr_status open_source(fr_tokenizer_source *source, fr_tokenizer **tokenizer) {
+/* The reading of the chat templates went as status says. Closes both sources. */
+static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *chat, fr_status status,
+                              fr_tokenizer **tokenizer) {
     fr_tokenizer *opened = calloc(1, sizeof *opened);
-    fr_status status = opened ? build(opened, source) : fr_fail_memory("a tokenizer", sizeof *opened);
+    if (status == FR_OK) status = opened ? build(opened, source, chat) : fr_fail_memory("a tokenizer", sizeof *opened);
     fr_tokenizer_source_close(source);
+    fr_chat_sources_close(chat);
     if (status == FR_OK)
         *tokenizer = opened;
     else
@@ -79,28 +128,41 @@ static fr_status open_source(fr_tokenizer_source *source, fr_tokenizer **tokeniz
     return status;
 }
 
-fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, fr_tokenizer **tokenizer) {
-    *tokenizer = NULL;
+fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, fr_tokenizer **tokenizer) {
     fr_tokenizer_source source;
+    fr_chat_sources chat;
+    *tokenizer = NULL;
     FR_TRY(fr_tokenizer_gguf_open(&source, gguf));
-    return open_source(&source, tokenizer);
+    fr_status status =
+        *chat_template ? fr_chat_sources_read_file(&chat, chat_template) : fr_chat_sources_read_gguf(&chat, gguf);
+    return open_sources(&source, &chat, status, tokenizer);
 }
 
-static fr_status open_gguf_file(const char *path, fr_tokenizer **tokenizer) {
+fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, fr_tokenizer **tokenizer) {
+    fr_tokenizer_source source;
+    fr_chat_sources chat;
+    *tokenizer = NULL;
+    FR_TRY(fr_tokenizer_json_open(&source, folder));
+    fr_status status = *chat_template ? fr_chat_sources_read_file(&chat, chat_template)
+                                      : fr_chat_sources_read_folder(&chat, folder, source.config);
+    return open_sources(&source, &chat, status, tokenizer);
+}
+
+static fr_status open_gguf_file(const char *path, const char *chat_template, fr_tokenizer **tokenizer) {
     fr_checkpoint files;
     FR_TRY(fr_checkpoint_open(&files, path, true));
-    fr_status status = fr_tokenizer_from_gguf(files.gguf, tokenizer);
+    fr_status status = fr_tokenizer_from_gguf(files.gguf, chat_template, tokenizer);
     fr_checkpoint_close(&files);
     return status;
 }
 
-fr_status fr_tokenizer_open(const char *path, fr_tokenizer **tokenizer) {
+fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer) {
+    const char *chat_template = options ? options->chat_template : "";
     *tokenizer = NULL;
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) return open_gguf_file(path, tokenizer);
-    fr_tokenizer_source source;
-    FR_TRY(fr_tokenizer_json_open(&source, path));
-    return open_source(&source, tokenizer);
+    bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    return file ? open_gguf_file(path, chat_template, tokenizer)
+                : fr_tokenizer_from_folder(path, chat_template, tokenizer);
 }
 
 void fr_tokenizer_close(fr_tokenizer *tokenizer) {
@@ -112,7 +174,9 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer) {
     fr_rules_close(&tokenizer->normalizer);
     fr_rules_close(&tokenizer->pre_tokenizer);
     fr_printed_tokens_close(&tokenizer->printed);
+    fr_chat_templates_close(&tokenizer->chat);
     free(tokenizer->begin);
+    free(tokenizer->end);
     free(tokenizer);
 }
 

@@ -4,6 +4,7 @@
 
 #include "src/text/added_tokens.h"
 #include "src/text/bpe.h"
+#include "src/text/chat_templates.h"
 #include "src/text/text_rules.h"
 #include "src/text/tokenizer.h"
 #include "src/text/vocabulary.h"
@@ -25,7 +26,8 @@ struct fr_tokenizer {
     fr_printed_tokens printed;
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS];
     size_t prefix_count, suffix_count;
-    char *begin; /* bos_token, or NULL */
+    char *begin, *end; /* bos_token, eos_token, or NULL */
+    fr_chat_templates chat;
 };
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,

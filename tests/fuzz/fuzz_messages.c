@@ -17,17 +17,19 @@ static char *text_of(const uint8_t *bytes, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static fr_tokenizer *tokenizers[FOLDERS];
     for (size_t i = 0; i < FOLDERS; i++)
-        if (!tokenizers[i] && fr_tokenizer_open(folders[i], &tokenizers[i]) != FR_OK) die(fr_last_error(), "");
+        if (!tokenizers[i] && fr_tokenizer_open(folders[i], NULL, &tokenizers[i]) != FR_OK) die(fr_last_error(), "");
     fuzz_halves halves = fuzz_divide(bytes, size, '\n');
     char *settings = text_of(halves.first, halves.first_size);
     char *messages = text_of(halves.second, halves.second_size);
     for (size_t i = 0; i < FOLDERS; i++) {
-        char *text;
-        size_t length;
-        if (refused(fr_chat_render(tokenizers[i], messages, *settings ? settings : NULL, &text, &length))) continue;
+        fr_marked_text text;
+        int32_t *ids;
+        size_t count;
+        if (refused(fr_chat_render(tokenizers[i], messages, *settings ? settings : NULL, &text))) continue;
         fuzz_inputs_read++;
-        if (strlen(text) > length) abort();
-        fr_free(text);
+        if (strlen(text.text) > text.length) abort();
+        if (!refused(fr_tokenize_marked(tokenizers[i], &text, &ids, &count))) fr_free(ids);
+        fr_marked_text_free(&text);
     }
     free(settings);
     free(messages);

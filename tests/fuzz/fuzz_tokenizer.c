@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fuzz_file_write(&json, halves.first, halves.first_size, NULL, 0);
     fuzz_file_write(&config, halves.second ? (const void *)halves.second : "{}",
                     halves.second ? halves.second_size : 2, NULL, 0);
-    if (refused(fr_tokenizer_open(folder, &tokenizer))) return 0;
+    if (refused(fr_tokenizer_open(folder, NULL, &tokenizer))) return 0;
     fuzz_inputs_read++;
     fuzz_use_tokenizer(tokenizer);
     fr_tokenizer_close(tokenizer);

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fr_tokenizer *tokenizer;
     if (!file.fd) file = fuzz_file_new();
     fuzz_file_write(&file, bytes, size, NULL, 0);
-    if (refused(fr_tokenizer_open(file.path, &tokenizer))) return 0;
+    if (refused(fr_tokenizer_open(file.path, NULL, &tokenizer))) return 0;
     fuzz_inputs_read++;
     fuzz_use_tokenizer(tokenizer);
     fr_tokenizer_close(tokenizer);

@@ -127,7 +127,7 @@ fr_model *fuzz_model_bind(const fr_checkpoint *files) {
     model->files = *files;
     model->kernels = fuzz_kernels();
     model->plan = fuzz_plan;
-    if (!refused(fr_model_bind_files(model))) return model;
+    if (!refused(fr_model_bind_files(model, ""))) return model;
     fuzz_model_close(model);
     return NULL;
 }

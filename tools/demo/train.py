@@ -235,6 +235,7 @@ def main():
     training, held_out = corpus.documents(options.text)
     if wanted("tokenizer") and not (folder / "tokenizer.json").exists():
         corpus.make_tokenizer(training, folder)
+        shutil.copyfile(Path(__file__).parent / "target/chat_template.jinja", folder / "chat_template.jinja")
     tokenizer = corpus.load_tokenizer(folder / "tokenizer.json")
     data = corpus.encode(tokenizer, training)
     size = sum(map(len, training)) / 1e6

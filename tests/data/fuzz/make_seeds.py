@@ -201,7 +201,7 @@ def lines():
           '{"role":"user","content":" What? "}]')
     write("messages", "picture", '{"pictures":true,"enable_thinking":true}\n[{"role":"user","content":'
           '[{"type":"image"},{"type":"text","text":"Read"}]}]')
-    for case in json.loads(read("chat/gemma4.json"))["gemma4"]:
+    for case in json.loads(read("chat/reference.json"))["gemma4"]:
         context = {key: value for key, value in case["context"].items() if not key.endswith("_token")}
         if "tool" in case["title"] and len(compact(case["messages"])) < 1500:
             write("messages", re.sub(r"\W+", "-", case["title"]), compact(context) + "\n" + compact(case["messages"]))
@@ -215,6 +215,9 @@ def lines():
     write("reply", "python-tag", '=b<|python_tag|>now.call(s="a", n="b")')
     write("reply", "opened", b"8c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
     write("reply", "void", ':b<tool_call>now\n<arg_key>s</arg_key><arg_value>a</arg_value></arg_value>b')
+    write("marked_text", "gemma", "\0\x11\x07\x08\0\x0d\n<bos><|turn>user\n<turn|><turn|>\n<|turn>model\n")
+    write("marked_text", "qwen", "\0\x11\x0b\x0c\x03\x07\n<|im_start|>user\n<|im_start|im_end|>\n <think>e\u0301 </think>")
+    write("marked_text", "spans", "!\0\x05\x05\x0c\x20\x30\n<bos><|turn>" + "<\uff5cUser\uff5c>" * 4)
     turns = [("system", "Be brief."), ("user", "Hi\0"), ("assistant", "Hello"), ("user", " caf\u00e9? "),
              ("assistant", "")]
     for name, first in (("system", 0), ("turns", 1)):

@@ -1,0 +1,65 @@
+/* A tokenizer's chat templates: see chat_templates.h. */
+#include "src/text/chat_templates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+static fr_status compile(fr_chat_template *template, const char *source, size_t length, const char *where) {
+    fr_status status = fr_template_compile(source, length, where, &template->ready);
+    if (status == FR_OK || status == FR_MEMORY) return status;
+    template->error = strdup(fr_last_error());
+    return template->error ? FR_OK : fr_fail_memory(where, strlen(fr_last_error()));
+}
+
+static fr_status say(char **note, const char *where, const char *what, const char *family) {
+    size_t size = strlen(where) + strlen(what) + strlen(family) + 64;
+    if (!(*note = malloc(size))) return fr_fail_memory(where, size);
+    snprintf(*note, size, "%s: %s: forerun's own for %s is used", where, what, family);
+    return FR_OK;
+}
+
+static fr_status compile_family(fr_chat_templates *chat, const char *where) {
+    const fr_chat_family *family = chat->family;
+    chat->built_in = chat->shows_pictures = true;
+    FR_TRY(say(&chat->note, where, "no chat template beside it", family->name));
+    return compile(&chat->any, family->source, strlen(family->source), family->name);
+}
+
+static fr_status compile_own(fr_chat_template *template, const fr_chat_source *source) {
+    return source->text ? compile(template, source->text, source->length, source->where) : FR_OK;
+}
+
+static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *sources, const char *where) {
+    const char *picture = chat->family ? chat->family->picture : NULL;
+    FR_TRY(compile_own(&chat->tools, &sources->tools));
+    if (!sources->any.text) return chat->family ? compile_family(chat, where) : FR_OK;
+    chat->shows_pictures = !picture || memmem(sources->any.text, sources->any.length, picture, strlen(picture));
+    if (!chat->shows_pictures)
+        FR_TRY(
+            say(&chat->picture_note, sources->any.where, "this chat template leaves pictures out", chat->family->name));
+    return compile_own(&chat->any, &sources->any);
+}
+
+fr_status fr_chat_templates_open(fr_chat_templates *chat, const fr_chat_sources *sources, const fr_chat_family *family,
+                                 const char *where) {
+    *chat = (fr_chat_templates){.family = family};
+    fr_status status = open_all(chat, sources, where);
+    if (status != FR_OK) fr_chat_templates_close(chat);
+    return status;
+}
+
+static void close_template(fr_chat_template *template) {
+    fr_template_close(template->ready);
+    free(template->error);
+}
+
+void fr_chat_templates_close(fr_chat_templates *chat) {
+    close_template(&chat->any);
+    close_template(&chat->tools);
+    free(chat->note);
+    free(chat->picture_note);
+    *chat = (fr_chat_templates){0};
+}

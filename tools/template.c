@@ -1,0 +1,72 @@
+/* forerun template: messages in, what the chat template makes of them out, as text or as ids. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat_settings.h"
+#include "conversation.h"
+#include "engine.h"
+#include "output.h"
+#include "verbs.h"
+
+static int read_json(const char *path, json_t **value) {
+    json_error_t error;
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    if (!file) return fr_bad_input("%s: %s", path, strerror(errno));
+    *value = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!standard) fclose(file);
+    return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
+}
+
+static int add_tools(const fr_arguments *args, json_t *settings) {
+    json_t *tools;
+    if (!args->given[FR_ARG_TOOLS]) return 0;
+    int code = read_json(args->text[FR_ARG_TOOLS], &tools);
+    if (!code) fr_json_put(settings, "tools", tools);
+    return code;
+}
+
+static int print_ids(const fr_tokenizer *tokenizer, const fr_marked_text *text, bool parse_special) {
+    int32_t *ids = NULL;
+    size_t count = 0;
+    fr_status status = parse_special ? fr_tokenize(tokenizer, text->text, text->length, false, true, &ids, &count)
+                                     : fr_tokenize_marked(tokenizer, text, &ids, &count);
+    if (status == FR_OK) fr_ids_print(ids, count, stdout);
+    fr_free(ids);
+    return fr_exit_status(status);
+}
+
+static int print(const fr_tokenizer *tokenizer, const fr_marked_text *text, const fr_arguments *args) {
+    const char *form = args->text[FR_ARG_TEMPLATE_OUTPUT];
+    if (form && strcmp(form, "ids") == 0) return print_ids(tokenizer, text, args->given[FR_ARG_PARSE_SPECIAL]);
+    fwrite(text->text, 1, text->length, stdout);
+    fr_flush_output();
+    return 0;
+}
+
+static int open_tokenizer(const fr_arguments *args, fr_tokenizer **tokenizer) {
+    fr_options *options = NULL;
+    int code = fr_engine_options(&options, args);
+    if (!code) code = fr_exit_status(fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer));
+    fr_options_free(options);
+    return code;
+}
+
+int fr_verb_template(const fr_arguments *args) {
+    fr_tokenizer *tokenizer = NULL;
+    fr_marked_text text = {0};
+    json_t *messages = NULL, *settings = fr_chat_settings(args, false);
+    int code = read_json(args->text[FR_ARG_MESSAGES], &messages);
+    if (!code) code = add_tools(args, settings);
+    if (!code) code = open_tokenizer(args, &tokenizer);
+    if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
+        fr_note("%s", fr_chat_note(tokenizer, false));
+    if (!code) code = fr_conversation_render(messages, tokenizer, settings, &text);
+    if (!code) code = print(tokenizer, &text, args);
+    json_decref(messages);
+    json_decref(settings);
+    fr_marked_text_free(&text);
+    fr_tokenizer_close(tokenizer);
+    return code;
+}
