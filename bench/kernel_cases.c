@@ -18,7 +18,8 @@ enum {
     DISTINCT = 7,    /* tiles of weights that differ; prime, so that no walk meets the same one again and again */
     GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
     BEST = 32,       /* its clusters */
-    HEADS = 8        /* that share a KV head */
+    HEADS = 8,       /* that share a KV head */
+    MOST_POSITIONS = 4096
 };
 
 /* How the kernels of a contract are called. Contracts on plain arrays share one way; apply is theirs. */
@@ -202,14 +203,16 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
                       size_t units) {
     (void)first, (void)units;
     fr_attn_query queries[FR_ATTEND_BATCH];
+    const uint8_t *pages[MOST_POSITIONS / FR_KV_PAGE];
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols);
-    fr_attn attn = {.k = o->stream,
-                    .v = o->stream + c->features * row_bytes,
+    for (size_t p = 0; p < c->features; p += FR_KV_PAGE) pages[p / FR_KV_PAGE] = o->stream + p * row_bytes;
+    fr_attn attn = {.k_pages = pages,
+                    .v_pages = pages,
+                    .v_at = c->features * row_bytes,
                     .k_type = c->type,
                     .v_type = c->type,
                     .k_stride = row_bytes,
                     .v_stride = row_bytes,
-                    .slots = c->features,
                     .head_dim = c->cols,
                     .scale = 0.0625f,
                     .queries = queries,
@@ -358,7 +361,7 @@ static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
 static const fr_bench_shape caches[] = {
-    CACHE(FR_F32, 128),   CACHE(FR_F32, 4096), CACHE(FR_F16, 128),   CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
+    CACHE(FR_F32, 128),   CACHE(FR_F32, MOST_POSITIONS), CACHE(FR_F16, 128),   CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
     CACHE(FR_BF16, 4096), CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096), CACHE(FR_Q4_0, 128), CACHE(FR_Q4_0, 4096)};
 #undef CACHE
 

@@ -22,8 +22,23 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
+/* Positions come and go in any order here, also such as sliding layers have let go of: a page for each that has none,
+ * a shared one where no other is left. What lies in it is as good as anything. */
+static void reach(fr_kv *kv, size_t end) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = 0; kv->page_bytes[kind] && block * FR_KV_PAGE < end; block++) {
+            uint8_t **page = &kv->table[kind][block];
+            if (*page) continue;
+            *page = fr_kv_pages_take(&kv->pages[kind]);
+            if (*page) continue;
+            *page = kv->pages[kind].data + block % kv->pages[kind].count * kv->pages[kind].bytes;
+            fr_kv_page_hold(&kv->pages[kind], *page);
+        }
+}
+
 /* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
+    reach(&s->kv, position + rows);
     fr_forward f = {.model = s->model,
                     .activations = s->activations,
                     .batch = fr_session_rows(s, position, rows),
@@ -80,9 +95,8 @@ static void fill_positions(void *context, const fr_team *team) {
     fr_partition(BLOCK, 1, team->index, team->count, &begin, &end);
     for (size_t l = 0; l < kv->count; l++) {
         const fr_kv_layer *layer = &kv->layers[l];
-        size_t length = f->length < layer->slots ? f->length : layer->slots;
-        for (size_t block = RUN; block < length; block += BLOCK) {
-            size_t to = block + end < length ? block + end : length;
+        for (size_t block = RUN; block < f->length; block += BLOCK) {
+            size_t to = block + end < f->length ? block + end : f->length;
             copy_rows(layer, &layer->k, block + begin, to);
             copy_rows(layer, &layer->v, block + begin, to);
         }
@@ -92,6 +106,7 @@ static void fill_positions(void *context, const fr_team *team) {
 void fr_bench_fill(fr_session *session, size_t length) {
     filling f = {session, length};
     fr_bench_prefill(session, length < RUN ? length : RUN, 0);
+    reach(&session->kv, length);
     fr_pool_run(session->pool, fill_positions, &f);
 }
 

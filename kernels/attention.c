@@ -16,7 +16,7 @@ typedef struct walk {
     const fr_attn_steps *steps;
     float *tile;
     fr_attn_state *states; /* [attn->count] */
-    size_t slot;           /* of the block's first position */
+    const uint8_t *k, *v;  /* of the block's first position */
     uint64_t seen;         /* bit i: some query sees position i of the block */
 } walk;
 
@@ -26,7 +26,6 @@ static uint64_t bits(int32_t from, int32_t to) {
 }
 
 static void enter_block(walk *w, int64_t block) {
-    w->slot = (size_t)block % w->attn->slots;
     w->seen = 0;
     for (size_t j = 0; j < w->attn->count; j++) {
         const fr_attn_query *query = &w->attn->queries[j];
@@ -37,6 +36,9 @@ static void enter_block(walk *w, int64_t block) {
         state->to = (int32_t)(to < 0 ? 0 : to < FR_ATTN_BLOCK ? to : FR_ATTN_BLOCK);
         w->seen |= bits(state->from, state->to);
     }
+    if (w->seen == 0) return;
+    w->k = w->attn->k_pages[block / FR_ATTN_BLOCK] + w->attn->k_at;
+    w->v = w->attn->v_pages[block / FR_ATTN_BLOCK] + w->attn->v_at;
 }
 
 /* How many queries from the j-th on can take a step together. */
@@ -51,9 +53,9 @@ static size_t alike(const walk *w, size_t j) {
 
 /* Columns [d, d + width) of positions [from, from + count) of the block: where they lie, or decoded into the tile.
  * Positions that nobody sees stay unread. */
-static fr_attn_rows rows_of(const walk *w, fr_dtype type, const void *cache, size_t stride, int32_t from, int32_t count,
-                            size_t d, size_t width) {
-    const uint8_t *data = (const uint8_t *)cache + (w->slot + (size_t)from) * stride + fr_dtype_row_bytes(type, d);
+static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, size_t stride, int32_t from,
+                            int32_t count, size_t d, size_t width) {
+    const uint8_t *data = block + (size_t)from * stride + fr_dtype_row_bytes(type, d);
     if (!w->steps->decode[type]) return (fr_attn_rows){type, data, stride};
     for (int32_t i = 0; i < count; i++)
         if (w->seen >> (from + i) & 1)
@@ -76,7 +78,7 @@ static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t row_bytes = fr_dtype_row_bytes(attn->k_type, attn->head_dim);
     for (size_t i = 0; i < FR_ATTN_BLOCK; i++) {
-        const volatile uint8_t *row = (const uint8_t *)attn->k + (w->slot + i) * attn->k_stride;
+        const volatile uint8_t *row = w->k + i * attn->k_stride;
         if ((w->seen >> i & 1) == 0) continue;
         for (size_t at = 0; at < row_bytes; at += 64) (void)row[at];
     }
@@ -88,8 +90,8 @@ static void score_block(const walk *w) {
     stream_keys(w);
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += FR_ATTN_SCORES) {
         if ((w->seen & bits(i, i + FR_ATTN_SCORES)) == 0) continue;
-        fr_attn_rows k = rows_of(w, attn->k_type, attn->k, attn->k_stride, i, FR_ATTN_SCORES, 0, attn->head_dim);
-        const char *v = (const char *)attn->v + (w->slot + (size_t)i) * attn->v_stride;
+        fr_attn_rows k = rows_of(w, attn->k_type, w->k, attn->k_stride, i, FR_ATTN_SCORES, 0, attn->head_dim);
+        const char *v = (const char *)w->v + (size_t)i * attn->v_stride;
         for (size_t j = 0, count; j < attn->count; j += count) {
             fr_attn_state *state = &w->states[j];
             count = alike(w, j);
@@ -106,7 +108,7 @@ static void add_block(const walk *w) {
     size_t n = attn->head_dim;
     for (size_t d = 0, width; d < n; d += width) {
         width = n - d < w->steps->strip ? n - d : w->steps->strip;
-        fr_attn_rows v = rows_of(w, attn->v_type, attn->v, attn->v_stride, 0, FR_ATTN_BLOCK, d, width);
+        fr_attn_rows v = rows_of(w, attn->v_type, w->v, attn->v_stride, 0, FR_ATTN_BLOCK, d, width);
         for (size_t j = 0, count; j < attn->count; j += count) {
             const fr_attn_state *state = &w->states[j];
             count = alike(w, j);

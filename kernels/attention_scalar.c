@@ -3,11 +3,16 @@
 
 enum { BLOCK = 64 };
 
-/* Row of a position as float32, in `scratch`. */
-static const float *row_of(const fr_attn *attn, fr_dtype type, const void *cache, size_t stride, int64_t position,
-                           float *scratch) {
-    const char *row = (const char *)cache + (size_t)position % attn->slots * stride;
-    fr_dtype_decode(type, row, scratch, attn->head_dim);
+/* Key and value of a position as float32, in `scratch`. */
+static const float *key_of(const fr_attn *attn, int64_t position, float *scratch) {
+    const uint8_t *keys = attn->k_pages[position / BLOCK] + attn->k_at;
+    fr_dtype_decode(attn->k_type, keys + (size_t)(position % BLOCK) * attn->k_stride, scratch, attn->head_dim);
+    return scratch;
+}
+
+static const float *value_of(const fr_attn *attn, int64_t position, float *scratch) {
+    const uint8_t *values = attn->v_pages[position / BLOCK] + attn->v_at;
+    fr_dtype_decode(attn->v_type, values + (size_t)(position % BLOCK) * attn->v_stride, scratch, attn->head_dim);
     return scratch;
 }
 
@@ -17,7 +22,7 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
     float p[16] = {0};
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
-        const float *k = row_of(attn, attn->k_type, attn->k, attn->k_stride, i, scratch);
+        const float *k = key_of(attn, i, scratch);
         float s = dot(load_f32, q, k, attn->head_dim) * attn->scale;
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
@@ -32,7 +37,7 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
 static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *scratch, float *o) {
     for (size_t d = 0; d < attn->head_dim; d++) o[d] = 0;
     for (int64_t i = from; i <= last; i++) {
-        const float *v = row_of(attn, attn->v_type, attn->v, attn->v_stride, i, scratch);
+        const float *v = value_of(attn, i, scratch);
         for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
     }
 }

@@ -113,10 +113,10 @@ typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_
 typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
 
 /* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
- * Position p lies in slot p % slots, at k + slot * k_stride and v + slot * v_stride (bytes): head_dim values of k_type
- * and v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; head_dim is a multiple of their
- * blocks. slots is a multiple of 64. A query sees positions first..last (0 <= first <= last, both inclusive, last -
- * first < slots); nothing else is read.
+ * Position p lies in pages p / 64, whose bytes k_at + p % 64 * k_stride on are its key and v_at + p % 64 * v_stride on
+ * its value: head_dim values of k_type and v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode
+ * gives; head_dim is a multiple of their blocks. A query sees positions first..last (0 <= first <= last, both
+ * inclusive); nothing else is read, nor the pointer of a page of which nothing is seen.
  * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
  * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
  * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
@@ -131,9 +131,10 @@ typedef struct fr_attn_query {
 } fr_attn_query;
 
 typedef struct fr_attn {
-    const void *k, *v;
+    const uint8_t *const *k_pages, *const *v_pages; /* may be the same */
+    size_t k_at, v_at;
     fr_dtype k_type, v_type;
-    size_t k_stride, v_stride, slots, head_dim;
+    size_t k_stride, v_stride, head_dim;
     float scale;
     const fr_attn_query *queries;
     size_t count;

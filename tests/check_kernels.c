@@ -485,7 +485,7 @@ static void check_topk(operation *op) {
 
 /* -------------------------------------------------------------------------------------------------------- attention */
 
-enum { MOST_QUERIES = 40 };
+enum { MOST_QUERIES = 40, PAGE = 64, MOST_SLOTS = 4 * PAGE, MOST_POSITIONS = 100100 / PAGE * PAGE };
 
 /* Rows of a block type whose scales are numbers of that mode; any byte is a code. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
@@ -518,12 +518,19 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
     }
 }
 
+/* Positions lie in a ring of `slots`, so that few of them lie anywhere. */
+typedef struct attn_case {
+    fr_attn attn;
+    size_t slots;
+} attn_case;
+
 /* The slots that any query sees: all of them once the ring has wrapped. */
-static void seen_slots(const fr_attn *attn, size_t *low, size_t *high) {
+static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
+    const fr_attn *attn = &c->attn;
     *low = SIZE_MAX, *high = 0;
     for (size_t j = 0; j < attn->count; j++)
         for (int64_t p = attn->queries[j].first; p <= attn->queries[j].last; p++) {
-            size_t slot = (size_t)p % attn->slots;
+            size_t slot = (size_t)p % c->slots;
             *low = slot < *low ? slot : *low;
             *high = slot > *high ? slot : *high;
         }
@@ -531,7 +538,15 @@ static void seen_slots(const fr_attn *attn, size_t *low, size_t *high) {
 
 /* Floats that a query's output takes: whole, or of all blocks that it may see. */
 static size_t output_size(const fr_attn *attn) {
-    return attn->partial_stride ? (attn->slots / 64 + 1) * attn->partial_stride : attn->head_dim;
+    return attn->partial_stride ? (MOST_SLOTS / PAGE + 1) * attn->partial_stride : attn->head_dim;
+}
+
+/* The pages of positions up to `last`, some way into a page each. */
+static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
+                                      const uint8_t **pages) {
+    for (size_t p = 0; p <= (size_t)last; p += PAGE)
+        pages[p / PAGE] = (const uint8_t *)((uintptr_t)ring + p % c->slots * stride - at);
+    return pages;
 }
 
 /* What is not written compares as zero. */
@@ -548,7 +563,9 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries) {
+static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries) {
+    static const uint8_t *k_pages[MOST_POSITIONS / PAGE], *v_pages[MOST_POSITIONS / PAGE];
+    fr_attn *attn = &c->attn;
     fill_mode mode = below(4) ? ORDINARY : below(MODES);
     bool at_end = below(4) > 0;
     size_t n = attn->head_dim, size = output_size(attn), low, high;
@@ -556,16 +573,21 @@ static void check_attn_case(operation *op, fr_attn *attn, fr_attn_query *queries
     float *expected = place_floats(4, attn->count * size, true), *alone = place_floats(5, size, at_end);
     attn->queries = queries;
     attn->scratch = place_floats(6, fr_attn_scratch(n, attn->count), at_end);
-    seen_slots(attn, &low, &high);
-    attn->k = place_slots(0, n, attn->k_type, attn->k_stride, low, high, at_end, mode);
-    attn->v = place_slots(1, n, attn->v_type, attn->v_stride, low, high, at_end, mode);
+    int64_t last = queries[attn->count - 1].last;
+    seen_slots(c, &low, &high);
+    const uint8_t *k = place_slots(0, n, attn->k_type, attn->k_stride, low, high, at_end, mode);
+    const uint8_t *v = place_slots(1, n, attn->v_type, attn->v_stride, low, high, at_end, mode);
+    attn->k_at = below(2) * below(1000) * sizeof(float);
+    attn->v_at = below(2) * below(1000) * sizeof(float);
+    attn->k_pages = pages_of(c, k, attn->k_stride, attn->k_at, last, k_pages);
+    attn->v_pages = pages_of(c, v, attn->v_stride, attn->v_at, last, v_pages);
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     snprintf(shape, sizeof shape,
              "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
              "stride %zu, partial results %zu, %s",
              n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
-             (long long)queries[attn->count - 1].last, attn->slots, fr_dtype_name(attn->k_type), attn->k_stride,
+             (long long)last, c->slots, fr_dtype_name(attn->k_type), attn->k_stride,
              fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
@@ -599,17 +621,18 @@ static void check_attn(operation *op) {
         for (uint32_t repeat = 0; repeat < (options.quick ? 50 : 200); repeat++) {
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
             uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
-            fr_attn attn = {.head_dim = head_dims[d], .slots = 64 * (1 + below(4)), .scale = 0.25f};
-            attn.k_type = repeat % types;
-            attn.v_type = repeat / types % types;
-            attn.k_stride = random_stride(attn.k_type, attn.head_dim);
-            attn.v_stride = random_stride(attn.v_type, attn.head_dim);
-            attn.count = rows * share;
-            if (below(3) == 0) attn.partial_stride = attn.head_dim + 2 + below(20);
-            int64_t window = 1 + below((uint32_t)(attn.slots - rows)), start = below(2) ? below(70) : below(100000);
-            if (below(2)) window = (int64_t)(attn.slots - rows);
-            make_queries(queries, attn.count, start, share, window);
-            check_attn_case(op, &attn, queries);
+            attn_case c = {.attn = {.head_dim = head_dims[d], .scale = 0.25f}, .slots = PAGE * (1 + below(4))};
+            fr_attn *attn = &c.attn;
+            attn->k_type = repeat % types;
+            attn->v_type = repeat / types % types;
+            attn->k_stride = random_stride(attn->k_type, attn->head_dim);
+            attn->v_stride = random_stride(attn->v_type, attn->head_dim);
+            attn->count = rows * share;
+            if (below(3) == 0) attn->partial_stride = attn->head_dim + 2 + below(20);
+            int64_t window = 1 + below((uint32_t)(c.slots - rows)), start = below(2) ? below(70) : below(100000);
+            if (below(2)) window = (int64_t)(c.slots - rows);
+            make_queries(queries, attn->count, start, share, window);
+            check_attn_case(op, &c, queries);
         }
 }
 

@@ -28,23 +28,49 @@ static void fill(float *x, size_t n) {
 }
 
 /* What no row may see holds bytes that are no numbers, or huge ones. */
-static fr_kv_rows make_rows(const batch *b, size_t slots) {
-    fr_kv_rows rows = {.type = b->type, .bytes = fr_dtype_row_bytes(b->type, b->head_dim)};
+static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
     float *row = malloc(b->head_dim * sizeof *row);
-    rows.data = malloc(b->kv_heads * slots * rows.bytes);
-    memset(rows.data, 0xff, b->kv_heads * slots * rows.bytes);
     for (size_t head = 0; head < b->kv_heads; head++)
         for (size_t p = 0; p < (size_t)b->last + b->rows; p++) {
             if (b->span && p + b->span <= (size_t)b->last) continue;
             fill(row, b->head_dim);
-            kernels->kv_store[b->type](rows.data + (head * slots + p) * rows.bytes, row, b->head_dim);
+            kernels->kv_store[b->type](fr_kv_slot(layer, rows, head, p), row, b->head_dim);
         }
     free(row);
-    return rows;
+}
+
+/* A layer whose pages lie in any order; those of which no row may see anything are missing. */
+static fr_kv_layer make_layer(const batch *b) {
+    size_t blocks = ((size_t)b->last + b->rows + FR_KV_PAGE - 1) / FR_KV_PAGE;
+    size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
+    size_t half = b->kv_heads * FR_KV_PAGE * row;
+    fr_kv_layer layer = {.k = {.at = 0, .type = b->type, .bytes = row},
+                         .v = {.at = half, .type = b->type, .bytes = row},
+                         .heads = b->kv_heads,
+                         .head_dim = b->head_dim,
+                         .pages = calloc(blocks, sizeof(uint8_t *))};
+    for (size_t i = 0; i < blocks; i++) {
+        size_t block = i % 2 ? i / 2 : blocks - 1 - i / 2;
+        if (b->span && (block + 1) * FR_KV_PAGE + b->span <= (size_t)b->last + 1) continue;
+        layer.pages[block] = malloc(2 * half);
+        memset(layer.pages[block], 0xff, 2 * half);
+    }
+    fill_rows(b, &layer, &layer.k);
+    fill_rows(b, &layer, &layer.v);
+    return layer;
+}
+
+static void free_layer(const batch *b, fr_kv_layer *layer) {
+    for (size_t p = 0; p < (size_t)b->last + b->rows; p += FR_KV_PAGE) free(layer->pages[p / FR_KV_PAGE]);
+    free(layer->pages);
 }
 
 static void run_share(void *context, const fr_team *team) {
     fr_attend_run(team, context);
+}
+
+static size_t head_dim_of(const fr_attend_rows *rows) {
+    return rows->batch->timelines[0]->layers[0].head_dim;
 }
 
 /* What a team of `threads` makes of it. */
@@ -57,9 +83,9 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
-    fr_attend_layout(&workspace, &measured, rows->cache->head_dim, threads);
+    fr_attend_layout(&workspace, &measured, head_dim_of(rows), threads);
     ck_assert_uint_eq(fr_arena_open(&arena, measured.used, "attention"), FR_OK);
-    fr_attend_layout(&workspace, &arena, rows->cache->head_dim, threads);
+    fr_attend_layout(&workspace, &arena, head_dim_of(rows), threads);
     rows->workspace = &workspace;
     rows->out = out;
     fr_pool_run(pool, run_share, rows);
@@ -67,40 +93,80 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-static void check_batch(const batch *b) {
-    static const size_t teams[] = {2, 3, 5, 8, 13};
-    size_t slots = ((size_t)b->last + b->rows + 63) / 64 * 64, width = b->heads * b->head_dim;
-    fr_kv_layer layer = {.k = make_rows(b, slots),
-                         .v = make_rows(b, slots),
-                         .heads = b->kv_heads,
-                         .head_dim = b->head_dim,
-                         .slots = slots};
-    float *q = malloc(b->rows * width * sizeof *q), *alone = malloc(b->rows * width * sizeof *alone);
-    float *shared = malloc(b->rows * width * sizeof *shared);
-    fr_attend_rows rows = {.kernels = kernels,
-                           .cache = &layer,
-                           .q = q,
-                           .rows = b->rows,
-                           .stride = width,
-                           .heads = b->heads,
-                           .last = b->last,
-                           .span = b->span,
-                           .scale = 0.125f};
-    fill(q, b->rows * width);
-    run(&rows, 1, alone);
-    for (size_t i = 0; i < b->rows * width; i++) ck_assert(isfinite(alone[i]));
-    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
-        memset(shared, 0xff, b->rows * width * sizeof *shared);
-        run(&rows, teams[t], shared);
-        ck_assert_msg(memcmp(shared, alone, b->rows * width * sizeof *shared) == 0,
-                      "%zu threads: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu", teams[t], b->rows,
-                      b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+/* Rows of timelines side by side: each has a layer and rows of its own, and as many heads as the others. */
+enum { MOST_TIMELINES = 4, MOST_ROWS = 16 };
+
+typedef struct side_by_side {
+    fr_kv_layer layers[MOST_TIMELINES];
+    fr_kv caches[MOST_TIMELINES];
+    fr_kv *timelines[MOST_TIMELINES];
+    fr_row rows[MOST_ROWS];
+    fr_batch batch;
+    float *q;
+    fr_attend_rows attend;
+} side_by_side;
+
+static void open_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+    *s = (side_by_side){.batch = {.rows = s->rows, .timelines = s->timelines}};
+    for (size_t t = 0; t < count; t++) {
+        s->layers[t] = make_layer(&batches[t]);
+        s->caches[t].layers = &s->layers[t];
+        s->timelines[t] = &s->caches[t];
+        for (size_t r = 0; r < batches[t].rows; r++)
+            s->rows[s->batch.count++] =
+                (fr_row){.timeline = (int32_t)t, .position = (int32_t)(batches[t].last + (int64_t)r)};
     }
-    free(q);
+    size_t width = batches->heads * batches->head_dim;
+    s->q = malloc(s->batch.count * width * sizeof *s->q);
+    fill(s->q, s->batch.count * width);
+    s->attend = (fr_attend_rows){.kernels = kernels,
+                                 .batch = &s->batch,
+                                 .q = s->q,
+                                 .stride = width,
+                                 .heads = batches->heads,
+                                 .span = batches->span,
+                                 .scale = 0.125f};
+}
+
+static void close_side_by_side(side_by_side *s, const batch *batches, size_t count) {
+    for (size_t t = 0; t < count; t++) free_layer(&batches[t], &s->layers[t]);
+    free(s->q);
+}
+
+/* Rows first..first + count - 1 alone, by one thread. */
+static void run_alone(const side_by_side *s, size_t first, size_t count, float *out) {
+    fr_batch part = {.rows = s->rows + first, .count = count, .timelines = s->timelines};
+    fr_attend_rows rows = s->attend;
+    rows.batch = &part;
+    rows.q += first * rows.stride;
+    run(&rows, 1, out);
+}
+
+/* All timelines in one batch, by teams, against each timeline's rows alone. */
+static void check_batches(const batch *batches, size_t count) {
+    static const size_t teams[] = {1, 2, 3, 5, 8, 13};
+    side_by_side s;
+    open_side_by_side(&s, batches, count);
+    size_t size = s.batch.count * s.attend.stride;
+    float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
+    for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
+        run_alone(&s, first, batches[t].rows, alone + first * s.attend.stride);
+    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]));
+    for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
+        const batch *b = &batches[0];
+        memset(shared, 0xff, size * sizeof *shared);
+        run(&s.attend, teams[t], shared);
+        ck_assert_msg(memcmp(shared, alone, size * sizeof *shared) == 0,
+                      "%zu threads, %zu timelines: %zu rows, %zu heads of %zu on %zu, to position %lld, span %zu",
+                      teams[t], count, b->rows, b->heads, b->head_dim, b->kv_heads, (long long)b->last, b->span);
+    }
     free(alone);
     free(shared);
-    free(layer.k.data);
-    free(layer.v.data);
+    close_side_by_side(&s, batches, count);
+}
+
+static void check_batch(const batch *b) {
+    check_batches(b, 1);
 }
 
 START_TEST(any_team_gives_the_same_bits) {
@@ -123,6 +189,22 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
+/* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
+START_TEST(timelines_side_by_side_are_as_each_alone) {
+    static const batch halves[] = {
+        {2, 64, 6, 1, 700, 0, FR_F16},
+        {2, 64, 6, 4, 3, 0, FR_F16},
+        {2, 64, 6, 1, 64, 0, FR_F16},
+        {2, 64, 6, 3, 300, 0, FR_F16}};
+    static const batch windows[] = {
+        {1, 32, 4, 2, 500, 100, FR_Q8_0}, {1, 32, 4, 1, 0, 100, FR_Q8_0}, {1, 32, 4, 5, 127, 100, FR_Q8_0}};
+    static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32}, {1, 64, 1, 1, 200, 0, FR_F32}};
+    check_batches(halves, 4);
+    check_batches(windows, 3);
+    check_batches(same, 2);
+}
+END_TEST
+
 int main(void) {
     if (fr_kernels_select(NULL, &kernels)) return 1;
     Suite *suite = suite_create("attend");
@@ -130,6 +212,7 @@ int main(void) {
     tcase_set_timeout(all, 120);
     tcase_add_test(all, any_team_gives_the_same_bits);
     tcase_add_test(all, long_contexts_are_joined_split_by_split);
+    tcase_add_test(all, timelines_side_by_side_are_as_each_alone);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

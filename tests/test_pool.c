@@ -128,6 +128,25 @@ START_TEST(one_thread_starts_none) {
 }
 END_TEST
 
+/* What a process and its libraries keep by thread is cut out of a thread's stack; kernels take 250 KB of what is left. */
+static _Thread_local volatile char of_the_process[800 << 10];
+
+static void go_deep(void *context, const fr_team *team) {
+    volatile char frame[300 << 10];
+    for (size_t at = 0; at < sizeof frame; at += 1024) frame[at] = (char)team->index;
+    for (size_t at = 0; at < sizeof of_the_process; at += 1024) of_the_process[at] = (char)team->index;
+    ((size_t *)context)[team->index] = (size_t)frame[1024] + (size_t)of_the_process[1024];
+}
+
+START_TEST(threads_have_room_for_kernels) {
+    size_t seen[3] = {9, 9, 9};
+    fr_pool *pool = open_pool(3, false);
+    fr_pool_run(pool, go_deep, seen);
+    for (size_t t = 0; t < 3; t++) ck_assert_uint_eq(seen[t], 2 * t);
+    fr_pool_close(pool);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- barriers */
 
 #define BARRIER_TEAM 8
@@ -342,6 +361,7 @@ int main(void) {
     TCase *life = add_case(suite, "life", 120), *callers = add_case(suite, "callers", 60);
     tcase_add_loop_test(runs, everyone_runs_once, 0, 2 * TEAMS);
     tcase_add_test(runs, one_thread_starts_none);
+    tcase_add_test(runs, threads_have_room_for_kernels);
     tcase_add_loop_test(runs, workers_wake_for_a_run, 0, RELAYS);
     tcase_add_loop_test(barriers, nobody_is_early, 0, RELAYS);
     tcase_add_loop_test(barriers, nobody_is_early_unpinned, 0, RELAYS);

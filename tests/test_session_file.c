@@ -175,7 +175,8 @@ START_TEST(short_and_empty_timelines_come_back) {
 }
 END_TEST
 
-/* The rings of a reader may be shorter or longer than those that were saved; what they hold is not run again. */
+/* The sliding layers of a reader may keep fewer or more positions than those that were saved; what they hold is not run
+ * again. */
 START_TEST(little_is_run_again) {
     for (size_t to = 0; to < MANNERS; to++) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);

@@ -8,7 +8,7 @@
 #include "tests/alloc_guard.h"
 #include "tests/reference.h"
 
-#define CONTEXT 640 /* ten times as long as the rings of the fixtures, at CHUNK */
+#define CONTEXT 640 /* ten times what the fixtures' sliding layers keep, at CHUNK */
 #define CHUNK   16
 #define RING    64
 #define MORE    9 /* ids that a comparison generates */
@@ -220,7 +220,7 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within what the ring holds: the last token, for what the target says after it. The ring of 64 has held back to
+    /* Within what sliding layers keep: the last token, for what the target says after it. They have kept 64 back to
      * 300 - 64, and a row needs 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
@@ -232,7 +232,7 @@ START_TEST(what_a_truncation_runs_again) {
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);
-    /* Elsewhere it is less than a ring's length. */
+    /* Elsewhere it is less than what they keep. */
     for (size_t to = 1; to < 500; to += 7) ck_assert(rerun_of(&reference, some, 500, 0, to) <= RING);
     for (size_t to = 1; to < 500; to += 31) ck_assert(rerun_of(&reference, whole, 500, 0, to) <= 1);
     fr_reference_close(&reference);
@@ -253,7 +253,7 @@ START_TEST(few_checkpoints_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three checkpoints and the rings themselves cut the timeline in four; none is longer than half of it. */
+        /* Three checkpoints and what is kept anyway cut the timeline in four; none is longer than half of it. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);

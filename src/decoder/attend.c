@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 64             /* positions */
+#include "src/base/sizes.h"
+
+#define BLOCK FR_KV_PAGE   /* positions */
 #define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
 
 /* Floats of a block's partial result for a query: o, m and l. */
@@ -28,16 +30,22 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 
 /* ------------------------------------------------------------------------------------------------------ one KV head */
 
+/* The cache of a row; all of a batch are of one shape. */
+static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
+    return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
+}
+
 /* What the kernel is told of a KV head, but for the queries. */
-static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, size_t kv_head) {
-    const fr_kv_layer *cache = a->cache;
-    return (fr_attn){.k = fr_kv_slot(cache, &cache->k, kv_head, 0),
-                     .v = fr_kv_slot(cache, &cache->v, kv_head, 0),
+static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
+    const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
+    return (fr_attn){.k_pages = pages,
+                     .v_pages = pages,
+                     .k_at = cache->k.at + kv_head * FR_KV_PAGE * cache->k.bytes,
+                     .v_at = cache->v.at + kv_head * FR_KV_PAGE * cache->v.bytes,
                      .k_type = cache->k.type,
                      .v_type = cache->v.type,
                      .k_stride = cache->k.bytes,
                      .v_stride = cache->v.bytes,
-                     .slots = cache->slots,
                      .head_dim = cache->head_dim,
                      .scale = a->scale,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
@@ -51,10 +59,11 @@ void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, 
 }
 
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
+    const fr_kv_layer *cache = cache_of(a, 0);
     size_t row, head;
-    fr_attend_place(number, a->rows, a->heads, a->cache->heads, &row, &head);
-    size_t at = row * a->stride + head * a->cache->head_dim;
-    int64_t span = (int64_t)a->span, last = a->last + (int64_t)row;
+    fr_attend_place(number, a->batch->count, a->heads, cache->heads, &row, &head);
+    size_t at = row * a->stride + head * cache->head_dim;
+    int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
     return (fr_attn_query){a->q + at, a->out + at, span && last >= span ? last - span + 1 : 0, last};
 }
 
@@ -62,13 +71,14 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 
 static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
-    size_t per_kv_head = a->rows * (a->heads / a->cache->heads), begin, end;
-    fr_partition(a->rows * a->heads, 1, team->index, team->count, &begin, &end);
+    size_t group = a->heads / cache_of(a, 0)->heads, per_kv_head = a->batch->count * group, begin, end;
+    fr_partition(a->batch->count * a->heads, 1, team->index, team->count, &begin, &end);
     while (begin < end) {
-        size_t kv_head = begin / per_kv_head;
-        fr_attn attn = of_head(team, a, kv_head);
-        for (; attn.count < FR_ATTEND_BATCH && begin < end && begin / per_kv_head == kv_head; begin++)
-            queries[attn.count++] = query_of(a, begin);
+        size_t kv_head = begin / per_kv_head, row = begin % per_kv_head / group, last = row;
+        while (last + 1 < a->batch->count && a->batch->rows[last + 1].timeline == a->batch->rows[row].timeline) last++;
+        size_t together = fr_smaller(end, kv_head * per_kv_head + (last + 1) * group);
+        fr_attn attn = of_head(team, a, cache_of(a, row), kv_head);
+        for (; attn.count < FR_ATTEND_BATCH && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
         a->kernels->attn(&attn);
     }
 }
@@ -100,8 +110,9 @@ static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t 
 static void attend_partial(const fr_team *team, const split *s, size_t kv_head, int64_t low, int64_t high) {
     const fr_attend_rows *a = s->rows;
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH, query;
-    size_t per_kv_head = s->queries / a->cache->heads;
-    fr_attn attn = of_head(team, a, kv_head);
+    const fr_kv_layer *cache = cache_of(a, 0);
+    size_t per_kv_head = s->queries / cache->heads;
+    fr_attn attn = of_head(team, a, cache, kv_head);
     attn.partial_stride = s->queries * s->stride;
     for (size_t number = kv_head * per_kv_head; number < (kv_head + 1) * per_kv_head; number++) {
         if (!within(a, number, low, high, &query)) continue;
@@ -113,7 +124,7 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
 
 /* Where a thread's share ends, as a KV head and a position: equal shares, but no block is divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
-    size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->cache->heads * part / parts;
+    size_t length = (size_t)(s->high - s->low + 1), at = length * cache_of(s->rows, 0)->heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
     *kv_head = at / length;
     *position = exact == s->low || rounded < s->low ? s->low : rounded > s->high + 1 ? s->high + 1 : rounded;
@@ -133,7 +144,7 @@ static void attend_share(const fr_team *team, const split *s) {
  * partial result becomes the sum up to it. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
-    size_t n = s->rows->cache->head_dim;
+    size_t n = cache_of(s->rows, 0)->head_dim;
     fr_attn_query whole = query_of(s->rows, number), here;
     float *sums = s->rows->workspace->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
     if (!within(s->rows, number, s->low, s->high, &here)) return;
@@ -165,8 +176,9 @@ static void join_share(const fr_team *team, const split *s) {
 }
 
 static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
-    split s = {.rows = a, .queries = a->rows * a->heads, .stride = partial_size(a->cache->head_dim)};
-    int64_t last = a->last + (int64_t)a->rows - 1;
+    size_t rows = a->batch->count;
+    split s = {.rows = a, .queries = rows * a->heads, .stride = partial_size(cache_of(a, 0)->head_dim)};
+    int64_t last = a->batch->rows[rows - 1].position;
     int64_t blocks = (int64_t)(a->workspace->partials_size / (s.queries * s.stride));
     for (s.low = query_of(a, 0).first; s.low <= last; s.low = s.high + 1) {
         s.high = (s.low / BLOCK + blocks) * BLOCK - 1;
@@ -178,18 +190,27 @@ static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
+/* Whether all rows are those of one timeline, in its order. */
+static bool one_chain(const fr_batch *batch) {
+    const fr_row *first = batch->rows;
+    for (size_t r = 1; r < batch->count; r++)
+        if (first[r].timeline != first->timeline || first[r].position != first->position + (int32_t)r) return false;
+    return true;
+}
+
 /* Where queries can't be partitioned evenly, being fewer than two a thread, and every thread finds a block's worth of
  * positions. With as many queries as threads or several each, sharing their heads' cache costs nothing that could be
  * measured, and joining does. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
-    size_t queries = a->rows * a->heads, heads = a->cache->heads;
-    size_t length = (size_t)(a->last + (int64_t)a->rows - query_of(a, 0).first);
-    return queries < few(team->count) && queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
+    size_t queries = a->batch->count * a->heads, heads = cache_of(a, 0)->heads;
+    if (queries >= few(team->count) || !one_chain(a->batch)) return false;
+    size_t length = (size_t)(a->batch->rows[a->batch->count - 1].position + 1 - query_of(a, 0).first);
+    return queries % team->count != 0 && queries / heads <= FR_ATTEND_BATCH &&
            heads * length >= team->count * BLOCK;
 }
 
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows) {
-    if (rows->rows == 0) return;
+    if (rows->batch->count == 0) return;
     if (positions_are_better(team, rows)) partition_positions(team, rows);
     else partition_queries(team, rows);
 }

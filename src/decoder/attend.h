@@ -1,10 +1,10 @@
-/* Attention of a batch of rows over one layer of a cache, by a team of threads.
+/* Attention of a batch of rows over one layer of their timelines' caches, by a team of threads.
  *
- * In: rows of queries, a KV layer. Out: rows of attention's output. The work is partitioned in one of two ways, to
+ * In: rows of queries, the caches. Out: rows of attention's output. The work is partitioned in one of two ways, to
  * the same bits:
  *
- *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of the cache is
- *                 read once for up to FR_ATTEND_BATCH of them.
+ *     queries     in the order KV head, row, head of the group: neighbours share a KV head, so a block of a timeline's
+ *                 cache is read once for up to FR_ATTEND_BATCH of them.
  *     positions   in blocks, each for all queries that see it; a block's result stays partial, and after a barrier the
  *                 queries' blocks are joined in their order: split-KV (Dao et al. 2023, "Flash-Decoding"). For decoding
  *                 with about as many threads as heads or more, which queries would leave idle. */
@@ -12,7 +12,7 @@
 #define FR_SRC_ATTEND_H
 
 #include "src/base/pool.h"
-#include "src/decoder/kv.h"
+#include "src/decoder/forward.h"
 
 /* Queries handed to the attention kernel at once. */
 #define FR_ATTEND_BATCH 64
@@ -33,12 +33,12 @@ void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t he
 typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
-    const fr_kv_layer *cache;
-    const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
-    float *out;     /* [rows, stride] */
-    size_t rows, stride, heads;
-    int64_t last; /* last position that row 0 sees; row r sees last + r */
-    size_t span;  /* positions that a row sees at most, 0: all */
+    const fr_batch *batch; /* a row sees its timeline's positions up to its own */
+    size_t layer;          /* of the caches */
+    const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
+    float *out;            /* [rows, stride] */
+    size_t stride, heads;
+    size_t span; /* positions that a row sees at most, 0: all */
     float scale;
 } fr_attend_rows;
 

@@ -56,21 +56,23 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
 }
 
-/* One key head and its value head of one row, in the activations; then stored at slot = position. The value may come
- * from the raw key, so it is first. */
+/* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
+ * timelines. The value may come from the raw key, so it is first. */
 static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_layer *layer, size_t row,
                      size_t head) {
     const fr_kernels *k = a->kernels;
     const fr_row *of = &a->batch.rows[row];
-    const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
     size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
     float *key = a->k + at, *value = spec->keys_are_values ? key : a->v + at, *stored = a->v + at;
     if (layer->v_bias) k->add(value, layer->v_bias + head * n, n);
     if (spec->norms_values) k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, layer->k_bias ? layer->k_bias + head * n : NULL, layer->k_norm, row);
-    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
-    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
+    for (int32_t i = 0; i <= of->also; i++) {
+        const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[spec->kv];
+        k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
+        k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
+    }
 }
 
 /* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
@@ -91,17 +93,14 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
 }
 
 static void attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
-    const fr_row *first = a->batch.rows;
-    if (a->batch.count == 0) return;
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
-                                 .cache = &a->batch.timelines[first->timeline]->layers[spec->kv],
+                                 .batch = &a->batch,
+                                 .layer = spec->kv,
                                  .q = a->q,
                                  .out = a->attn,
-                                 .rows = a->batch.count,
                                  .stride = a->q_width,
                                  .heads = spec->heads,
-                                 .last = first->position,
                                  .span = spec->window,
                                  .scale = spec->scale};
     fr_attend_run(team, &rows);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
 
 static const char *const words[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
 
@@ -27,40 +28,73 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
     return FR_OK;
 }
 
-static size_t round_up_64(size_t n) {
-    return (n + 63) / 64 * 64;
+/* ---------------------------------------------------------------------------------------------------------- layout */
+
+static size_t round_up(size_t n, size_t to) {
+    return (n + to - 1) / to * to;
 }
 
-static size_t slots_for(const fr_kv_shape *shape, size_t context, size_t batch) {
-    size_t all = round_up_64(context);
-    if (shape->window == 0) return all;
-    size_t ring = round_up_64(shape->window + 1 + batch);
-    return ring < all ? ring : all;
-}
-
-static fr_kv_rows take_rows(fr_arena *arena, const fr_kv_layer *layer, fr_dtype type) {
-    fr_kv_rows rows = {.type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
-    rows.data = fr_arena_take(arena, layer->heads * layer->slots, rows.bytes);
+/* Rows of a layer behind what its page holds already; *page grows by them. */
+static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page) {
+    fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
+    *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, 64);
     return rows;
 }
 
+/* Positions that layers with this window hold at most; 0: as many as there are. */
+static size_t keeps(size_t window, size_t context, size_t batch) {
+    size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + 1 + batch, FR_KV_PAGE);
+    return window && few < all ? few : 0;
+}
+
+/* Pages of a kind that one table points to at most: where it lets go of some, the positions kept may begin and end in
+ * the middle of a page. */
+static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
+    return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
+}
+
+/* A branch's own: the copy of the frontier's page, and the next. */
+enum { BRANCH_PAGES = 2 };
+
+static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
+    kv->layers = fr_arena_take(arena, kv->count, sizeof *kv->layers);
+    kv->blocks = round_up(context, FR_KV_PAGE) / FR_KV_PAGE;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
+}
+
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  size_t context, size_t batch) {
-    *kv = (fr_kv){.layers = fr_arena_take(arena, count, sizeof *kv->layers), .count = count};
+                  fr_kv_room room) {
+    *kv = (fr_kv){.count = count};
+    take_tables(kv, arena, room.context);
+    for (size_t i = 0; i < count; i++)
+        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
+    kv->keeps = keeps(kv->window, room.context, room.batch);
+    if (kv->keeps) kv->spare = fr_smaller(room.checkpoints, room.context / kv->keeps);
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
-        layer.slots = slots_for(&shapes[i], context, batch);
-        layer.slides = shapes[i].window > 0;
-        layer.ring = layer.slots < round_up_64(context);
-        size_t before = arena->used;
-        layer.k = take_rows(arena, &layer, types.k);
-        layer.v = take_rows(arena, &layer, types.v);
-        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
-        if (layer.ring) {
-            kv->ring_bytes += arena->used - before;
-            if (kv->ring_slots == 0 || layer.slots < kv->ring_slots) kv->ring_slots = layer.slots;
-        }
+        layer.kind = shapes[i].window ? FR_KV_SLIDING : FR_KV_FULL;
+        layer.pages = kv->table[layer.kind];
+        layer.k = place_rows(&layer, types.k, &kv->page_bytes[layer.kind]);
+        layer.v = place_rows(&layer, types.v, &kv->page_bytes[layer.kind]);
         if (kv->layers) kv->layers[i] = layer;
+    }
+    kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0), bytes = kv->page_bytes[kind];
+        size_t number = tables * table_pages(kv, kind) + room.branches * BRANCH_PAGES;
+        fr_kv_pages pages = fr_kv_pages_layout(arena, bytes, bytes ? number : 0);
+        if (kv->pages) kv->pages[kind] = pages;
+    }
+}
+
+void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv) {
+    *fork = *kv;
+    fork->length = fork->from = 0;
+    take_tables(fork, arena, kv->blocks * FR_KV_PAGE);
+    for (size_t i = 0; fork->layers && i < fork->count; i++) {
+        fork->layers[i] = kv->layers[i];
+        fork->layers[i].pages = fork->table[kv->layers[i].kind];
     }
 }
 
@@ -74,15 +108,64 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
 
 size_t fr_kv_bytes(const fr_kv *kv) {
     size_t bytes = 0;
-    for (size_t i = 0; i < kv->count; i++)
-        bytes += kv->layers[i].heads * kv->layers[i].slots * (kv->layers[i].k.bytes + kv->layers[i].v.bytes);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) bytes += table_pages(kv, kind) * kv->page_bytes[kind];
     return bytes;
 }
 
-void fr_kv_claim(fr_kv *kv, size_t rows) {
-    size_t end = kv->length + rows;
-    if (kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > kv->from) kv->from = end - kv->ring_slots;
+size_t fr_kv_spare_bytes(const fr_kv *kv) {
+    return kv->spare * table_pages(kv, FR_KV_SLIDING) * kv->page_bytes[FR_KV_SLIDING];
 }
+
+/* --------------------------------------------------------------------------------------------------------- claiming */
+
+static void let_go(fr_kv *kv, fr_kv_kind kind, size_t block) {
+    if (kv->table[kind][block]) fr_kv_page_drop(&kv->pages[kind], kv->table[kind][block]);
+    kv->table[kind][block] = NULL;
+}
+
+/* A page that nobody else holds, with what was accepted in it. */
+static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
+    fr_kv_pages *pages = &kv->pages[kind];
+    uint8_t *page = kv->table[kind][block];
+    if (page && !fr_kv_page_shared(pages, page)) return FR_OK;
+    uint8_t *mine = fr_kv_pages_take(pages);
+    if (!mine)
+        return fr_fail(FR_MEMORY, "no page for keys and values at position %zu is left: all %zu are held", kv->length,
+                       pages->count);
+    if (page && block * FR_KV_PAGE < kv->length) memcpy(mine, page, pages->bytes);
+    let_go(kv, kind, block);
+    kv->table[kind][block] = mine;
+    return FR_OK;
+}
+
+static fr_status own_all(fr_kv *kv, fr_kv_kind kind, size_t from, size_t end) {
+    if (kv->page_bytes[kind] == 0) return FR_OK;
+    for (size_t block = from / FR_KV_PAGE; block * FR_KV_PAGE < end; block++) FR_TRY(own(kv, kind, block));
+    return FR_OK;
+}
+
+fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
+    size_t end = kv->length + rows;
+    if (kv->keeps && end > kv->keeps && end - kv->keeps > kv->from) {
+        size_t from = end - kv->keeps;
+        for (size_t block = kv->from / FR_KV_PAGE; block < from / FR_KV_PAGE; block++)
+            let_go(kv, FR_KV_SLIDING, block);
+        kv->from = from;
+    }
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) FR_TRY(own_all(kv, kind, kv->length, end));
+    return FR_OK;
+}
+
+fr_status fr_kv_claim_all(fr_kv *kv) {
+    return fr_kv_restore(kv, 0, kv->blocks * FR_KV_PAGE);
+}
+
+fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length) {
+    FR_TRY(own_all(kv, FR_KV_FULL, 0, length));
+    return own_all(kv, FR_KV_SLIDING, from, length);
+}
+
+/* ----------------------------------------------------------------------------------------------------- the frontier */
 
 void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
@@ -93,10 +176,38 @@ bool fr_kv_holds_lookback(const fr_kv *kv, size_t length) {
 }
 
 void fr_kv_rewind(fr_kv *kv, size_t length) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = round_up(length, FR_KV_PAGE) / FR_KV_PAGE; block < kv->blocks; block++)
+            let_go(kv, kind, block);
     kv->length = length;
     if (length == 0) kv->from = 0;
 }
 
 void fr_kv_reset(fr_kv *kv) {
     fr_kv_rewind(kv, 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ forks */
+
+void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
+    fr_kv_reset(fork);
+    fork->length = kv->length;
+    fork->from = kv->from;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = 0; block * FR_KV_PAGE < kv->length; block++) {
+            fork->table[kind][block] = kv->table[kind][block];
+            if (fork->table[kind][block]) fr_kv_page_hold(&kv->pages[kind], fork->table[kind][block]);
+        }
+}
+
+void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        for (size_t block = 0; block < kv->blocks; block++) {
+            let_go(kv, kind, block);
+            kv->table[kind][block] = fork->table[kind][block];
+            fork->table[kind][block] = NULL;
+        }
+    kv->length = fork->length;
+    kv->from = fork->from;
+    fr_kv_reset(fork);
 }

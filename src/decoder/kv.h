@@ -1,4 +1,5 @@
-/* The key/value cache: one pair of arrays per layer that owns KV, written at slot = position, and a frontier.
+/* The key/value cache of a timeline: a table of pages for each kind of layer, written at slot = position, and a
+ * frontier.
  *
  * States of a slot, and who moves it:
  *
@@ -11,18 +12,19 @@
  * tentative or stale and are read by no row before that row's own forward has written them again. Rejecting a draft is
  * therefore one assignment; nothing is copied or cleared.
  *
- * Sliding layers are rings: position p lies in slot p % slots, slots a multiple of 64 and at least window + 1 + the
- * largest batch, so that the positions a row may look back to are never overwritten by the tentative rows of a batch.
- * How far the frontier may be moved back is another matter: `from` is the first position that the rings still hold, and
- * a row at the new frontier must find what it looks back to (fr_kv_holds_lookback). Farther back, the rings' contents
- * have to come from elsewhere (kv_checkpoints.h), or from running the positions again.
+ * Position p lies in page p / 64 of its layer's kind, row p % 64 (kv_pages.h). Before a forward its pages are claimed:
+ * those it will write must be there, and nobody else's; one that is shared is copied first, which only ever happens at
+ * the frontier. Sliding layers let go of pages behind what a row may look back to and a batch more. How far the
+ * frontier may be moved back is another matter: `from` is the first position that they still hold, and a row at the new
+ * frontier must find what it looks back to (fr_kv_holds_lookback). Farther back, pages have to come from elsewhere
+ * (kv_checkpoints.h), or from running the positions again.
  *
  * In: shapes, types, a context length, the largest batch. Out: memory taken from an arena. */
 #ifndef FR_SRC_KV_H
 #define FR_SRC_KV_H
 
 #include "kernels/kernels.h"
-#include "src/base/arena.h"
+#include "src/decoder/kv_pages.h"
 
 /* What keys and values are stored as, each one of FR_KV_TYPES. */
 typedef struct fr_kv_types {
@@ -38,55 +40,86 @@ typedef struct fr_kv_shape {
     size_t window; /* positions that a reader may look back, its own included; 0: all */
 } fr_kv_shape;
 
-/* [heads][slots] rows of head_dim values, `bytes` each. */
+/* By how far their readers look back. */
+typedef enum fr_kv_kind { FR_KV_FULL, FR_KV_SLIDING, FR_KV_KINDS } fr_kv_kind;
+
+/* A layer's keys, or its values, in each of its pages: [heads][64] rows of head_dim values, `bytes` each. */
 typedef struct fr_kv_rows {
-    uint8_t *data;
+    size_t at; /* bytes from the page's beginning */
     fr_dtype type;
     size_t bytes;
 } fr_kv_rows;
 
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
-    size_t heads, head_dim, slots;
-    bool slides; /* its readers have a window */
-    bool ring;   /* and it keeps no more than that needs */
+    size_t heads, head_dim;
+    fr_kv_kind kind;
+    uint8_t **pages; /* the table of its kind */
 } fr_kv_layer;
 
 typedef struct fr_kv {
     fr_kv_layer *layers;
     size_t count;
-    size_t length;                 /* the frontier */
-    size_t from;                   /* accepted positions below it may be missing from layers that slide */
-    size_t window;                 /* the widest of those that slide */
-    size_t ring_slots, ring_bytes; /* of the shortest ring, of all of them; 0: there is none */
+    fr_kv_pages *pages; /* [FR_KV_KINDS] the pool that its pages are from */
+    size_t page_bytes[FR_KV_KINDS];
+    uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
+    size_t blocks;
+    size_t length; /* the frontier */
+    size_t from;   /* accepted positions below it may be missing from layers that slide */
+    size_t window; /* the widest of those that slide */
+    size_t keeps;  /* positions that they hold at most behind a forward's last; 0: they hold all */
+    size_t spare;  /* further tables of theirs that there are pages for */
 } fr_kv;
 
 /* Whether heads of these shapes are whole blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Takes the cache from the arena, or measures it. With a batch as long as the context no layer is a ring. */
-void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  size_t context, size_t batch);
+/* What a cache has pages for. */
+typedef struct fr_kv_room {
+    size_t context;
+    size_t batch;       /* rows of the largest; with as many as the context has no layer lets go of pages */
+    size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
+    size_t branches;    /* forks that run ahead of it at a time, by less than a page */
+} fr_kv_room;
 
-/* Bytes per position that a cache of these shapes grows by while no ring is full. */
+/* Takes the cache and its pages from the arena, or measures them. */
+void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
+                  fr_kv_room room);
+
+/* Bytes per position that a cache of these shapes grows by while no page is let go of. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Bytes of keys and values that a cache has room for. */
+/* Bytes of keys and values that a timeline has pages for, and of those for checkpoints. */
 size_t fr_kv_bytes(const fr_kv *kv);
+size_t fr_kv_spare_bytes(const fr_kv *kv);
 
 /* Where one head's key (or value) of a position lies. */
 static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
-    return rows->data + (head * layer->slots + position % layer->slots) * rows->bytes;
+    return layer->pages[position / FR_KV_PAGE] + rows->at + (head * FR_KV_PAGE + position % FR_KV_PAGE) * rows->bytes;
 }
 
 /* How many positions from `position` on, before `end`, lie side by side from that slot on. */
-static inline size_t fr_kv_run(const fr_kv_layer *layer, size_t position, size_t end) {
-    size_t left = layer->slots - position % layer->slots;
+static inline size_t fr_kv_run(size_t position, size_t end) {
+    size_t left = FR_KV_PAGE - position % FR_KV_PAGE;
     return end - position < left ? end - position : left;
 }
 
-/* Said before a forward writes `rows` positions from the frontier on. */
-void fr_kv_claim(fr_kv *kv, size_t rows);
+/* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then
+ * nothing that has been accepted is lost. */
+fr_status fr_kv_claim(fr_kv *kv, size_t rows);
+
+/* Claims all of a cache at once, none of whose layers lets go of pages: nothing needs claiming any more. */
+fr_status fr_kv_claim_all(fr_kv *kv);
+
+/* Gives an empty cache the pages of a frontier at `length` whose sliding layers hold positions from `from` on, which
+ * they must be able to; what is in them is the caller's to write. */
+fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length);
+
+/* A timeline over the pages of another: laid out empty, like it; then what the other has accepted, by holding its
+ * pages; at last what the other becomes, which leaves it empty again: how a branch of a tree of drafts is accepted. */
+void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv);
+void fr_kv_fork(fr_kv *fork, const fr_kv *kv);
+void fr_kv_adopt(fr_kv *kv, fr_kv *fork);
 
 /* Moves the frontier forward: positions below length are accepted. */
 void fr_kv_commit(fr_kv *kv, size_t length);

@@ -162,11 +162,11 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     const fr_chained *net = drafter->net;
     const fr_attention_spec *attention = &net->spec.attention;
     const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
-    size_t hidden = target->trunk.spec.hidden;
+    size_t hidden = target->trunk.spec.hidden, context = sizes->context + FR_STEP_MAX;
     chained state = {.base = {.method = &fr_draft_chained, .follows = true}, .drafter = drafter, .net = net};
     chained *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations;
-    fr_kv_layout(&state.kv, arena, &shape, 1, sizes->kv_types, sizes->context + FR_STEP_MAX, sizes->rows);
+    fr_kv_layout(&state.kv, arena, &shape, 1, sizes->kv_types, (fr_kv_room){.context = context, .batch = context});
     state.activations = fr_arena_take(arena, 1, sizeof *state.activations);
     fr_activations_layout(&activations, &target->trunk, target->kernels, net->packed, arena, sizes->rows, 0,
                           sizes->threads);
@@ -175,7 +175,8 @@ static fr_draft *chained_open(const fr_drafter *drafter, fr_arena *arena, const 
     state.input = fr_arena_take(arena, sizes->rows * 2 * hidden, sizeof(float));
     state.normed = fr_arena_take(arena, hidden, sizeof(float));
     state.scores = fr_arena_take(arena, target->trunk.spec.vocab, sizeof(float));
-    if (!place || !state.activations) return NULL;
+    if (!place || arena->overflow) return NULL;
+    if (fr_kv_claim_all(&state.kv) != FR_OK) return NULL;
     *state.activations = activations;
     *place = state;
     place->timelines[0] = &place->kv;

@@ -43,7 +43,8 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
 static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *accepted) {
     size_t rows = drafted + 1, stood;
     int32_t token;
-    fr_forward f = fr_session_batch(s, rows);
+    fr_forward f;
+    FR_TRY(fr_session_batch(s, rows, &f));
     f.head_rows = rows;
     double clock = fr_clock();
     fr_forward_run(s->pool, &f);
@@ -121,7 +122,8 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     fr_session_follow(s);
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_forward f = fr_session_batch(s, fr_smaller(s->chunk, count - s->kv.length));
+        fr_forward f;
+        FR_TRY(fr_session_batch(s, fr_smaller(s->chunk, count - s->kv.length), &f));
         size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
         first = fr_smaller(first, f.batch.count);
         f.keep = s->draft->follows ? 0 : first;

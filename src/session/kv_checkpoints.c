@@ -1,16 +1,16 @@
-/* Checkpoints of the rings: see kv_checkpoints.h. */
+/* Checkpoints of sliding layers: see kv_checkpoints.h. */
 #include "src/session/kv_checkpoints.h"
 
 #include <string.h>
 
 #include "src/base/sizes.h"
 
-void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv *kv, size_t wanted, size_t context) {
-    *s = (fr_kv_checkpoints){.capacity = kv->ring_slots ? fr_smaller(wanted, context / kv->ring_slots) : 0};
+void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv *kv) {
+    *s = (fr_kv_checkpoints){.capacity = kv->spare};
     s->at = fr_arena_take(arena, s->capacity, sizeof *s->at);
     for (size_t i = 0; i < s->capacity; i++) {
-        uint8_t *rows = fr_arena_take(arena, kv->ring_bytes, 1);
-        if (s->at) s->at[i] = (fr_kv_checkpoint){.rows = rows};
+        uint8_t **pages = fr_arena_take(arena, kv->blocks, sizeof *pages);
+        if (s->at) s->at[i] = (fr_kv_checkpoint){.pages = pages};
     }
 }
 
@@ -26,54 +26,61 @@ static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     return least;
 }
 
-/* Its memory goes to the first free place. */
-static void drop(fr_kv_checkpoints *s, size_t index) {
+/* A table of the sliding layers that holds nothing more. */
+static void empty(fr_kv *kv, uint8_t **table) {
+    for (size_t block = 0; block < kv->blocks; block++) {
+        if (table[block]) fr_kv_page_drop(&kv->pages[FR_KV_SLIDING], table[block]);
+        table[block] = NULL;
+    }
+}
+
+/* Pages of positions [from, end) of one table in another, too. */
+static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
+    for (size_t block = from / FR_KV_PAGE; block * FR_KV_PAGE < end; block++) {
+        to[block] = table[block];
+        fr_kv_page_hold(&kv->pages[FR_KV_SLIDING], table[block]);
+    }
+}
+
+/* Its table goes to the first free place. */
+static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     fr_kv_checkpoint dropped = s->at[index];
+    empty(kv, dropped.pages);
     s->count--;
     memmove(s->at + index, s->at + index + 1, (s->count - index) * sizeof *s->at);
     s->at[s->count] = dropped;
 }
 
-fr_kv_checkpoint *fr_kv_checkpoints_place(fr_kv_checkpoints *s, size_t position, size_t from) {
+/* One behind all others that holds nothing yet; NULL: there is no room at all. */
+static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
     if (s->capacity == 0) return NULL;
-    if (s->count == s->capacity) drop(s, least_missed(s, position));
-    fr_kv_checkpoint *place = &s->at[s->count++];
-    place->position = position;
-    place->from = from;
-    return place;
+    if (s->count == s->capacity) drop(s, kv, least_missed(s, position));
+    fr_kv_checkpoint *checkpoint = &s->at[s->count++];
+    checkpoint->position = position;
+    checkpoint->from = from;
+    return checkpoint;
 }
 
-static size_t rows_bytes(const fr_kv_layer *layer, const fr_kv_rows *rows) {
-    return layer->heads * layer->slots * rows->bytes;
+fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
+    fr_kv_checkpoint *checkpoint = place(s, kv, position, from);
+    for (size_t block = from / FR_KV_PAGE; checkpoint && block * FR_KV_PAGE < position; block++)
+        checkpoint->pages[block] = fr_kv_pages_take(&kv->pages[FR_KV_SLIDING]);
+    return checkpoint;
 }
 
-fr_kv_layer fr_kv_checkpoint_ring(const fr_kv_layer *layer, uint8_t **rows) {
-    fr_kv_layer ring = *layer;
-    ring.k.data = *rows;
-    ring.v.data = ring.k.data + rows_bytes(layer, &layer->k);
-    *rows = ring.v.data + rows_bytes(layer, &layer->v);
-    return ring;
+fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer) {
+    fr_kv_layer view = *layer;
+    view.pages = checkpoint->pages;
+    return view;
 }
 
-/* Every ring into the checkpoint, or back. */
-static void copy_rings(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, bool back) {
-    uint8_t *rows = checkpoint->rows;
-    for (size_t i = 0; i < kv->count; i++) {
-        const fr_kv_layer *layer = &kv->layers[i];
-        if (!layer->ring) continue;
-        fr_kv_layer copy = fr_kv_checkpoint_ring(layer, &rows);
-        const fr_kv_layer *to = back ? layer : &copy, *source = back ? &copy : layer;
-        memcpy(to->k.data, source->k.data, rows_bytes(layer, &layer->k));
-        memcpy(to->v.data, source->v.data, rows_bytes(layer, &layer->v));
-    }
-}
-
-void fr_kv_checkpoints_note(fr_kv_checkpoints *s, const fr_kv *kv, bool prompt_end) {
+void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
     if (s->capacity == 0) return;
     size_t last = s->count ? s->at[s->count - 1].position : 0;
-    size_t due = prompt_end ? kv->ring_slots - kv->window : kv->ring_slots;
+    size_t due = prompt_end ? kv->keeps - kv->window : kv->keeps;
     if (kv->length < last + due) return;
-    copy_rings(fr_kv_checkpoints_place(s, kv->length, kv->from), kv, false);
+    fr_kv_checkpoint *checkpoint = place(s, kv, kv->length, kv->from);
+    hold(kv, checkpoint->pages, kv->table[FR_KV_SLIDING], checkpoint->from, checkpoint->position);
 }
 
 /* Whether the checkpoint holds what rows from `length` on look back to. */
@@ -81,10 +88,10 @@ static bool serves(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, size_t l
     return checkpoint->from == 0 || checkpoint->from + kv->window <= length;
 }
 
-void fr_kv_checkpoints_truncate(fr_kv_checkpoints *s, const fr_kv *kv, size_t length) {
+void fr_kv_checkpoints_truncate(fr_kv_checkpoints *s, fr_kv *kv, size_t length) {
     for (size_t i = s->count; i-- > 0;) {
         s->at[i].position = fr_smaller(s->at[i].position, length);
-        if (s->at[i].position == 0 || !serves(&s->at[i], kv, s->at[i].position)) drop(s, i);
+        if (s->at[i].position == 0 || !serves(&s->at[i], kv, s->at[i].position)) drop(s, kv, i);
     }
 }
 
@@ -98,6 +105,7 @@ void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *s, fr_kv *kv, size_t leng
         if (serves(&s->at[i], kv, fr_smaller(s->at[i].position, length))) best = &s->at[i];
     fr_kv_rewind(kv, best ? fr_smaller(best->position, length) : 0);
     if (!best) return;
-    copy_rings(best, kv, true);
+    empty(kv, kv->table[FR_KV_SLIDING]);
+    hold(kv, kv->table[FR_KV_SLIDING], best->pages, best->from, kv->length);
     kv->from = best->from;
 }

@@ -13,7 +13,7 @@ static size_t batch_rows(const fr_session *s) {
     return fr_larger(s->chunk, FR_STEP_MAX);
 }
 
-/* The target's KV shapes, its rings as long as the drafter looks back. malloc'd. */
+/* The target's KV shapes, its windows as long as the drafter looks back. malloc'd. */
 static fr_kv_shape *kv_shapes(const fr_session *s) {
     const fr_model *model = s->model;
     fr_kv_shape *shapes = malloc(model->trunk.kv_count * sizeof *shapes);
@@ -33,10 +33,11 @@ static const char *drafter_path(const fr_session *s) {
 static void layout(fr_session *s, const fr_kv_shape *shapes) {
     const fr_model *model = s->model;
     size_t rows = batch_rows(s), threads = model->plan.threads, before = s->arena.used;
-    fr_kv_layout(&s->kv, &s->arena, shapes, model->trunk.kv_count, s->kv_types, s->context,
-                 s->swa_full ? s->context : rows);
+    const fr_kv_room room = {s->context, s->swa_full ? s->context : rows, s->checkpoints_max, 0};
+    fr_kv_layout(&s->kv, &s->arena, shapes, model->trunk.kv_count, s->kv_types, room);
     size_t after_kv = s->arena.used;
-    fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv, s->checkpoints_max, s->context);
+    size_t spare = fr_kv_spare_bytes(&s->kv);
+    fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
     size_t after_checkpoints = s->arena.used;
     s->activations = fr_model_layout(model, &s->arena, rows, threads);
     s->rows = fr_arena_take(&s->arena, rows, sizeof *s->rows);
@@ -51,8 +52,8 @@ static void layout(fr_session *s, const fr_kv_shape *shapes) {
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, model->trunk.spec.vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);
     fr_trace_layout(&s->trace, &s->arena, model->files.path, drafter_path(s), rows);
-    s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before);
-    s->stats.value[FR_STAT_CHECKPOINT_BYTES] = (double)(after_checkpoints - after_kv);
+    s->stats.value[FR_STAT_TARGET_KV_BYTES] = (double)(after_kv - before - spare);
+    s->stats.value[FR_STAT_CHECKPOINT_BYTES] = (double)(after_checkpoints - after_kv + spare);
     s->stats.value[FR_STAT_SCRATCH_BYTES] = (double)(s->arena.used - after_checkpoints);
 }
 

@@ -75,7 +75,7 @@ static void put(fr_sink *sink, const void *bytes, size_t size) {
 static void put_rows(fr_sink *sink, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t end) {
     for (size_t head = 0; head < layer->heads; head++)
         for (size_t p = from, run; p < end; p += run) {
-            run = fr_kv_run(layer, p, end);
+            run = fr_kv_run(p, end);
             put(sink, fr_kv_slot(layer, rows, head, p), run * rows->bytes);
         }
 }
@@ -85,18 +85,20 @@ static void put_layer(fr_sink *sink, const fr_kv_layer *layer, size_t from, size
     put_rows(sink, layer, &layer->v, from, end);
 }
 
-/* A model has one window, so layers that slide are all rings or none of them is. */
+static bool slides(const fr_kv_layer *layer) {
+    return layer->kind == FR_KV_SLIDING;
+}
+
 static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
     const fr_kv *kv = &s->kv;
     for (size_t i = 0; i < kv->count; i++)
-        put_layer(sink, &kv->layers[i], kv->layers[i].slides ? kv->from : 0, frontier);
+        put_layer(sink, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
     for (size_t n = 0; n < s->kv_checkpoints.count; n++) {
         const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
-        uint8_t *rows = checkpoint->rows;
         for (size_t i = 0; i < kv->count; i++) {
-            if (!kv->layers[i].ring) continue;
-            fr_kv_layer ring = fr_kv_checkpoint_ring(&kv->layers[i], &rows);
-            put_layer(sink, &ring, checkpoint->from, checkpoint->position);
+            if (!slides(&kv->layers[i])) continue;
+            fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
+            put_layer(sink, &layer, checkpoint->from, checkpoint->position);
         }
     }
 }
@@ -189,7 +191,7 @@ static size_t layer_bytes(const fr_kv_layer *layer, uint64_t from, uint64_t end)
 static size_t sliding_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
     size_t bytes = 0;
     for (size_t i = 0; i < kv->count; i++)
-        if (kv->layers[i].slides) bytes += layer_bytes(&kv->layers[i], from, end);
+        if (slides(&kv->layers[i])) bytes += layer_bytes(&kv->layers[i], from, end);
     return bytes;
 }
 
@@ -233,7 +235,7 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     size_t left = map->size - fixed - sizeof(uint64_t);
     size_t caches = 0;
     for (size_t i = 0; i < s->kv.count; i++)
-        caches += layer_bytes(&s->kv.layers[i], s->kv.layers[i].slides ? head->from : 0, head->frontier);
+        caches += layer_bytes(&s->kv.layers[i], slides(&s->kv.layers[i]) ? head->from : 0, head->frontier);
     if (caches > left) return damaged(saved);
     left -= caches;
     for (size_t i = 0; i < head->checkpoints; i++) {
@@ -260,26 +262,26 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Positions [from, end) of a layer, its last where it is a ring that holds less. Gives what stands behind them. */
-static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t end,
+/* The first position that layers which slide hold of [from, end). */
+static size_t held_from(const fr_kv *kv, size_t from, size_t end) {
+    return kv->keeps && end > kv->keeps && end - kv->keeps > from ? end - kv->keeps : from;
+}
+
+/* Of positions [from, end) those from `first` on. Gives what stands behind them. */
+static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
-    size_t first = end > layer->slots && end - layer->slots > from ? end - layer->slots : from;
     for (size_t head = 0; head < layer->heads; head++, bytes += (end - from) * rows->bytes)
         for (size_t p = first, run; p < end; p += run) {
-            run = fr_kv_run(layer, p, end);
+            run = fr_kv_run(p, end);
             memcpy(fr_kv_slot(layer, rows, head, p), bytes + (p - from) * rows->bytes, run * rows->bytes);
         }
     return bytes;
 }
 
-static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t end, const uint8_t *bytes) {
-    bytes = take_rows(layer, &layer->k, from, end, bytes);
-    return take_rows(layer, &layer->v, from, end, bytes);
-}
-
-/* The first position that rings hold of [from, end). */
-static size_t held_from(const fr_kv *kv, size_t from, size_t end) {
-    return kv->ring_slots && end > kv->ring_slots && end - kv->ring_slots > from ? end - kv->ring_slots : from;
+static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t first, size_t end,
+                                 const uint8_t *bytes) {
+    bytes = take_rows(layer, &layer->k, from, first, end, bytes);
+    return take_rows(layer, &layer->v, from, first, end, bytes);
 }
 
 /* A checkpoint that readers with this session's window have a use for; others are passed over. */
@@ -288,13 +290,13 @@ static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, con
     size_t from = held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
     size_t last = s->kv_checkpoints.count ? s->kv_checkpoints.at[s->kv_checkpoints.count - 1].position : 0;
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
-    fr_kv_checkpoint *place = useful ? fr_kv_checkpoints_place(&s->kv_checkpoints, position, from) : NULL;
-    if (!place) return bytes + sliding_bytes(kv, bounds.from, bounds.position);
-    uint8_t *rows = place->rows;
+    fr_kv_checkpoint *checkpoint =
+        useful ? fr_kv_checkpoints_restore(&s->kv_checkpoints, kv, position, from) : NULL;
+    if (!checkpoint) return bytes + sliding_bytes(kv, bounds.from, bounds.position);
     for (size_t i = 0; i < kv->count; i++) {
-        if (!kv->layers[i].ring) continue;
-        fr_kv_layer ring = fr_kv_checkpoint_ring(&kv->layers[i], &rows);
-        bytes = take_layer(&ring, (size_t)bounds.from, position, bytes);
+        if (!slides(&kv->layers[i])) continue;
+        fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
+        bytes = take_layer(&layer, (size_t)bounds.from, from, position, bytes);
     }
     return bytes;
 }
@@ -304,28 +306,32 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* Nothing fails any more. attached: a copy of what the file has of that, which is the session's from here on. */
-static void take(fr_session *s, const fr_saved *saved, void *attached) {
+/* attached: a copy of what the file has of that, which is the session's from here on. There are pages for all that a
+ * session of this context holds, so that nothing fails any more. */
+static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
-    size_t from = (size_t)head->from, frontier = (size_t)head->frontier;
+    size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = held_from(&s->kv, from, frontier);
     const uint8_t *bytes = saved->caches;
     fr_kv *kv = &s->kv;
     fr_session_replace_attached(s, attached, saved->attached_size);
     fr_timeline_truncate(s, 0);
+    FR_TRY(fr_kv_restore(kv, held, frontier));
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
     s->met = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
-        bytes = take_layer(&kv->layers[i], kv->layers[i].slides ? from : 0, frontier, bytes);
+        bytes = slides(&kv->layers[i]) ? take_layer(&kv->layers[i], from, held, frontier, bytes)
+                                       : take_layer(&kv->layers[i], 0, 0, frontier, bytes);
     for (size_t i = 0; i < head->checkpoints; i++) bytes = take_checkpoint(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
-    kv->from = held_from(kv, from, frontier);
+    kv->from = held;
     /* This session may look back farther than the saved one did; and a method that wants all rows has seen none. */
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, kv, s->draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,
                 s->kv_checkpoints.count);
+    return FR_OK;
 }
 
 fr_status fr_session_read(fr_session *s, const char *path) {
@@ -342,7 +348,7 @@ fr_status fr_session_read(fr_session *s, const char *path) {
     if (status == FR_OK) status = check_content(s, &saved);
     void *attached = NULL;
     if (status == FR_OK) status = copy_attached(&saved, &attached);
-    if (status == FR_OK) take(s, &saved, attached);
+    if (status == FR_OK) status = take(s, &saved, attached);
     fr_map_close(&map);
     return status;
 }

@@ -30,14 +30,15 @@ fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
     return (fr_batch){.rows = s->rows, .count = count, .timelines = s->timelines};
 }
 
-fr_forward fr_session_batch(fr_session *s, size_t count) {
-    fr_kv_claim(&s->kv, count);
-    return (fr_forward){.model = s->model,
-                        .activations = s->activations,
-                        .batch = fr_session_rows(s, s->kv.length, count),
-                        .hidden = s->hidden,
-                        .logits = s->logits,
-                        .best = s->best};
+fr_status fr_session_batch(fr_session *s, size_t count, fr_forward *forward) {
+    FR_TRY(fr_kv_claim(&s->kv, count));
+    *forward = (fr_forward){.model = s->model,
+                            .activations = s->activations,
+                            .batch = fr_session_rows(s, s->kv.length, count),
+                            .hidden = s->hidden,
+                            .logits = s->logits,
+                            .best = s->best};
+    return FR_OK;
 }
 
 fr_status fr_session_check_abort(const fr_session *s) {

@@ -74,9 +74,9 @@ void fr_session_clear(fr_session *session);
 void fr_session_place(fr_session *session, size_t first, size_t place);
 
 /* `count` ids of the timeline from a position on as a batch; and the forward of the next ids that have not been run,
- * and are about to be. */
+ * and are about to be, their slots in the cache claimed. */
 fr_batch fr_session_rows(fr_session *session, size_t position, size_t count);
-fr_forward fr_session_batch(fr_session *session, size_t count);
+fr_status fr_session_batch(fr_session *session, size_t count, fr_forward *forward);
 
 /* FR_ABORTED once the caller wants no more; FR_NUMERIC, of logits at a position that are not finite. */
 fr_status fr_session_check_abort(const fr_session *session);

@@ -93,7 +93,8 @@ static fr_status run_pending(fr_session *s) {
         FR_TRY(fr_session_check_abort(s));
         size_t rows = fr_smaller(s->chunk, s->length - s->kv.length), before = s->met;
         bool last = s->kv.length + rows == s->length;
-        fr_forward f = fr_session_batch(s, rows);
+        fr_forward f;
+        FR_TRY(fr_session_batch(s, rows, &f));
         f.head_first = rows - 1;
         f.head_rows = last;
         f.keep = s->draft->follows ? 0 : rows - f.head_rows;

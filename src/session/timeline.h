@@ -2,7 +2,7 @@
  *
  * In: ids of a prompt, or how much of the timeline stays. Out: a session as it is after a fresh run of the same ids,
  * bit for bit, whatever was on the timeline before. What is still in the cache is not run again: a frontier whose
- * lookback the rings hold is moved back, one beyond it starts from a checkpoint (kv_checkpoints.h). */
+ * lookback the cache holds is moved back, one beyond it starts from a checkpoint (kv_checkpoints.h). */
 #ifndef FR_SRC_TIMELINE_H
 #define FR_SRC_TIMELINE_H
 

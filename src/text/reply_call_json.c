@@ -222,8 +222,10 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
 
 /* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
 static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
+    bool named = call->named;
     fr_call_verdict verdict = member_byte(call, byte);
-    if (call->state == BARE && call->named && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
+    bool names_it = call->named && !named;
+    if (names_it && call->state == BARE && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
     if (verdict == FR_CALL_DONE && !(call->named && call->given)) return FR_CALL_FAULT;
     return verdict;
 }

@@ -120,6 +120,30 @@ static fr_value variables_of(fr_render *render, const json_t *json, bool foreign
     return fr_of_dict(fr_dict_new(render, 0), foreign);
 }
 
+static bool is_usual_role(const json_t *role) {
+    static const char *const roles[] = {"system", "developer", "user",     "assistant",
+                                        "model",  "tool",      "function", "ipython"};
+    const char *word = json_string_value(role);
+    for (size_t i = 0; word && i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(word, roles[i]) == 0) return true;
+    return false;
+}
+
+/* Some templates make their marks of a message's role (Phi-4's <|user|>): the usual ones are as good as their own. */
+static void trust_roles(fr_render *render, const json_t *given) {
+    const json_t *messages = json_object_get(given, "messages");
+    fr_value name = fr_of_string(fr_string_new(render, "messages", strlen("messages"), false));
+    fr_value key = fr_of_string(fr_string_new(render, "role", strlen("role"), false));
+    const fr_entry *found = json_is_array(messages) ? fr_dict_find(render, render->given.dict, name) : NULL;
+    const fr_list *list = found && found->value.kind == FR_KIND_LIST ? found->value.list : NULL;
+    for (size_t i = 0; list && i < list->count; i++) {
+        const json_t *role = json_object_get(json_array_get(messages, i), "role");
+        if (!is_usual_role(role) || list->items[i].kind != FR_KIND_DICT) continue;
+        const fr_string *word = fr_string_new(render, json_string_value(role), json_string_length(role), false);
+        fr_dict_set(render, list->items[i].dict, key, fr_of_string(word));
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------------- rendering */
 
 /* Where from `at` on the mark changes. */
@@ -158,6 +182,7 @@ static void run(fr_render *render, const json_t *own, const json_t *given) {
     const fr_template *template = render->template;
     render->own = variables_of(render, own, false);
     render->given = variables_of(render, given, true);
+    trust_roles(render, given);
     fr_frame *frame = fr_frame_new(render, &template->routine, NULL);
     if (!frame) return;
     fr_enter_scope(render, frame, &template->routine.scope);

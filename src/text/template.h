@@ -21,8 +21,9 @@ void fr_template_close(fr_template *template);
 const char *fr_template_source(const fr_template *template, size_t *length);
 
 /* own: NULL, or an object of variables that count as the template's own hand (the model's bos_token, eos_token). given:
- * NULL, or an object of messages, tools and whatever else a user says, which goes before own. now: seconds since 1970,
- * for strftime_now, in the time zone of the process. *out is empty after a failure. */
+ * NULL, or an object of messages, tools and whatever else a user says, which goes before own; of that only the usual
+ * roles of messages count as the template's own. now: seconds since 1970, for strftime_now, in the time zone of the
+ * process. *out is empty after a failure. */
 fr_status fr_template_render(const fr_template *template, const json_t *own, const json_t *given, int64_t now,
                              fr_marked_text *out);
 

@@ -85,11 +85,12 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
     const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, width = 3 * c->hidden, begin, end;
     fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
-    fr_attn attn = {.k_type = FR_F32,
+    fr_attn attn = {.k_pages = a->qkv_pages,
+                    .v_pages = a->qkv_pages,
+                    .k_type = FR_F32,
                     .v_type = FR_F32,
                     .k_stride = width * sizeof(float),
                     .v_stride = width * sizeof(float),
-                    .slots = (a->patches + 63) / 64 * 64,
                     .head_dim = n,
                     .scale = (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
@@ -103,8 +104,8 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
             queries[attn.count++] = (fr_attn_query){first + patch * width, a->attn + patch * c->hidden + head * n, 0,
                                                     (int64_t)a->patches - 1};
         }
-        attn.k = first + c->hidden;
-        attn.v = first + 2 * c->hidden;
+        attn.k_at = (c->hidden + head * n) * sizeof(float);
+        attn.v_at = (2 * c->hidden + head * n) * sizeof(float);
         a->vision->kernels->attn(&attn);
     }
     fr_team_sync(team);

@@ -54,6 +54,7 @@ typedef struct fr_vision_activations {
 
     float *x;             /* [patches, hidden] the stream */
     float *qkv;           /* [patches, 3 * hidden] */
+    const uint8_t **qkv_pages; /* [patches / 64, rounded up] that in pages of 64 rows, as attention reads it */
     float *attn;          /* [patches, hidden] */
     float *cosine, *sine; /* [patches, head_dim / 2] */
 

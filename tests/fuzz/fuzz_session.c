@@ -32,7 +32,7 @@ static fr_session *open_session(uint64_t *fingerprint) {
     if (!options || !model || fr_options_set(options, FR_OPT_CONTEXT, 192) != FR_OK ||
         fr_options_set(options, FR_OPT_CHUNK, 8) != FR_OK ||
         fr_options_set(options, FR_OPT_IGNORE_EOS, 1) != FR_OK || fr_fingerprint(model, fingerprint) != FR_OK ||
-        fr_session_open(model, NULL, options, &session) != FR_OK || !session->kv.ring_slots)
+        fr_session_open(model, NULL, options, &session) != FR_OK || !session->kv.keeps)
         die(fr_last_error(), "");
     fr_options_free(options);
     return session;
@@ -55,7 +55,7 @@ static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all
     for (size_t i = 0; i < kv->count; i++) {
         const fr_kv_layer *layer = &kv->layers[i];
         size_t position = layer->heads * (layer->k.bytes + layer->v.bytes);
-        if (layer->slides)
+        if (layer->kind == FR_KV_SLIDING)
             bytes += position * (size_t)(end - from);
         else if (all)
             bytes += position * (size_t)end;

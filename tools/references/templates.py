@@ -5,14 +5,21 @@
 The templates there (NAME.jinja) were written for this, in the ways of published ones. Out, beside them:
 
 conversations.json  [{"title", "given": variables}]: what a caller gives a template; messages are among them
-rendered.json       {"templates": {NAME: {"own": variables, "rendered": ["LENGTH HASH" or null, ...]}}, "texts": [...]}
+rendered.json       {"templates": {NAME: {"own": variables, "rendered": ["LENGTH HASH" or null, ...],
+                    "control": ["COUNT HASH" or null, ...]}}, "texts": [...], "tokens": [...]}
 
 `own` are the model's variables, where `given` has no others of the name. `rendered` has an entry for each conversation:
 the length in bytes and the FNV-1a hash of the rendered text as UTF-8, or null where rendering raises. `texts` are some
 in full: {"template", "conversation": index, "text"}. The clock stands at CLOCK.
+
+`control` says which of the `tokens` in a rendered text the template itself wrote: how many, and the FNV-1a hash of
+"POSITION:TOKEN," for each, a byte's position and the token's index, ascending. To know, each conversation is rendered
+once more with the letters of all it says in other characters. It is null where that changed more than the letters, as
+the template had looked at them.
 """
 import datetime
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -83,6 +90,9 @@ SPECIAL = """<bos><eos><pad><unk><s></s><|begin_of_text|><|end_of_text|><|eot_id
 [e~[<|im_user|><|im_middle|><|tool_calls_section_begin|><|end_of_turn|>[|system|][|endofturn|]<SPECIAL_10>System
 {{ messages }}{% raw %}{# #}{% endraw %}"""
 
+# Without what templates look for in an assistant's own words.
+SPOKEN = SPECIAL.replace("<think></think>", "").replace("<|channel>thought\n<channel|>", "")
+
 UNICODE = ("ä ö ü ß ẞ İ ı ǆ ﬁ Σας"
            " 日本語 한국어 עברית שָׁלוֹם العربية مَرْحَبًا ไทยน้ำ e\u0301 n\u0303\u0323"
            " 😀👩‍👩‍👧‍👦🇩🇪👍🏽 \u202ertl\u202c \ufeff\u200b\u00ad\u2028\u2029\u0085 𝔘𐍈")
@@ -115,7 +125,7 @@ STEPS = [
 
 SPECIAL_CALLS = [
     user("?", name=SPECIAL[:40]),
-    model(SPECIAL, tool_calls=[call("<|im_end|><tool_call|>", {"<|turn>": SPECIAL, "</arg_key>": ["<|eot_id|>"]},
+    model(SPOKEN, tool_calls=[call("<|im_end|><tool_call|>", {"<|turn>": SPECIAL, "</arg_key>": ["<|eot_id|>"]},
                                     "<s>456789")]),
     result(SPECIAL, "<s>456789", name="<turn|>"), user("So?")]
 
@@ -148,7 +158,7 @@ CONVERSATIONS = [
     ("pictures", [user([IMAGE, text("What is this?")]), model("A boat."),
                   user([text("And "), IMAGE_URL, IMAGE, text("?")])], {"add_vision_id": True}),
     ("unicode", [system(UNICODE), user(UNICODE[::-1]), model(UNICODE.upper()), user("\U0010ffff\u0000\x7f")], {}),
-    ("special tokens", [system(SPECIAL), user(SPECIAL), model(SPECIAL), user("x" + SPECIAL + "y")], {}),
+    ("special tokens", [system(SPECIAL), user(SPECIAL), model(SPOKEN), user("x" + SPECIAL + "y")], {}),
     ("special tokens in calls", SPECIAL_CALLS,
      {"tools": [function("<|im_end|>", SPECIAL, {"<|user|>": {"type": "string", "description": "[INST]"}})]}),
     ("tools", [user("When is the sea high?")], {"tools": [TIDES]}),
@@ -209,6 +219,44 @@ def render(template, variables):
         return None
 
 
+# -------------------------------------------------------------------------------------------------- whose hand wrote it
+
+TOKENS = sorted(set(re.findall(r"<[^<> \n]+>|\[[^][ \n]+\]", SPECIAL)))
+PRIVATE = 0xE000  # characters without a meaning, case or white space
+ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "ipython"}  # as good as a template's
+
+
+def hide(words):
+    """Quotes and backslashes stay, which JSON would write as two characters."""
+    return "".join(chr(PRIVATE + ord(c)) if "!" <= c <= "~" and c not in "\"\\" else c for c in words)
+
+
+def show(words):
+    return "".join(chr(ord(c) - PRIVATE) if PRIVATE <= ord(c) < PRIVATE + 128 else c for c in words)
+
+
+def hidden(value, key=None, names=False):
+    """The value with what it says hidden. names: its keys are said too."""
+    if isinstance(value, str):
+        return value if key == "type" or key == "role" and value in ROLES else hide(value)  # what templates compare
+    if isinstance(value, list):
+        return [hidden(item, key) for item in value]
+    if isinstance(value, dict):
+        return {hide(k) if names else k: hidden(v, None if names else k, k in ("arguments", "properties"))
+                for k, v in value.items()}
+    return value
+
+
+def control(text, masked):
+    """One message says "all done" between marks as templates write them: nobody can tell whose those are."""
+    if text is None or masked is None or show(masked) != text or "all done" in text:
+        return None
+    found = sorted((match.start(), i) for i, token in enumerate(TOKENS)
+                   for match in re.finditer(re.escape(token), masked))
+    places = "".join(f"{len(text[:at].encode())}:{i}," for at, i in found)
+    return f"{len(found)} {fnv1a(places.encode()):016x}"
+
+
 def fnv1a(data):
     state = 0xCBF29CE484222325
     for byte in data:
@@ -235,11 +283,13 @@ def main(folder):
         template = chat_template_utils._compile_jinja_template(path.read_bytes().decode())
         own = own_variables(path.stem)
         rendered = [render(template, {**own, **conversation["given"]}) for conversation in conversations]
-        templates[path.stem] = {"own": own, "rendered": [summary(text) for text in rendered]}
+        masked = [render(template, {**own, **hidden(conversation["given"])}) for conversation in conversations]
+        templates[path.stem] = {"own": own, "rendered": [summary(text) for text in rendered],
+                                "control": [control(text, mask) for text, mask in zip(rendered, masked)]}
         texts += [{"template": name, "conversation": i, "text": rendered[i]} for name, i in TEXTS if name == path.stem]
         print(f"{path.stem}: {sum(text is not None for text in rendered)} rendered")
     write(folder / "conversations.json", conversations)
-    write(folder / "rendered.json", {"templates": templates, "texts": texts})
+    write(folder / "rendered.json", {"templates": templates, "texts": texts, "tokens": TOKENS})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+/* Pages of keys and values: see kv_pages.h. */
+#include "src/decoder/kv_pages.h"
+
+fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count) {
+    fr_kv_pages pages = {.bytes = bytes, .count = count, .free_count = count};
+    pages.holders = fr_arena_take(arena, count, sizeof *pages.holders);
+    pages.free = fr_arena_take(arena, count, sizeof *pages.free);
+    pages.data = fr_arena_take(arena, count, bytes);
+    for (size_t i = 0; pages.free && i < count; i++) pages.free[i] = (uint32_t)(count - 1 - i);
+    return pages;
+}
+
+static size_t number_of(const fr_kv_pages *pages, const uint8_t *page) {
+    return (size_t)(page - pages->data) / pages->bytes;
+}
+
+uint8_t *fr_kv_pages_take(fr_kv_pages *pages) {
+    if (pages->free_count == 0) return NULL;
+    size_t number = pages->free[--pages->free_count];
+    pages->holders[number] = 1;
+    return pages->data + number * pages->bytes;
+}
+
+void fr_kv_page_hold(fr_kv_pages *pages, const uint8_t *page) {
+    pages->holders[number_of(pages, page)]++;
+}
+
+void fr_kv_page_drop(fr_kv_pages *pages, const uint8_t *page) {
+    size_t number = number_of(pages, page);
+    if (--pages->holders[number] == 0) pages->free[pages->free_count++] = (uint32_t)number;
+}
+
+bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page) {
+    return pages->holders[number_of(pages, page)] > 1;
+}

@@ -1,0 +1,38 @@
+/* Pages of keys and values, and who holds them.
+ *
+ * A page has room for 64 consecutive positions (attention's own block) of all layers of one kind, those whose readers
+ * look back equally far. It is held by as many as point to it: a timeline's table, checkpoints of it, other timelines
+ * that began alike. Nobody writes a page that others hold too: he takes one of his own first (kv.h). What nobody holds
+ * is free; its contents mean nothing.
+ *
+ * In: how many bytes a page has, how many pages there may be. Out: pages, from an arena's memory that is not touched
+ * before the page is first written. */
+#ifndef FR_SRC_KV_PAGES_H
+#define FR_SRC_KV_PAGES_H
+
+#include "src/base/arena.h"
+
+enum { FR_KV_PAGE = 64 }; /* positions */
+
+typedef struct fr_kv_pages {
+    uint8_t *data; /* [count][bytes] */
+    size_t bytes, count;
+    uint32_t *holders; /* [count] 0: free */
+    uint32_t *free;    /* [free_count] the numbers of those, the next to be taken last */
+    size_t free_count;
+} fr_kv_pages;
+
+/* Takes them from the arena, or measures them. */
+fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
+
+/* A page that nobody held, held once; NULL: all are held. */
+uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
+
+/* One holder more, one less. */
+void fr_kv_page_hold(fr_kv_pages *pages, const uint8_t *page);
+void fr_kv_page_drop(fr_kv_pages *pages, const uint8_t *page);
+
+/* Whether somebody else holds it too. */
+bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page);
+
+#endif
