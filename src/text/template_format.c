@@ -493,10 +493,14 @@ static void put_field(braces *b, const fr_string *field, int nesting) {
     const fr_string *spec = fr_string_part(b->render, field, at < field->length ? at + 1 : at, field->length);
     if (spec->length > 0) spec = format_part(b, spec, nesting + 1);
     style s = parse_style(b->render, spec);
+    if (fr_render_failed(b->render)) return;
+    size_t begin = fr_text_begin(b->render);
     if (spec->length == 0)
         fr_put_str(b->render, value);
-    else if (!fr_render_failed(b->render))
+    else
         put_styled(b->render, value, &s);
+    bool escapes = b->format->markup && !(value.kind == FR_KIND_STRING && value.string->markup);
+    if (escapes) fr_put_escaped(b->render, fr_text_end(b->render, begin));
 }
 
 /* Where the place that opens before `at` ends. */

@@ -93,6 +93,7 @@ static fr_status take_raw(fr_lexer *lexer, fr_token *token) {
         behind = *tag == '{' ? end_raw_at(lexer, tag) : NULL;
         if (behind) break;
     }
+    if (begin == lexer->end) return FR_OK; /* one that opens at the very end is nothing, as in Jinja */
     if (!behind) return fr_template_fail(lexer->template, lexer->line, "a raw block without endraw");
     take_text(token, begin, stripped(lexer, begin, (size_t)(tag - begin), sign_at(lexer, tag + 2), false));
     advance(lexer, behind);
@@ -105,8 +106,9 @@ static fr_status skip_comment(fr_lexer *lexer) {
         behind = close_at(lexer, at, "#}", true, true);
         if (behind) break;
     }
-    if (!behind) return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
-    advance(lexer, behind);
+    if (!behind && lexer->at < lexer->end)
+        return fr_template_fail(lexer->template, lexer->line, "a comment without an end");
+    if (behind) advance(lexer, behind); /* one that opens at the very end is nothing, as in Jinja */
     return FR_OK;
 }
 
@@ -426,6 +428,6 @@ static fr_status next_inside(fr_lexer *lexer, fr_token *token) {
 }
 
 fr_status fr_lexer_next(fr_lexer *lexer, fr_token *token) {
-    *token = (fr_token){.line = lexer->line};
+    *token = (fr_token){.line = lexer->line, .bytes = ""};
     return lexer->in_block || lexer->in_print ? next_inside(lexer, token) : next_outside(lexer, token);
 }

@@ -29,7 +29,7 @@ static bool ok(const parser *p) {
 static void keep(parser *p, fr_status status) {
     if (!ok(p) || status == FR_OK) return;
     p->status = status;
-    p->token = p->ahead = (fr_token){.kind = FR_TOKEN_END, .line = p->token.line};
+    p->token = p->ahead = (fr_token){.kind = FR_TOKEN_END, .line = p->token.line, .bytes = ""};
 }
 
 static void refuse(parser *p, uint32_t line, const char *what) {
@@ -944,7 +944,7 @@ static fr_nodes parse_body(parser *p, const char *const *ends) {
 }
 
 fr_status fr_template_parse(fr_template *template) {
-    parser p = {.template = template};
+    parser p = {.template = template, .unnamed = {.string = {.bytes = "", .ascii = true}}};
     FR_TRY(fr_lexer_open(&p.lexer, template));
     keep(&p, fr_lexer_next(&p.lexer, &p.ahead));
     next(&p);

@@ -408,7 +408,16 @@ static void resolve_loop_otherwise(resolver *r, fr_for_node *loop, frame_layout 
     leave_scope(r, &loop->otherwise_scope);
 }
 
+/* No variable of that name may be set anywhere inside of a loop. */
+static void refuse_loop(resolver *r, const fr_node *target) {
+    bool tuple = target->kind == FR_NODE_TUPLE;
+    if (target->kind == FR_NODE_NAME && fr_string_is(&target->variable.name->string, "loop"))
+        keep(r, fr_template_fail(r->template, target->line, "an assignment to loop inside of a loop"));
+    for (size_t i = 0; tuple && i < target->items.count; i++) refuse_loop(r, target->items.items[i]);
+}
+
 static void resolve_for(resolver *r, fr_for_node *loop) {
+    refuse_loop(r, loop->target);
     resolve(r, loop->sequence);
     frame_layout own = inner_layout(r), *layout = loop->recursive ? &own : r->scope->layout;
     r->loops++;
