@@ -142,8 +142,7 @@ static fr_value join_lists(fr_render *render, fr_value a, fr_value b) {
 
 static fr_value repeat_string(fr_render *render, const fr_string *string, int64_t times) {
     size_t begin = fr_text_begin(render);
-    if (string->length == 0) times = 0;
-    for (; times > 0 && !fr_render_failed(render); times--) fr_put_string(render, string);
+    fr_put_times(render, string, times);
     return fr_of_string(fr_string_as_markup(render, fr_text_end(render, begin), string->markup));
 }
 

@@ -15,8 +15,9 @@ static fr_value end_text(fr_render *render, size_t begin, bool markup) {
 }
 
 static const fr_string *blanks(fr_render *render, int64_t count) {
+    static const fr_string blank = {.bytes = " ", .length = 1, .ascii = true};
     size_t begin = fr_text_begin(render);
-    for (; count > 0 && !fr_render_failed(render); count--) fr_put(render, " ", 1, false);
+    fr_put_times(render, &blank, count);
     return fr_text_end(render, begin);
 }
 

@@ -15,17 +15,13 @@ static size_t character_count(fr_render *render, const fr_string *string) {
     return fr_length(render, fr_of_string(string));
 }
 
-static void put_times(fr_render *render, const fr_string *fill, int64_t times) {
-    for (; times > 0 && !fr_render_failed(render); times--) fr_put_string(render, fill);
-}
-
 void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align) {
     int64_t count = (int64_t)character_count(render, string), padding = width > count ? width - count : 0;
     int64_t left = align == '<' ? 0 : align == '>' ? padding : padding / 2;
     if (align == 'c') left += padding & width & 1;
-    put_times(render, fill, left);
+    fr_put_times(render, fill, left);
     fr_put_string(render, string);
-    put_times(render, fill, padding - left);
+    fr_put_times(render, fill, padding - left);
 }
 
 void fr_put_escaped(fr_render *render, const fr_string *string) {
@@ -65,7 +61,7 @@ typedef struct numeral {
 } numeral;
 
 static void put_fill(fr_render *render, const style *s, int64_t times) {
-    for (; times > 0 && !fr_render_failed(render); times--) fr_put(render, s->fill, s->fill_length, s->foreign);
+    fr_put_times(render, fr_string_new(render, s->fill, s->fill_length, s->foreign), times);
 }
 
 /* How many digits stand before the point, and how many of them make a group; no groups: none. */

@@ -220,7 +220,11 @@ static void put_json_string(fr_render *render, const fr_string *string, const fr
 static void put_line(fr_render *render, const fr_json_style *style, size_t level, bool foreign) {
     if (!style->indent) return;
     fr_put(render, "\n", 1, foreign);
-    for (; level > 0 && !fr_render_failed(render); level--) fr_put_string(render, style->indent);
+    fr_put_times(render, style->indent, (int64_t)level);
+}
+
+static void put_punctuation(fr_render *render, const fr_string *text, bool foreign) {
+    fr_put(render, text->bytes, text->length, foreign || text->foreign);
 }
 
 static void put_json(fr_render *render, fr_value value, const fr_json_style *style, size_t level);
@@ -229,7 +233,7 @@ static void put_json_list(fr_render *render, fr_value value, const fr_json_style
     const fr_list *list = value.list;
     fr_put(render, "[", 1, value.foreign);
     for (size_t i = 0; i < list->count && !fr_render_failed(render); i++) {
-        if (i > 0) fr_put_string(render, style->between);
+        if (i > 0) put_punctuation(render, style->between, value.foreign);
         put_line(render, style, level + 1, value.foreign);
         put_json(render, list->items[i], style, level + 1);
     }
@@ -254,10 +258,10 @@ static void put_json_dict(fr_render *render, fr_value value, const fr_json_style
     const fr_entry *entries = style->sorted ? fr_sorted_entries(render, value.dict) : value.dict->entries;
     fr_put(render, "{", 1, value.foreign);
     for (size_t i = 0; entries && i < value.dict->count && !fr_render_failed(render); i++) {
-        if (i > 0) fr_put_string(render, style->between);
+        if (i > 0) put_punctuation(render, style->between, value.foreign);
         put_line(render, style, level + 1, value.foreign);
         put_json_key(render, entries[i].key, style);
-        fr_put_string(render, style->colon);
+        put_punctuation(render, style->colon, value.foreign);
         put_json(render, entries[i].value, style, level + 1);
     }
     if (value.dict->count > 0) put_line(render, style, level, value.foreign);

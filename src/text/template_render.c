@@ -125,6 +125,21 @@ void fr_put_string(fr_render *render, const fr_string *string) {
     fr_put_part(render, string, 0, string->length);
 }
 
+/* What is there already is doubled. */
+void fr_put_times(fr_render *render, const fr_string *string, int64_t times) {
+    size_t begin = render->length, bytes;
+    if (times <= 0 || string->length == 0) return;
+    fr_put_string(render, string);
+    for (int64_t have = 1, more; have < times && !fr_render_failed(render); have += more) {
+        more = have < times - have ? have : times - have;
+        if (__builtin_mul_overflow((size_t)more, string->length, &bytes)) bytes = SIZE_MAX;
+        if (!reserve(render, bytes)) return;
+        memcpy(render->bytes + render->length, render->bytes + begin, bytes);
+        memcpy(render->marks + render->length, render->marks + begin, bytes);
+        render->length += bytes;
+    }
+}
+
 void fr_put_character(fr_render *render, int32_t codepoint, bool foreign) {
     char bytes[4];
     fr_put(render, bytes, fr_encode(codepoint, bytes), foreign);

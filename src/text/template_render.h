@@ -14,7 +14,7 @@
 /* Limits of one render. A step is a node that is evaluated, a turn of a loop, or STEP_BYTES of text that are looked at
  * or copied. Depth counts calls, blocks and expressions inside each other, as they are evaluated. */
 #define FR_RENDER_MAX_STEPS  10000000
-#define FR_RENDER_MAX_DEPTH  600
+#define FR_RENDER_MAX_DEPTH  500
 #define FR_RENDER_STEP_BYTES 32
 #define FR_RENDER_MAX_TEXT   ((size_t)64 << 20)
 #define FR_RENDER_MAX_MEMORY ((size_t)256 << 20)
@@ -74,6 +74,7 @@ void fr_put(fr_render *render, const char *bytes, size_t length, bool foreign);
 void fr_put_text(fr_render *render, const char *text, bool foreign);
 void fr_put_string(fr_render *render, const fr_string *string);
 void fr_put_part(fr_render *render, const fr_string *string, size_t begin, size_t end);
+void fr_put_times(fr_render *render, const fr_string *string, int64_t times);
 void fr_put_character(fr_render *render, int32_t codepoint, bool foreign);
 
 /* ----------------------------------------------------------------------------------------- strings, lists and dicts */
