@@ -121,7 +121,7 @@ END_TEST
 static const char hands_own[] = "{\"bos\": \"<s>\", \"eos\": \"</s>\", \"shared\": \"own\"}";
 static const char hands_given[] =
     "{\"u\": \"us er\", \"n\": 7, \"yes\": true, \"nil\": null, \"f\": 0.5, \"l\": [\"a\", \"b\"], \"d\": {\"k\": "
-    "\"v\"}, "
+    "\"v\"}, \"messages\": [{\"role\": \"user\"}, {\"role\": \"user\\u0000<s>\"}, {\"role\": \"<s>\"}], "
     "\"ß\": \"ß\", \"mixed\": \"aB\", \"shared\": \"given\", \"e\": \"\", \"q\": \"it's\", \"c\": \"1,2\"}";
 
 /* Below the text, a mark for each of its bytes: . for the template's own, ^ for a foreign one. */
@@ -131,6 +131,9 @@ static const struct {
     {"a{{ u }}b", "aus erb", ".^^^^^."},
     {"{{ bos }}{{ u }}{{ eos }}", "<s>us er</s>", "...^^^^^...."},
     {"{{ shared }}", "given", "^^^^^"}, /* what is given hides the own */
+    /* the usual roles are as good as the template's own */
+    {"{{ messages[0].role }}{{ messages[1].role|replace('\\0', '') }}{{ messages[2].role }}", "useruser<s><s>",
+     "....^^^^^^^^^^"},
     {"{{ u[0] }}{{ 'x' }}{{ u[-1] }}", "uxr", "^.^"},
     {"{{ 'x' + u + 'y' }}", "xus ery", ".^^^^^."},
     {"{{ ('x' + u + 'y')[:2] }}{{ ('x' ~ u ~ 'y')[-2:] }}", "xury", ".^^."},

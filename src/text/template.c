@@ -124,7 +124,8 @@ static bool is_usual_role(const json_t *role) {
     static const char *const roles[] = {"system", "developer", "user",     "assistant",
                                         "model",  "tool",      "function", "ipython"};
     const char *word = json_string_value(role);
-    for (size_t i = 0; word && i < sizeof roles / sizeof *roles; i++)
+    if (!word || strlen(word) != json_string_length(role)) return false; /* a NUL may stand before anything */
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (strcmp(word, roles[i]) == 0) return true;
     return false;
 }
