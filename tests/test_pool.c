@@ -128,7 +128,7 @@ START_TEST(one_thread_starts_none) {
 }
 END_TEST
 
-/* What a process and its libraries keep by thread is cut out of a thread's stack; kernels take 250 KB of what is left. */
+/* What a process and its libraries keep by thread is cut out of a thread's stack; kernels take 250 KB of the rest. */
 static _Thread_local volatile char of_the_process[800 << 10];
 
 static void go_deep(void *context, const fr_team *team) {
