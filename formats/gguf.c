@@ -25,13 +25,16 @@
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled;
+    const char *kind; /* of what is read, "key" or "tensor", once its name is known; else "" */
+    fr_text name;
 } cursor;
 
 static fr_status take(cursor *c, uint64_t n, const char *what, const uint8_t **bytes) {
     size_t left = c->map->size - c->at;
     if (n > left)
-        return fr_fail(FR_INPUT, "%s: cut short: %llu bytes for %s at byte %zu of %zu", c->map->path,
-                       (unsigned long long)n, what, c->at, c->map->size);
+        return fr_fail(FR_INPUT, "%s: %s%s%.*s%scut short: %llu bytes for %s at byte %zu of %zu", c->map->path, c->kind,
+                       *c->kind ? " " : "", FR_SHOW(c->name), *c->kind ? ": " : "", (unsigned long long)n, what, c->at,
+                       c->map->size);
     if (c->at + n > c->filled) {
         size_t ahead = n < FILL_STEP ? FILL_STEP : n, end = c->at + (ahead < left ? ahead : left);
         FR_TRY(fr_map_fill(c->map, c->filled, end));
@@ -65,13 +68,17 @@ static fr_status take_string(cursor *c, const char *what, fr_text *text) {
     return FR_OK;
 }
 
-/* A key or a tensor's name. */
-static fr_status take_name(cursor *c, const char *what, fr_text *name) {
+/* A key or a tensor's name: what is read from here on is of that. */
+static fr_status take_name(cursor *c, const char *kind, const char *what, fr_text *name) {
+    c->kind = "";
+    c->name = (fr_text){"", 0};
     FR_TRY(take_string(c, what, name));
     if (name->length == 0 || name->length > MAX_NAME)
         return fr_fail(FR_INPUT, "%s: %s of %zu bytes, expected 1 to %d", c->map->path, what, name->length, MAX_NAME);
     if (memchr(name->bytes, 0, name->length))
         return fr_fail(FR_INPUT, "%s: %s has a zero byte in it", c->map->path, what);
+    c->kind = kind;
+    c->name = *name;
     return FR_OK;
 }
 
@@ -103,7 +110,7 @@ static fr_status take_elements(cursor *c, fr_gguf_value *value) {
 
 static fr_status take_value(cursor *c, fr_gguf_value *value) {
     uint32_t type;
-    FR_TRY(take_name(c, "a key", &value->key));
+    FR_TRY(take_name(c, "key", "a key", &value->key));
     FR_TRY(take_u32(c, "a value's type", &type));
     bool array = type == FR_GGUF_ARRAY;
     value->type = type;
@@ -245,7 +252,7 @@ static fr_status measure(const char *path, entry *item) {
 
 static fr_status take_tensor(cursor *c, entry *item) {
     fr_tensor *tensor = &item->tensor;
-    FR_TRY(take_name(c, "a tensor's name", &item->name));
+    FR_TRY(take_name(c, "tensor", "a tensor's name", &item->name));
     FR_TRY(take_shape(c, item));
     FR_TRY(take_u32(c, "a tensor's type", &item->type_id));
     FR_TRY(take_u64(c, "a tensor's offset", &item->offset));
@@ -284,6 +291,7 @@ static fr_status place(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_offset);
     uint64_t end = 0;
+    const entry *before = head->entries;
     for (size_t i = 0; i < head->count; i++) {
         entry *item = &head->entries[i];
         if (item->offset % head->alignment)
@@ -294,9 +302,11 @@ static fr_status place(header *head) {
                            "%s: tensor %.*s: cut short: its data at offset %llu go beyond the file's %llu bytes", path,
                            FR_SHOW(item->name), (unsigned long long)item->offset, (unsigned long long)head->data_size);
         if (item->offset < end)
-            return fr_fail(FR_INPUT, "%s: tensor %.*s: offset %llu is inside a tensor that ends at %llu", path,
-                           FR_SHOW(item->name), (unsigned long long)item->offset, (unsigned long long)end);
+            return fr_fail(FR_INPUT, "%s: tensor %.*s: offset %llu is inside tensor %.*s, which ends at %llu", path,
+                           FR_SHOW(item->name), (unsigned long long)item->offset, FR_SHOW(before->name),
+                           (unsigned long long)end);
         end = item->offset + item->tensor.bytes;
+        before = item;
         item->tensor.data = head->map->bytes + head->data_begin + item->offset;
     }
     return FR_OK;
@@ -333,7 +343,7 @@ static fr_status check_magic(cursor *c, fr_gguf *gguf) {
 }
 
 static fr_status read_all(fr_gguf *gguf, header *head, uint32_t file, fr_tensors *tensors, fr_tensors *unread) {
-    cursor c = {.map = head->map};
+    cursor c = {.map = head->map, .kind = "", .name = {"", 0}};
     uint64_t tensor_count, key_count;
     FR_TRY(check_magic(&c, gguf));
     FR_TRY(take_u64(&c, "the tensor count", &tensor_count));

@@ -9,6 +9,7 @@
 
 #include "formats/error.h"
 #include "formats/map.h"
+#include "formats/text.h"
 
 #define MAX_DEPTH 64
 #define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
@@ -38,6 +39,24 @@ static fr_status check_limits(const char *text, size_t size, const char *where) 
     return FR_OK;
 }
 
+/* The key that ends at byte `end` of the text, as it is spelled there. */
+static fr_text key_before(const char *text, size_t end) {
+    size_t first = end > 0 && text[end - 1] == '"' ? end - 1 : 0, begin = first;
+    while (begin > 0 && (text[begin - 1] != '"' || (begin > 1 && text[begin - 2] == '\\'))) begin--;
+    return (fr_text){text + begin, first - begin};
+}
+
+static fr_status fail_parse(const char *text, size_t size, const char *where, const json_error_t *error) {
+    if (json_error_code(error) == json_error_out_of_memory) return fr_fail_memory(where, size);
+    if (json_error_code(error) != json_error_duplicate_key)
+        return fr_fail(FR_INPUT, "%s: not valid JSON: line %d, column %d: %s", where, error->line, error->column,
+                       error->text);
+    size_t end = error->position > 0 ? (size_t)error->position : 0;
+    fr_text key = key_before(text, end <= size ? end : 0);
+    return fr_fail(FR_INPUT, "%s: not valid JSON: line %d, column %d: duplicate object key %.*s", where, error->line,
+                   error->column, FR_SHOW(key));
+}
+
 /* flags: JSON_DECODE_INT_AS_REAL: once more with integers as doubles where one was too big for int64.
  * tokenizer_config.json has such a number (model_max_length, 1e30 written out), in a key that isn't read. */
 static fr_status parse(const char *text, size_t size, const char *where, size_t flags, json_t **root) {
@@ -48,9 +67,7 @@ static fr_status parse(const char *text, size_t size, const char *where, size_t 
     *root = json_loadb(text, size, usual, &error);
     if (!*root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(&error) == json_error_numeric_overflow)
         *root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, &error);
-    if (*root) return FR_OK;
-    if (json_error_code(&error) == json_error_out_of_memory) return fr_fail_memory(where, size);
-    return fr_fail(FR_INPUT, "%s: not valid JSON: line %d, column %d: %s", where, error.line, error.column, error.text);
+    return *root ? FR_OK : fail_parse(text, size, where, &error);
 }
 
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root) {

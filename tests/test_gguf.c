@@ -414,7 +414,7 @@ START_TEST(tensor_pairs) {
     fr_build_tensor(&b, "b", 1, (uint64_t[]){8}, F32_ID, 32);
     fr_build_align(&b, 32);
     fr_build_zeros(&b, 64);
-    expect_failure(&b, "tensor b: offset 32 is inside a tensor that ends at 36");
+    expect_failure(&b, "tensor b: offset 32 is inside tensor a, which ends at 36");
     fr_build_header(&b, 2, 0);
     fr_build_tensor(&b, "a", 1, (uint64_t[]){8}, F32_ID, 0);
     fr_build_tensor(&b, "a", 1, (uint64_t[]){8}, F32_ID, 32);

@@ -244,7 +244,7 @@ static const damage damages[] = {
     {"moe-odd.gguf", "gemma4.block_count", 4, &(uint32_t){0}, 4, "key gemma4.block_count is 0, not in 1 to 1024"},
     {"moe-odd.gguf", "gemma4.block_count", 4, &(uint32_t){6}, 4, "has 5 elements, expected 6"},
     {"moe-odd.gguf", "gemma4.block_coun", 0, "x", 1, "key gemma4.block_count is missing"},
-    {"moe-odd.gguf", "gemma4.embedding_length", 4, &(uint32_t){81}, 4, "the configuration asks for [403, 81]"},
+    {"moe-odd.gguf", "gemma4.embedding_length", 4, &(uint32_t){81}, 4, "no table of 1 to 2^24 ids by 81 values"},
     {"moe-odd.gguf", "gemma4.expert_count", 4, &(uint32_t){4}, 4, "the configuration asks for [4, 80]"},
     {"moe-odd.gguf", "gemma4.expert_used_count", 4, &(uint32_t){9}, 4, "is 9, not in 1 to 5"},
     {"moe-odd.gguf", "gemma4.attention.key_length", 4, &(uint32_t){20}, 4, "keys of 20, values of 18"},

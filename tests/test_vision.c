@@ -396,7 +396,7 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
     ck_assert_ptr_null(vision);
     ck_assert_str_eq(fr_last_error(),
                      "tests/data/vision/tower: the vision tower gives rows of 40, the text model reads "
-                     "rows of 41");
+                     "rows of 41 (out_hidden_size)");
     json_t *tower = json_object_get(b.files.config, "vision_config");
     json_object_set_new(tower, "num_heads", json_integer(4));
     ck_assert_int_eq(fr_vision_open(&b.weights, b.vision->kernels, 40, &vision), FR_INPUT);

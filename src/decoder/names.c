@@ -19,7 +19,7 @@ const fr_name fr_usual_model_names[] = {
 const char *fr_names_prefix(const fr_weights *weights) {
     static const char nested[] = "model.language_model.";
     if (weights->files->gguf) return "";
-    return fr_weights_has(weights, nested, "embed_tokens.weight") ? nested : "model.";
+    return fr_weights_has_any(weights, nested) ? nested : "model.";
 }
 
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk) {
@@ -121,13 +121,28 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     return FR_OK;
 }
 
+/* The line before `name` about the same field that this kind of file may have instead; NULL: none. */
+static const fr_name *line_before(const fr_binding *b, const fr_name *names, const fr_name *name) {
+    for (const fr_name *line = names; line < name; line++)
+        if (line->field == name->field && spelled(b, line)) return line;
+    return NULL;
+}
+
+static fr_status fail_both(const fr_binding *b, const fr_name *name, const fr_name *other) {
+    return fr_fail(FR_INPUT, "%s: tensor %s%s is missing, and %s%s, which may stand for it, too",
+                   b->weights->files->path, prefix_of(b, name), spelled(b, name), prefix_of(b, other),
+                   spelled(b, other));
+}
+
 fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
     for (const fr_name *name = names; name->published || name->gguf; name++) {
         void *field = (char *)base + name->field;
         if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
         bool may_lack = name->needs & FR_IF_THERE || fr_name_has_another(name, b->weights->files->gguf);
-        if (may_lack && !fr_name_there(b, name)) continue;
-        FR_TRY(fill(b, name, field));
+        bool there = fr_name_there(b, name);
+        if (may_lack && !there) continue;
+        const fr_name *other = there ? NULL : line_before(b, names, name);
+        FR_TRY(other ? fail_both(b, name, other) : fill(b, name, field));
     }
     return FR_OK;
 }
@@ -149,21 +164,33 @@ bool fr_names_extra(const fr_naming *naming, const char *tensor) {
     return false;
 }
 
-/* Or it may be an MTP layer's, behind the last. */
-static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers) {
-    char word[128];
-    size_t layer;
-    snprintf(word, sizeof word, weights->files->gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
-    if (naming->chained && behind_layer(name, word, &layer) && layer >= layers) return true;
-    return fr_names_extra(naming, name);
+static bool lists(const fr_name *names, bool gguf, const char *name) {
+    for (; names->published || names->gguf; names++) {
+        const char *spelling = gguf ? names->gguf : names->published;
+        if (spelling && strcmp(spelling, name) == 0) return true;
+    }
+    return false;
 }
 
-fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers) {
+/* Behind the last layer it may be an MTP layer's, which the drafter reads. */
+static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers,
+                     size_t chained) {
+    bool gguf = weights->files->gguf;
+    char word[128];
+    size_t layer;
+    snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
+    const char *rest = behind_layer(name, word, &layer);
+    if (!rest || layer < layers) return fr_names_extra(naming, name);
+    return naming->chained && layer < layers + chained &&
+           (lists(naming->layer, gguf, rest) || lists(naming->chained, gguf, rest));
+}
+
+fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained) {
     const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             const fr_tensor *t = &lists[l]->items[i];
-            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers))
+            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers, chained))
                 return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
                                weights->files->path, t->name);
         }

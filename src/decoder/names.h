@@ -114,9 +114,9 @@ fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *b
 /* Whether a tensor is one of the family's extras. */
 bool fr_names_extra(const fr_naming *naming, const char *tensor);
 
-/* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. Layers
- * behind the last are the MTP layer's, if there may be one. */
-fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers);
+/* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. What
+ * stands behind the last layer is an MTP layer's, if the family has any: at most `chained` of them. */
+fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained);
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 

@@ -55,7 +55,15 @@ void fr_weights_close(fr_weights *weights) {
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name) {
     char full[FR_TENSOR_NAME];
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    return fr_tensors_find(&weights->files->tensors, full) != NULL;
+    return fr_tensors_find(&weights->files->tensors, full) || fr_tensors_find(&weights->files->unread, full);
+}
+
+bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
+    const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            if (strncmp(lists[l]->items[i].name, prefix, strlen(prefix)) == 0) return true;
+    return false;
 }
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {

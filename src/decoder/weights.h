@@ -43,8 +43,12 @@ typedef struct fr_weights {
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
 void fr_weights_close(fr_weights *weights);
 
-/* Whether the checkpoint has the tensor named PREFIX + NAME. */
+/* Whether the checkpoint has the tensor named PREFIX + NAME, of whatever type: one that is not read fails when it is
+ * bound. */
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name);
+
+/* Whether it has any whose name begins so. */
+bool fr_weights_has_any(const fr_weights *weights, const char *prefix);
 
 /* Whether the tensor has been bound. */
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);

@@ -57,15 +57,15 @@ static const char *spelled(const fr_weights *weights, const names *tensor) {
     return tensor->gguf[0];
 }
 
-/* The width of the target's hidden rows. */
-static fr_status read_backbone(const fr_checkpoint *files, int64_t *backbone) {
+/* The width of the target's hidden rows, and what the key is called. */
+static fr_status read_backbone(const fr_checkpoint *files, const char **key, int64_t *backbone) {
     static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
-    if (!files->gguf)
-        return fr_json_int(files->config, "backbone_hidden_size", 1, 1 << 17, 1536, "config.json", backbone);
+    *key = "backbone_hidden_size";
+    if (!files->gguf) return fr_json_int(files->config, *key, 1, 1 << 17, 1536, "config.json", backbone);
     size_t i = 0;
     while (i < 2 && !fr_gguf_find(files->gguf, keys[i])) i++;
-    return fr_gguf_int(files->gguf, keys[fr_gguf_find(files->gguf, keys[i]) ? i : 0], 1, 1 << 17, FR_GGUF_REQUIRED,
-                       backbone);
+    *key = keys[fr_gguf_find(files->gguf, keys[i]) ? i : 0];
+    return fr_gguf_int(files->gguf, *key, 1, 1 << 17, FR_GGUF_REQUIRED, backbone);
 }
 
 /* ---------------------------------------------------------------------------------------------------- centroid head */
@@ -195,12 +195,12 @@ static fr_status open_trunk(fr_assistant *a, const fr_model *target, const fr_ge
 
 static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_checkpoint *files, fr_weights *weights) {
     int64_t backbone;
+    const char *key;
     fr_gemma4_config config;
-    FR_TRY(read_backbone(files, &backbone));
+    FR_TRY(read_backbone(files, &key, &backbone));
     if (target && (size_t)backbone != target->trunk.spec.hidden)
-        return fr_fail(FR_INPUT,
-                       "%s: backbone_hidden_size is %lld, the target's hidden_size %zu: it drafts for another model",
-                       files->path, (long long)backbone, target->trunk.spec.hidden);
+        return fr_fail(FR_INPUT, "%s: %s is %lld, the target's hidden_size %zu: it drafts for another model",
+                       files->path, key, (long long)backbone, target->trunk.spec.hidden);
     FR_TRY(fr_gemma4_config_read(&config, weights, true));
     size_t hidden = config.hidden, layers = config.layers;
     fr_status status = open_trunk(a, target, &config, weights);
@@ -212,7 +212,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
                           &a->post));
     a->trunk.packed = weights->has_packed;
     fr_weights_note_slow(weights);
-    return fr_names_check_read(weights, &fr_gemma4_names, layers);
+    return fr_names_check_read(weights, &fr_gemma4_names, layers, 0);
 }
 
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,

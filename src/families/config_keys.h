@@ -4,8 +4,8 @@
 #ifndef FR_SRC_CONFIG_KEYS_H
 #define FR_SRC_CONFIG_KEYS_H
 
-#include "formats/checkpoint.h"
 #include "formats/json.h"
+#include "src/decoder/weights.h"
 
 /* A key for which one value is built: another is FR_UNBUILT. It may be left out. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
@@ -13,7 +13,10 @@ fr_status fr_config_only(const json_t *object, const char *key, const char *buil
 /* A key that may not be true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);
 
-/* The rows of a GGUF file's table of ids. */
-fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t *vocab);
+/* Whether a published file has a head of its own, where its configuration says that the embeddings are not the head. */
+fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
+
+/* The rows of a GGUF file's table of ids, of `hidden` values each. */
+fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);
 
 #endif

@@ -66,7 +66,9 @@ static const fr_name layer_names[] = {
  * told to score all ids; the angles of full layers where there are none. */
 static const char *const extras[] = {
     "*vision*", "*audio*", "*.self_attn.[kv]_proj.weight", "*.self_attn.k_norm.weight", "blk.*.attn_[kv].weight",
-    "blk.*.attn_k_norm.weight", "masked_emb*", "mtp*centroids*", "mtp*token_ordering*", "rope_freqs.weight", NULL};
+    "blk.*.attn_k_norm.weight", "masked_embedding.centroids.weight", "masked_embedding.token_ordering",
+    "masked_embd_centroids.weight", "masked_embd_ordering", "mtp[._]centroids.weight", "mtp[._]token_ordering.weight",
+    "rope_freqs.weight", NULL};
 
 const fr_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .extras = extras};
 

@@ -206,17 +206,20 @@ fr_status fr_gemma4_config_share(fr_gemma4_config *config, size_t shared, bool a
     return FR_OK;
 }
 
-static fr_status from_json(fr_gemma4_config *config, const json_t *root, bool assistant) {
+static fr_status from_json(fr_gemma4_config *config, const fr_weights *weights, bool assistant) {
+    static const char where[] = "config.json";
+    const json_t *root = weights->files->config;
     json_t *text;
-    FR_TRY(fr_json_object(root, "text_config", "config.json", &text));
-    if (assistant && !text) return fr_fail(FR_INPUT, "config.json: text_config is missing");
-    return read_all(config, text ? text : root, assistant, "config.json");
+    FR_TRY(fr_json_object(root, "text_config", where, &text));
+    if (assistant && !text) return fr_fail(FR_INPUT, "%s: text_config is missing", where);
+    FR_TRY(fr_config_head(text ? text : root, where, weights));
+    return read_all(config, text ? text : root, assistant, where);
 }
 
 fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, bool assistant) {
     if (weights->files->gguf) return fr_gemma4_config_from_gguf(config, weights, assistant);
     *config = (fr_gemma4_config){0};
-    fr_status status = from_json(config, weights->files->config, assistant);
+    fr_status status = from_json(config, weights, assistant);
     if (status != FR_OK) fr_gemma4_config_free(config);
     return status;
 }

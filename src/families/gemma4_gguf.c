@@ -115,7 +115,7 @@ static fr_status read_experts(const fr_gguf *gguf, fr_gemma4_config *config) {
 static fr_status read_vocabulary(const fr_checkpoint *files, fr_gemma4_config *config) {
     const fr_gguf_value *tokens;
     int64_t listed;
-    FR_TRY(fr_config_vocabulary(files, &config->vocab));
+    FR_TRY(fr_config_vocabulary(files, config->hidden, &config->vocab));
     FR_TRY(fr_gguf_int(files->gguf, ".vocab_size", 1, 1 << 24, (int64_t)config->vocab, &listed));
     FR_TRY(fr_gguf_array(files->gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     if (tokens && tokens->count != config->vocab) listed = (int64_t)tokens->count;
@@ -124,15 +124,20 @@ static fr_status read_vocabulary(const fr_checkpoint *files, fr_gemma4_config *c
                    (long long)listed, config->vocab);
 }
 
-/* Full layers that own a KV cache and have no value projection take their values from the keys. */
-static bool lacks_values(const fr_gemma4_config *config, const fr_weights *weights) {
-    char name[64];
+/* Full layers that own a KV cache and have no value projection, all of them, take their values from the keys. */
+static fr_status read_values(fr_gemma4_config *config, const fr_weights *weights) {
+    char name[64], lacking[64] = "";
+    bool some = false;
     for (size_t i = 0; i < config->layers; i++) {
         if (config->layer[i].kind != FR_FULL || !config->layer[i].owns_kv) continue;
         snprintf(name, sizeof name, "blk.%zu.attn_v.weight", i);
-        return !fr_weights_has(weights, "", name);
+        if (fr_weights_has(weights, "", name)) some = true;
+        else memcpy(lacking, name, sizeof name);
     }
-    return false;
+    config->k_eq_v = *lacking && !some;
+    if (!*lacking || !some) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %s is missing, and other full-attention layers have theirs",
+                   weights->files->path, lacking);
 }
 
 static fr_status read_widths(const fr_gguf *gguf, fr_gemma4_config *config) {
@@ -159,8 +164,7 @@ static fr_status read_all(fr_gemma4_config *config, fr_weights *weights, bool as
     FR_TRY(read_ropes(config, weights));
     FR_TRY(fr_gguf_size(gguf, ".attention.shared_kv_layers", 0, (int64_t)config->layers, 0, &shared));
     FR_TRY(fr_gemma4_config_share(config, shared, assistant, gguf->path));
-    config->k_eq_v = lacks_values(config, weights);
-    return FR_OK;
+    return read_values(config, weights);
 }
 
 fr_status fr_gemma4_config_from_gguf(fr_gemma4_config *config, fr_weights *weights, bool assistant) {

@@ -47,7 +47,7 @@ static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
     FR_TRY(fr_glm_config_read(&config, &model->weights));
     FR_TRY(fr_uniform_spec(&config.uniform, spec));
     fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, spec->layers);
-    model->mtp_layers = fr_name_there(&mtp, chained_names) ? config.mtp_layers : 0;
+    model->mtp_layers = fr_weights_has_any(&model->weights, mtp.prefix) ? config.mtp_layers : 0;
     model->image_token = config.image_token;
     if (!fr_vision_exists(&model->weights)) return FR_OK;
     return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);

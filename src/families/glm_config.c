@@ -50,7 +50,7 @@ static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char 
     return read_sections(parameters, &c->rope, where);
 }
 
-static fr_status from_json(fr_glm_config *c, const json_t *root) {
+static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {
     static const char where[] = "config.json";
     static const fr_uniform_config usual = {.vocab = 59392,
                                             .hidden = 1024,
@@ -60,10 +60,12 @@ static fr_status from_json(fr_glm_config *c, const json_t *root) {
                                             .ffn = 4096,
                                             .context_limit = 131072,
                                             .eps = 1e-5F};
+    const json_t *root = weights->files->config;
     int64_t image;
     json_t *text;
     FR_TRY(fr_json_object(root, "text_config", where, &text));
     if (!text) return fr_fail(FR_INPUT, "%s: text_config is missing", where);
+    FR_TRY(fr_config_head(text, where, weights));
     FR_TRY(fr_config_without(text, "attention_bias", where));
     FR_TRY(fr_uniform_from_json(&c->uniform, text, &usual, where));
     FR_TRY(fr_json_size(text, "num_nextn_predict_layers", 0, 64, 0, where, &c->mtp_layers));
@@ -82,9 +84,9 @@ static fr_status read_gguf_sections(const fr_gguf *gguf, fr_rope_spec *rope) {
     if (!rope->halves) return FR_OK;
     FR_TRY(fr_gguf_ints(gguf, ".rope.dimension_sections", 0, 4096, FR_GGUF_REQUIRED, FR_AXES + 1, sections));
     for (int axis = 0; axis < FR_AXES; axis++) rope->sections[axis] = (size_t)sections[axis];
-    return sections[FR_AXES] == 0 ? FR_OK
-                                  : fr_fail(FR_UNBUILT, "%s: rotary positions along four axes are not built",
-                                            gguf->path);
+    if (sections[FR_AXES] == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key glm4.rope.dimension_sections: rotary positions along four axes are not built",
+                   gguf->path);
 }
 
 /* block_count counts the MTP layers too. */
@@ -102,7 +104,7 @@ static fr_status from_gguf(fr_glm_config *c, const fr_checkpoint *files) {
 fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
     *config = (fr_glm_config){0};
-    FR_TRY(files->gguf ? from_gguf(config, files) : from_json(config, files->config));
+    FR_TRY(files->gguf ? from_gguf(config, files) : from_json(config, weights));
     return check(&config->uniform, files->gguf ? files->gguf->path : "config.json");
 }
 

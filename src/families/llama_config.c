@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/families/config_keys.h"
 #include "src/families/llama.h"
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -51,7 +52,7 @@ static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char 
     return parameters ? read_scaling(parameters, &c->rope, where) : FR_OK;
 }
 
-static fr_status from_json(fr_uniform_config *c, const json_t *root) {
+static fr_status from_json(fr_uniform_config *c, const fr_weights *weights) {
     static const char where[] = "config.json";
     static const fr_uniform_config usual = {.vocab = 32000,
                                             .hidden = 4096,
@@ -60,6 +61,8 @@ static fr_status from_json(fr_uniform_config *c, const json_t *root) {
                                             .ffn = 11008,
                                             .context_limit = 2048,
                                             .eps = 1e-6F};
+    const json_t *root = weights->files->config;
+    FR_TRY(fr_config_head(root, where, weights));
     FR_TRY(fr_uniform_from_json(c, root, &usual, where));
     FR_TRY(fr_json_bool(root, "attention_bias", false, where, &c->attention_biased));
     FR_TRY(fr_json_bool(root, "mlp_bias", false, where, &c->ffn_biased));
@@ -97,7 +100,7 @@ static fr_status from_gguf(fr_uniform_config *c, fr_weights *weights) {
 fr_status fr_llama_config_read(fr_uniform_config *config, fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
     *config = (fr_uniform_config){0};
-    FR_TRY(files->gguf ? from_gguf(config, weights) : from_json(config, files->config));
+    FR_TRY(files->gguf ? from_gguf(config, weights) : from_json(config, weights));
     config->rope.sections[0] = config->rope.dims / 2;
     return fr_uniform_check(config, files->gguf ? files->gguf->path : "config.json");
 }

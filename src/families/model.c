@@ -6,6 +6,7 @@
 
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/base/sizes.h"
 #include "src/decoder/head.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
@@ -117,7 +118,8 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(open_trunk(model));
-    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers));
+    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
+                               fr_larger(model->mtp_layers, 1)));
     fr_weights_note_slow(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model, chat_template);

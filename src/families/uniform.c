@@ -44,8 +44,8 @@ fr_status fr_uniform_from_gguf(fr_uniform_config *c, const fr_checkpoint *files)
     const fr_gguf *gguf = files->gguf;
     double eps;
     c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
-    FR_TRY(fr_config_vocabulary(files, &c->vocab));
     FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &c->hidden));
+    FR_TRY(fr_config_vocabulary(files, c->hidden, &c->vocab));
     FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, FR_GGUF_REQUIRED, &c->ffn));
     FR_TRY(fr_gguf_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &c->context_limit));
     FR_TRY(fr_gguf_size(gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &c->layers));

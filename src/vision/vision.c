@@ -93,8 +93,9 @@ static fr_status open_tower(fr_vision *v, fr_weights *weights, size_t hidden) {
     FR_TRY(fr_vision_config_read(&v->config, weights));
     const fr_vision_config *c = &v->config;
     if (hidden && c->out != hidden)
-        return fr_fail(FR_INPUT, "%s: the vision tower gives rows of %zu, the text model reads rows of %zu",
-                       weights->files->path, c->out, hidden);
+        return fr_fail(FR_INPUT, "%s: the vision tower gives rows of %zu, the text model reads rows of %zu (%s)",
+                       weights->files->path, c->out, hidden,
+                       weights->files->gguf ? "clip.vision.projection_dim" : "out_hidden_size");
     size_t quarter = c->hidden / c->heads / 4;
     v->layers = calloc(c->layers, sizeof *v->layers);
     v->inverse = calloc(quarter, sizeof *v->inverse);
@@ -107,7 +108,7 @@ static fr_status open_tower(fr_vision *v, fr_weights *weights, size_t hidden) {
 }
 
 bool fr_vision_exists(const fr_weights *weights) {
-    return fr_weights_has(weights, PUBLISHED, "patch_embed.proj.weight");
+    return fr_weights_has_any(weights, PUBLISHED);
 }
 
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision) {
