@@ -111,7 +111,7 @@ BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
 # runs over what is stored in tests/data/fuzz.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_PARTS := $(BUILD)/tests/fuzz/harness.o
+FUZZ_PARTS := $(addprefix $(BUILD)/tests/fuzz/,harness.o model_tables.o)
 FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 
 .PHONY: all
@@ -183,7 +183,7 @@ $(ONCE): %: %.o $(BUILD)/bench/kernel_cases.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
-$(MUTATORS): %: %.o $(LIBRARY)
+$(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 

@@ -11,6 +11,7 @@ static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gg
                            {.mark = "expert", .path = "tests/data/gguf/moe-odd.gguf"},
                            {.mark = "glm4v", .path = "tests/data/glm-ocr/mmproj-bf16.gguf"},
                            {.mark = "glm4", .path = "tests/data/glm-ocr/model-q4_0.gguf"},
+                           {.mark = "llama.block", .path = "tests/data/llama/q4_0.gguf"},
                            {.mark = "", .path = "tests/data/gguf/e-q4_0.gguf"}};
 
 static void walk_values(const fr_gguf *gguf) {

@@ -16,6 +16,7 @@
 #define MODELS    "tests/data/models/"
 #define GGUF      "tests/data/gguf"
 #define GLM       "tests/data/glm-ocr"
+#define LLAMA     "tests/data/llama"
 #define MAX_FILES 16
 
 /* A folder that is copied to where its files may be damaged; a target and a drafter in it. */
@@ -43,6 +44,8 @@ static const subject subjects[] = {
       "assistant/model.safetensors"},
      NULL},
     {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}, NULL},
+    {MODELS "llama-odd", "", NULL, {"config.json", "model.safetensors"}, NULL},
+    {LLAMA, "q4_0.gguf", NULL, {"q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
     {GLM,

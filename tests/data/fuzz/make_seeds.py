@@ -91,7 +91,8 @@ def text_array(key, texts):
 
 
 def gguf():
-    for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0", "glm-ocr/mmproj-bf16"):
+    for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0",
+                 "glm-ocr/mmproj-bf16", "llama/q4_0"):
         write("gguf", path.replace("/", "-"), gguf_head(f"{DATA}/{path}.gguf"))
 
 

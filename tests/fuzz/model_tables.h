@@ -1,0 +1,47 @@
+/* A model file's table of tensors and its metadata, taken apart, so that one entry can be changed, and put together.
+ *
+ * In: a safetensors file or a GGUF file that is right. Out: its entries, as the file has them; a file of entries. The
+ * data stay as they are. What is not right with a file ends the program with a line. */
+#ifndef FR_TESTS_FUZZ_MODEL_TABLES_H
+#define FR_TESTS_FUZZ_MODEL_TABLES_H
+
+#include "tests/fuzz/mutation.h"
+
+typedef struct table_tensor {
+    char name[280];
+    char type[16]; /* "BF16"; GGUF's number */
+    uint64_t shape[5];
+    size_t dims; /* at most 5: one more than is read */
+    uint64_t begin, end; /* of the data; a GGUF file has no end */
+} table_tensor;
+
+/* Of GGUF alone. */
+typedef struct table_key {
+    char name[128];
+    uint32_t type;
+    const uint8_t *value; /* as it lies in the file */
+    size_t size;
+} table_key;
+
+typedef struct model_table {
+    bool gguf;
+    blob file; /* the entries' values point into it */
+    size_t data_begin;
+    table_tensor *tensors;
+    table_key *keys;
+    size_t tensor_count, key_count;
+    uint64_t hole, hole_end; /* of a safetensors file's data, left out when it is written */
+} model_table;
+
+/* With room for one entry more in both lists. */
+void table_read(model_table *table, const char *path);
+void table_free(model_table *table);
+
+/* The same entries in lists of their own, to be changed; the bytes stay `from`'s. table_free_copy it. */
+model_table table_copy(const model_table *from);
+void table_free_copy(model_table *table);
+
+/* Makes a file of it; free its bytes. */
+blob table_write(const model_table *table);
+
+#endif
