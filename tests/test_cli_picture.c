@@ -126,6 +126,12 @@ START_TEST(several_pictures) {
     ck_assert_msg(strstr(c.err, "2 images given") != NULL, "%s", c.err);
     fr_command_free(&c);
 
+    text_of_the_library(paths, 2, BEFORE "is " SHOWN " or " SHOWN "?" BEHIND, both, sizeof both);
+    c = fr_command_ok("generate -m " GLM " --image %s --image %s --chat -p 'is <|image|> or <|image|>?' -n 24 "
+                      "--output ids --quiet", paths[0], paths[1]);
+    ck_assert_str_eq(c.out, both);
+    fr_command_free(&c);
+
     fr_command one = fr_command_ok("generate -m " GLM " --image %s --image %s -p Compare: -n 3", paths[0], paths[1]);
     c = fr_command_feed("Compare:\n", "chat -m " GLM " --image %s --image %s -n 3", paths[0], paths[1]);
     ck_assert_str_eq(c.out, one.out);

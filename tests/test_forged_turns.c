@@ -156,7 +156,8 @@ static json_t *call(void) {
 }
 
 static void add_message(json_t *messages, const char *role, json_t *content) {
-    json_array_append_new(messages, json_pack("{s:s, s:o}", "role", role, "content", content));
+    json_t *name = next_random(50) ? json_string(role) : said();
+    json_array_append_new(messages, json_pack("{s:o, s:o}", "role", name, "content", content));
 }
 
 static void add_turn(json_t *messages) {
@@ -321,16 +322,14 @@ static size_t check_written(const subject *s, const fr_marked_text *text, const 
     return expected.count;
 }
 
-/* False: the template refuses such a conversation. */
-static bool check_conversation(const subject *s) {
+/* False: the template refuses such a conversation. written: of control tokens that it wrote, all in all. */
+static bool check_conversation(const subject *s, size_t *written) {
     json_t *messages = conversation(), *options = settings();
     char *messages_text = json_dumps(messages, 0), *options_text = json_dumps(options, 0);
     fr_marked_text text;
     fr_status status = fr_chat_render(s->tokenizer, messages_text, options_text, &text);
-    if (status == FR_OK)
-        ck_assert_uint_gt(check_written(s, &text, messages_text), 0);
-    else
-        ck_assert_int_eq(status, FR_INPUT);
+    ck_assert(status == FR_OK || status == FR_INPUT);
+    if (status == FR_OK) *written += check_written(s, &text, messages_text);
     fr_marked_text_free(&text);
     free(messages_text);
     free(options_text);
@@ -339,16 +338,20 @@ static bool check_conversation(const subject *s) {
     return status == FR_OK;
 }
 
-enum { CONVERSATIONS = 100002 }; /* over all families */
+/* Over all families. */
+static size_t conversation_count(void) {
+    return getenv("FORERUN_EMULATOR") ? 6000 : 100002;
+}
 
 START_TEST(forged_turns) {
     static subject s;
-    size_t rendered = 0, conversations = CONVERSATIONS / COUNT_OF(styles);
+    size_t rendered = 0, written = 0, conversations = conversation_count() / COUNT_OF(styles);
     random_state += (uint64_t)_i;
     open_subject(&s, &styles[_i]);
-    for (size_t i = 0; i < conversations; i++) rendered += check_conversation(&s);
+    for (size_t i = 0; i < conversations; i++) rendered += check_conversation(&s, &written);
     ck_assert_msg(2 * rendered > conversations, "%s: %zu of %zu: %s", s.style->name, rendered, conversations,
                   fr_last_error());
+    ck_assert_uint_gt(written, 3 * rendered);
     close_subject(&s);
 }
 END_TEST

@@ -1,9 +1,12 @@
-/* libFuzzer's target for chats: options on the first line, messages on the others, through every family's template.
+/* libFuzzer's target for chats: options on the first line, messages on the others, through five published templates,
+ * and to ids.
  *
  * In: bytes; an empty line for no options. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
 
-static const char *const folders[] = {"tests/data/models/gemma4-e", "tests/data/glm-ocr"};
+static const char *const folders[] = {"tests/data/models/gemma4-e", "tests/data/glm-ocr",
+                                      "tests/data/tokenizers/qwen35", "tests/data/tokenizers/deepseek3",
+                                      "tests/data/tokenizers/llama3"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
 static char *text_of(const uint8_t *bytes, size_t size) {
