@@ -330,6 +330,41 @@ START_TEST(an_abort_is_seen_between_chunks) {
 }
 END_TEST
 
+static void check_nothing_held(const fr_session *session) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        ck_assert_uint_eq(session->kv.pages[kind].free_count, session->kv.pages[kind].count);
+}
+
+/* Whatever it held, pages of checkpoints included. */
+START_TEST(a_reset_lets_go_of_every_page) {
+    fr_reference reference;
+    fr_options *options = options_with(4, false, NULL);
+    int32_t ids[CONTEXT];
+    fr_rows rows = {0};
+    fr_reference_open(&reference, "gemma4-e", options);
+    size_t vocab = reference.model->trunk.spec.vocab;
+    fr_session *session;
+    require(fr_session_open(reference.model, reference.drafter, options, &session));
+    draw_ids(ids, 500, vocab);
+    for (size_t turn = 0; turn < 20; turn++) {
+        require(fr_session_prompt(session, ids, 500 - turn));
+        ck_assert_uint_gt(session->kv_checkpoints.count, 0);
+        fr_session_reset(session);
+        check_nothing_held(session);
+    }
+    rows.values = malloc(500 * vocab * sizeof *rows.values);
+    rows.capacity = 500 * vocab;
+    require(fr_session_prompt(session, ids, 500));
+    require(fr_session_logits(session, ids + 100, 300, 0, fr_rows_collect, &rows));
+    fr_session_reset(session);
+    check_nothing_held(session);
+    free(rows.values);
+    fr_session_close(session);
+    fr_reference_close(&reference);
+    fr_options_free(options);
+}
+END_TEST
+
 START_TEST(going_back_allocates_nothing) {
     fr_reference reference;
     fr_options *options = options_with(4, false, NULL);
@@ -416,6 +451,7 @@ int main(void) {
     tcase_add_test(turns, few_checkpoints_stay_spread);
     tcase_add_test(turns, a_prompt_that_goes_on_runs_only_what_is_new);
     tcase_add_test(turns, an_abort_is_seen_between_chunks);
+    tcase_add_test(turns, a_reset_lets_go_of_every_page);
     tcase_add_test(turns, going_back_allocates_nothing);
     tcase_add_test(turns, a_session_goes_on_after_scoring);
     tcase_add_test(turns, a_cut_beyond_the_timeline_is_refused);

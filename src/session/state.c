@@ -5,8 +5,8 @@
 #include "src/session/accept.h"
 
 void fr_session_clear(fr_session *s) {
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
-    s->kv_checkpoints.count = 0;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;
