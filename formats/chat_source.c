@@ -42,12 +42,17 @@ static void close_source(fr_chat_source *source) {
 void fr_chat_sources_close(fr_chat_sources *sources) {
     close_source(&sources->any);
     close_source(&sources->tools);
+    free(sources->error);
+    sources->error = NULL;
 }
 
-/* Whoever failed half way. */
+/* What the checkpoint carries was read, as status says. */
 static fr_status settle(fr_chat_sources *sources, fr_status status) {
-    if (status != FR_OK) fr_chat_sources_close(sources);
-    return status;
+    if (status == FR_OK) return FR_OK;
+    fr_chat_sources_close(sources);
+    if (status == FR_MEMORY) return status;
+    sources->error = strdup(fr_last_error());
+    return sources->error ? FR_OK : fr_fail_memory("a chat template", strlen(fr_last_error()));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- places */
@@ -104,5 +109,7 @@ fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *ggu
 
 fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path) {
     *sources = (fr_chat_sources){0};
-    return settle(sources, read_file(&sources->any, path));
+    fr_status status = read_file(&sources->any, path);
+    if (status != FR_OK) fr_chat_sources_close(sources);
+    return status;
 }

@@ -22,9 +22,11 @@ typedef struct fr_chat_source {
 
 typedef struct fr_chat_sources {
     fr_chat_source any, tools;
+    char *error; /* why what the checkpoint carries can't be read, which leaves the two empty; NULL: it can */
 } fr_chat_sources;
 
-/* config: of tokenizer_config.json, NULL if there is none. A failure leaves nothing open. */
+/* config: of tokenizer_config.json, NULL if there is none. Only the user's file is FR_INPUT where it can't be read. A
+ * failure leaves nothing open. */
 fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config);
 fr_status fr_chat_sources_read_gguf(fr_chat_sources *sources, const fr_gguf *gguf);
 fr_status fr_chat_sources_read_file(fr_chat_sources *sources, const char *path);

@@ -340,6 +340,7 @@ START_TEST(places) {
 }
 END_TEST
 
+/* Where there is no template that can be read, only a chat is refused. */
 START_TEST(wrong_places) {
     static const char *const configs[] = {"{\"chat_template\": 3}", "{\"chat_template\": [3]}",
                                           "{\"chat_template\": [{\"name\": \"default\"}]}",
@@ -347,10 +348,24 @@ START_TEST(wrong_places) {
     for (size_t i = 0; i < COUNT_OF(configs); i++) {
         fr_test_folder folder;
         fr_tokenizer *tokenizer;
-        ck_assert_int_eq(open_folder(&folder, configs[i], NULL, NULL, &tokenizer), FR_INPUT);
-        ck_assert_ptr_null(tokenizer);
-        ck_assert_ptr_nonnull(strstr(fr_last_error(), "tokenizer_config.json"));
+        ck_assert_int_eq(open_folder(&folder, configs[i], NULL, NULL, &tokenizer), FR_OK);
+        check_failure(tokenizer, HELLO, NULL, "tokenizer_config.json");
+        fr_tokenizer_close(tokenizer);
     }
+}
+END_TEST
+
+START_TEST(a_template_without_end) {
+    size_t length = ((size_t)1 << 20) + 1;
+    char *template = malloc(length + 1);
+    fr_test_folder folder;
+    fr_tokenizer *tokenizer;
+    memset(template, 'x', length);
+    template[length] = '\0';
+    ck_assert_int_eq(open_folder(&folder, NULL, template, NULL, &tokenizer), FR_OK);
+    check_failure(tokenizer, HELLO, NULL, "chat_template.jinja");
+    fr_tokenizer_close(tokenizer);
+    free(template);
 }
 END_TEST
 
@@ -471,6 +486,7 @@ static Suite *chat_suite(void) {
     tcase_add_loop_test(cases, families_as_published, 0, 2);
     tcase_add_test(cases, places);
     tcase_add_test(cases, wrong_places);
+    tcase_add_test(cases, a_template_without_end);
     tcase_add_test(cases, broken_template);
     tcase_add_test(cases, a_file_of_the_users);
     tcase_add_test(cases, wrong_shapes);

@@ -29,7 +29,9 @@ static const fr_verb verbs[] = {
      "the prompt of a terminal, where lines can be edited and gone back to, it drops the line. /exit and the end of\n"
      "input (Ctrl-D) end the conversation.\n",
      "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
-     "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n",
+     "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n"
+     "  forerun chat -m GLM-4.7 --no-think\n"
+     "  forerun chat -m model.gguf --chat-template-file my.jinja --chat-template-kwargs '{\"persona\": \"pirate\"}'\n",
      fr_verb_chat},
     {"logits", "raw logits of a prompt, for comparing with other engines", FR_VERB_LOGITS,
      "logits -m MODEL (--ids LIST | -p TEXT | -f FILE) -o FILE [--rows last] [-md DRAFTER --draft-steps K]",

@@ -189,6 +189,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
 static fr_status put_templates(const char *folder, const json_t *config, fr_gguf_writer *writer) {
     fr_chat_sources chat;
     FR_TRY(fr_chat_sources_read_folder(&chat, folder, config));
+    fr_status status = chat.error ? fr_fail(FR_INPUT, "%s", chat.error) : FR_OK;
     if (chat.any.text) fr_gguf_put_text(writer, "tokenizer.chat_template", (fr_text){chat.any.text, chat.any.length});
     if (chat.tools.text) {
         fr_gguf_put_array(writer, "tokenizer.chat_templates", FR_GGUF_STRING, 1);
@@ -196,7 +197,7 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
         fr_gguf_put_text(writer, "tokenizer.chat_template.tool_use", (fr_text){chat.tools.text, chat.tools.length});
     }
     fr_chat_sources_close(&chat);
-    return FR_OK;
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ whole */

@@ -7,11 +7,14 @@
 
 #include "formats/error.h"
 
+static fr_status keep_error(fr_chat_template *template, const char *error) {
+    template->error = strdup(error);
+    return template->error ? FR_OK : fr_fail_memory("a chat template", strlen(error));
+}
+
 static fr_status compile(fr_chat_template *template, const char *source, size_t length, const char *where) {
     fr_status status = fr_template_compile(source, length, where, &template->ready);
-    if (status == FR_OK || status == FR_MEMORY) return status;
-    template->error = strdup(fr_last_error());
-    return template->error ? FR_OK : fr_fail_memory(where, strlen(fr_last_error()));
+    return status == FR_OK || status == FR_MEMORY ? status : keep_error(template, fr_last_error());
 }
 
 static fr_status say(char **note, const char *where, const char *what, const char *family) {
@@ -34,6 +37,7 @@ static fr_status compile_own(fr_chat_template *template, const fr_chat_source *s
 
 static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *sources, const char *where) {
     const char *picture = chat->family ? chat->family->picture : NULL;
+    if (sources->error) return keep_error(&chat->any, sources->error);
     FR_TRY(compile_own(&chat->tools, &sources->tools));
     if (!sources->any.text) return chat->family ? compile_family(chat, where) : FR_OK;
     chat->shows_pictures = !picture || memmem(sources->any.text, sources->any.length, picture, strlen(picture));
