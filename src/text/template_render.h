@@ -11,9 +11,11 @@
 #include "src/text/template_function.h"
 #include "src/text/template_tree.h"
 
-/* Limits of one render. A step is a node that is evaluated, a turn of a loop, or STEP_BYTES of text that are looked at
- * or copied. Depth counts calls, blocks and expressions inside each other, as they are evaluated. */
-#define FR_RENDER_MAX_STEPS  10000000
+/* Limits of one render. A step is a node that is evaluated, a turn of a loop, or FR_RENDER_STEP_BYTES of text that are
+ * looked at or copied. Depth counts calls, blocks and expressions inside each other, as they are evaluated. */
+#ifndef FR_RENDER_MAX_STEPS
+#define FR_RENDER_MAX_STEPS 10000000
+#endif
 #define FR_RENDER_MAX_DEPTH  500
 #define FR_RENDER_STEP_BYTES 32
 #define FR_RENDER_MAX_TEXT   ((size_t)64 << 20)

@@ -219,6 +219,17 @@ def lines():
     write("marked_text", "gemma", "\0\x11\x07\x08\0\x0d\n<bos><|turn>user\n<turn|><turn|>\n<|turn>model\n")
     write("marked_text", "qwen", "\0\x11\x0b\x0c\x03\x07\n<|im_start|>user\n<|im_start|im_end|>\n <think>e\u0301 </think>")
     write("marked_text", "spans", "!\0\x05\x05\x0c\x20\x30\n<bos><|turn>" + "<\uff5cUser\uff5c>" * 4)
+    cases = json.loads(read("chat/template_cases.json"))["cases"]
+    rendered = [case["template"] for case in cases if "rendered" in case and len(case["template"]) > 8]
+    for i in range(0, len(rendered), 16):
+        write("template", f"cases-{i // 16:02}", "\n".join(rendered[i:i + 16]))
+    for i, case in enumerate(cases[::8]):
+        if "error" in case:
+            write("template", f"refused-{i}", case["template"])
+    for case in json.loads(read("chat/reference.json"))["gemma4"]:
+        if case["title"] in ("tool called and answered", "text parts", "reasoning_content", "thinking on"):
+            given = compact({"messages": case["messages"], **case["context"]})
+            write("template", "given-" + re.sub(r"\W+", "-", case["title"]), given)
     turns = [("system", "Be brief."), ("user", "Hi\0"), ("assistant", "Hello"), ("user", " caf\u00e9? "),
              ("assistant", "")]
     for name, first in (("system", 0), ("turns", 1)):
