@@ -169,11 +169,14 @@ blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
+# One looks inside the command.
+$(BUILD)/tests/test_reply_view: $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) -o $@
+	$(QUIET)$(LINK) $(filter %.o,$^) $(LIBRARY) $(call blas,$(@:$(BUILD)/%=%.c)) $(CHECK_LIBS) $(LIBS) $(of_command) -o $@
 
 $(BENCH_PROGRAMS): $(BUILD)/%: $(BUILD)/%.o $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)

@@ -289,6 +289,38 @@ typedef enum fr_reply_part {
 
 typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, size_t length);
 
+/* Tells reasoning and tool calls from content in a reply as it is generated, by the marks that the model's chat
+ * template writes around past ones: tokens of their own where the vocabulary has them, and no text that looks like
+ * those. Parts are the same however the reply comes in pieces; what only looks like a call is content, byte for byte;
+ * what is held back is what could still become a mark. Line breaks next to a mark belong to it. One thread at a time.
+ * */
+typedef struct fr_reply_parser fr_reply_parser;
+
+/* tokenizer: the model's, which must outlive it. part: NULL where only the message is wanted. */
+fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, void *context,
+                              fr_reply_parser **parser);
+void fr_reply_parser_free(fr_reply_parser *parser);
+
+/* A new reply. prompt: what it answers, as fr_chat_render gave it, which may have opened the reasoning; NULL: it has
+ * not. options_json: what the prompt was rendered with, or NULL. Of that the tools decide, with the template, and their
+ * schemas tell the types of arguments that a model writes as plain text. whole_calls: calls are told of once they are
+ * whole, and none is void; otherwise arguments come as they are generated. seed: ids of calls are made from it where
+ * the model gives none. */
+fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
+                                bool whole_calls, uint64_t seed);
+
+/* The next id of the reply, or a piece of text that is no token; FR_USAGE before a reply has begun. Special tokens that
+ * are no marks are left out, as a decoder leaves them out. */
+fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id);
+fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length);
+
+/* The reply's end: tells of all that was held back. */
+fr_status fr_reply_parser_finish(fr_reply_parser *parser);
+
+/* The reply so far as a message in the OpenAI form, JSON text: {"role": "assistant", "content", "reasoning_content" and
+ * "tool_calls" where there are any}. Bytes that are no UTF-8 are U+FFFD there. fr_free it. */
+fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length);
+
 /* Frees what a function above allocated for its caller. */
 void fr_free(void *memory);
 

@@ -670,27 +670,30 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* What is held back is never more than what can still become a mark, or white space before one. */
+/* What is held back is never more than what can still become a mark, or line breaks before one. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
-    static const char reply[] = "<<<<tool_<tool_cal <function= x </think <thin\n\n\n<to\n";
-    for (size_t length = 0; length < strlen(reply); length++) {
+    static const char reply[] = "x\n<<<<tool_<tool_cal <function= x </think <thin\n\n\n<to\n";
+    json_t *tools = json_pack("[{s:s}]", "name", "now");
+    for (size_t length = 0; length < 2 * strlen(reply); length++) {
         part_log l = {.last = -1};
         fr_reply_reader *reader;
+        size_t fed = length / 2;
+        bool lines = length % 2; /* without tools no call takes them along */
         require(fr_reply_reader_new(take_part, &l, &reader));
-        require(fr_reply_reader_begin(reader, &format, "", 0, NULL, 0, false));
-        for (size_t at = 0; at < length; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
-        size_t told = l.text.length > 0 ? l.text.length - 1 : 0, held = length - told, partly = 0;
-        for (size_t n = 1; n <= length; n++)
+        require(fr_reply_reader_begin(reader, &format, "", 0, lines ? tools : NULL, 0, false));
+        for (size_t at = 0; at < fed; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
+        size_t told = l.text.length > 0 ? l.text.length - 1 : 0, held = fed - told, partly = 0;
+        for (size_t n = 1; n <= fed; n++)
             for (size_t i = 0; i < FR_MARK_COUNT; i++)
-                if (format.marks[i] && strlen(format.marks[i]) > n &&
-                    strncmp(format.marks[i], reply + length - n, n) == 0)
+                if (format.marks[i] && strlen(format.marks[i]) > n && strncmp(format.marks[i], reply + fed - n, n) == 0)
                     partly = n;
-        while (partly < length && reply[length - partly - 1] == '\n') partly++;
-        ck_assert_msg(held == partly, "%zu bytes of %.*s held", held, (int)length, reply);
+        while (lines && partly < fed && reply[fed - partly - 1] == '\n') partly++;
+        ck_assert_msg(held == partly, "%zu bytes of %.*s held", held, (int)fed, reply);
         fr_reply_reader_free(reader);
         fr_text_free(&l.text);
     }
+    json_decref(tools);
 }
 END_TEST
 

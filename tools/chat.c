@@ -25,6 +25,8 @@ typedef struct fr_chat {
     size_t shown;      /* how many of the pictures the session has been shown */
     bool unseen;       /* those were more than before, and their prompt has not been run to the end */
     fr_figures before; /* statistics at the start of the turn */
+    fr_stream text;    /* of the turn's reply, and its way there */
+    fr_reply_view view;
 } fr_chat;
 
 static volatile sig_atomic_t interrupted;
@@ -80,6 +82,9 @@ static int prompt_session(fr_chat *chat, bool *refused) {
     if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args);
     *refused = code != 0;
     if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count, refused);
+    if (!code && !*refused)
+        code = fr_reply_view_open(&chat->view, chat->tokenizer, chat->args, &prompt.rendered,
+                                  chat->engine.picture_count > 0, &chat->text);
     fr_prompt_free(&prompt);
     return code;
 }
@@ -87,21 +92,30 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 /* The model's turn: streamed, then kept in the history. */
 static int answer(fr_chat *chat) {
     const fr_arguments *args = chat->args;
-    fr_stream text = {.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
-                    .stop_count = args->stop_count};
     fr_reply reply;
-    int code = fr_reply_run(&reply, &chat->engine, args, &text);
+    int code = fr_reply_run(&reply, &chat->engine, args, &chat->text, &chat->view);
     if (!code) {
         putchar('\n');
         fr_flush_output();
         fr_reply_remark(&reply, &chat->engine, args);
-        fr_conversation_add(chat->messages, "assistant", text.bytes, text.length, 0);
+        fr_conversation_add(chat->messages, "assistant", chat->text.bytes, chat->text.length, 0);
+        code = fr_reply_view_add(&chat->view, fr_conversation_last(chat->messages));
         fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
     }
     fr_reply_free(&reply);
-    fr_stream_free(&text);
+    return code;
+}
+
+static int ask(fr_chat *chat, bool *refused) {
+    const fr_arguments *args = chat->args;
+    chat->text = (fr_stream){.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
+                             .stop_count = args->stop_count};
+    int code = prompt_session(chat, refused);
+    if (!code && !*refused) code = answer(chat);
+    fr_reply_view_close(&chat->view);
+    fr_stream_free(&chat->text);
     return code;
 }
 
@@ -109,13 +123,10 @@ static int take_turn(fr_chat *chat, const fr_turn *turn) {
     bool refused;
     interrupted = 0;
     fr_conversation_add(chat->messages, "user", turn->bytes, turn->length, chat->waiting);
-    int code = prompt_session(chat, &refused);
-    if (refused) {
-        fr_conversation_take_back(chat->messages);
-        return 0;
-    }
-    chat->waiting = 0;
-    return code ? code : answer(chat);
+    int code = ask(chat, &refused);
+    if (refused) fr_conversation_take_back(chat->messages);
+    else chat->waiting = 0;
+    return refused ? 0 : code;
 }
 
 /* --------------------------------------------------------------------------------------------------------- commands */

@@ -52,6 +52,10 @@ void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t leng
     add_message(messages, "user", parts);
 }
 
+json_t *fr_conversation_last(const json_t *messages) {
+    return json_array_get(messages, json_array_size(messages) - 1);
+}
+
 static bool is_of(const json_t *message, const char *role) {
     const char *word = json_string_value(json_object_get(message, "role"));
     return word && strcmp(word, role) == 0;

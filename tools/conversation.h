@@ -16,6 +16,9 @@ void fr_conversation_add(json_t *messages, const char *role, const char *bytes, 
 /* A user's turn with a picture wherever the bytes have the mark. */
 void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t length, const char *mark);
 
+/* The message that was added last, which belongs to the conversation. */
+json_t *fr_conversation_last(const json_t *messages);
+
 /* Makes this the system turn that it begins with. */
 void fr_conversation_set_system(json_t *messages, const char *system);
 

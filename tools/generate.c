@@ -44,12 +44,14 @@ static json_t *logprobs_json(const fr_reply *reply) {
     return all;
 }
 
-static int print_json(const fr_reply *reply, const fr_stream *text, const fr_figures *figures,
-                      const fr_session *session) {
+/* view: NULL, or the chat's, whose text is what the reply says. */
+static int print_json(const fr_reply *reply, const fr_stream *text, const fr_reply_view *view,
+                      const fr_figures *figures, const fr_session *session) {
     json_t *ids = json_array(), *object = json_object();
     for (size_t i = 0; i < reply->kept; i++) json_array_append_new(ids, json_integer(reply->ids[i]));
     fr_json_put(object, "ids", ids);
     fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
+    int code = view ? fr_reply_view_add(view, object) : 0;
     fr_json_put(object, "stop", json_string(fr_end_name(reply->end)));
     if (reply->logprobs) fr_json_put(object, "logprobs", logprobs_json(reply));
     fr_json_put(object, "stats", fr_figures_json(figures, session));
@@ -57,7 +59,16 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_fig
     putchar('\n');
     fr_flush_output();
     json_decref(object);
-    return failed ? fr_bad_input("standard output: the JSON object could not be written") : 0;
+    return failed ? fr_bad_input("standard output: the JSON object could not be written") : code;
+}
+
+/* The reply, whose text a chat's view takes apart. */
+static int run_reply(fr_reply *reply, fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt,
+                     fr_stream *text, fr_reply_view *view) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(engine->model);
+    bool pictures = engine->picture_count > 0;
+    int code = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : 0;
+    return code ? code : fr_reply_run(reply, engine, args, text, view);
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
@@ -80,19 +91,21 @@ static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *pro
     fr_interrupt_watch();
     fr_session_set_abort(engine->session, fr_interrupt_came, NULL);
     int code = run_prompt(engine, args, prompt, &reply.end);
-    bool replies = reply.end == FR_END_NONE;
-    if (!code && replies) code = fr_reply_run(&reply, engine, args, needs_text(args) ? &text : NULL);
+    bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
+    fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;
+    if (!code && replies) code = run_reply(&reply, engine, args, prompt, reads ? &text : NULL, view);
     if (!code) {
         fr_figures figures = fr_figures_take(engine->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
         if (form == FORM_TEXT && replies) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
-        if (form == FORM_JSON) code = print_json(&reply, &text, &figures, engine->session);
+        if (form == FORM_JSON) code = print_json(&reply, &text, view, &figures, engine->session);
         fr_flush_output();
         fr_reply_remark(&reply, engine, args);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&engine->trace, fr_end_name(reply.end), &figures, engine->session);
     }
+    fr_reply_view_close(&parts);
     fr_reply_free(&reply);
     fr_stream_free(&text);
     return code;

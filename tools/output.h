@@ -56,6 +56,9 @@ void fr_stream_flush(fr_stream *text);
 void fr_stream_end(fr_stream *text);
 void fr_stream_free(fr_stream *text);
 
+/* The text of an id that is no token: U+FFFD. */
+#define FR_NO_TOKEN "\xef\xbf\xbd"
+
 /* "1,2,3\n" */
 void fr_ids_print(const int32_t *ids, size_t count, FILE *out);
 

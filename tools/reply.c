@@ -2,13 +2,15 @@
 #include "reply.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct fr_replying {
     fr_reply *reply;
     fr_engine *engine;
     const fr_arguments *args;
     fr_stream *text;
-    fr_decoder *decoder; /* NULL without text */
+    fr_reply_view *view; /* NULL: the text is not taken apart */
+    fr_decoder *decoder; /* NULL without text, or with a view */
 } fr_replying;
 
 static bool ends_sequence(const fr_replying *r, int32_t id) {
@@ -20,22 +22,26 @@ static bool ends_sequence(const fr_replying *r, int32_t id) {
     return false;
 }
 
-/* An end of sequence is an id of the reply, but no text. An id that is no token (a model may have more rows than its
- * vocabulary has words) is U+FFFD. */
-static void take_id(fr_replying *r, int32_t id, bool accepted) {
-    r->reply->kept++;
-    if (ends_sequence(r, id)) {
-        r->reply->end = FR_END_EOS;
-        return;
-    }
-    if (!r->text) return;
+/* An id that is no token (a model may have more rows than its vocabulary has words) is U+FFFD. */
+static bool put_text(fr_replying *r, int32_t id, bool accepted) {
     const char *bytes;
     size_t length;
     bool known = fr_decoder_feed(r->decoder, id, &bytes, &length) == FR_OK;
     if (!known) fr_decoder_finish(r->decoder, &bytes, &length);
     bool stopped = fr_stream_feed(r->text, bytes, length, accepted);
-    if (!known && !stopped) stopped = fr_stream_feed(r->text, "\xef\xbf\xbd", 3, accepted);
+    return stopped || (!known && fr_stream_feed(r->text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
+}
+
+/* An end of sequence is an id of the reply, but no text. */
+static fr_status take_id(fr_replying *r, int32_t id, bool accepted) {
+    fr_status status = FR_OK;
+    bool stopped = false;
+    r->reply->kept++;
+    if (ends_sequence(r, id)) r->reply->end = FR_END_EOS;
+    else if (r->view) status = fr_reply_view_feed(r->view, id, accepted, &stopped);
+    else if (r->text) stopped = put_text(r, id, accepted);
     if (stopped) r->reply->end = FR_END_STOP;
+    return status;
 }
 
 /* Room for as many tokens as the reply has, where log-probabilities are wanted. */
@@ -58,7 +64,8 @@ static void take_logprobs(fr_replying *r, size_t index, int32_t id) {
 }
 
 /* The ids of one step: the first that ends the reply decides, whichever step it came in. */
-static void take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
+static fr_status take_step(fr_replying *r, const int32_t *ids, size_t count, size_t accepted) {
+    fr_status status = FR_OK;
     fr_reply *reply = r->reply;
     if (reply->capacity - reply->count < count) {
         reply->capacity = 2 * reply->capacity + FR_STEP_MAX;
@@ -68,8 +75,9 @@ static void take_step(fr_replying *r, const int32_t *ids, size_t count, size_t a
     for (size_t i = 0; i < count; i++) {
         if (reply->logprobs) take_logprobs(r, i, ids[i]);
         reply->ids[reply->count++] = ids[i];
-        if (reply->end == FR_END_NONE) take_id(r, ids[i], i < accepted);
+        if (reply->end == FR_END_NONE && status == FR_OK) status = take_id(r, ids[i], i < accepted);
     }
+    return status;
 }
 
 static fr_status run_steps(fr_replying *r) {
@@ -85,8 +93,8 @@ static fr_status run_steps(fr_replying *r) {
             break;
         }
         if (status == FR_OK) status = fr_tracer_text(&r->engine->trace, "reply", ids, count, false);
+        if (status == FR_OK) status = take_step(r, ids, count, accepted);
         if (status != FR_OK) return status;
-        take_step(r, ids, count, accepted);
         if (r->text) fr_stream_flush(r->text);
         if (reply->end != FR_END_NONE) break;
         if (most > 0 && reply->count == (size_t)most) reply->end = FR_END_LENGTH;
@@ -97,6 +105,12 @@ static fr_status run_steps(fr_replying *r) {
 
 /* What the decoder still holds of a character that was never completed. */
 static fr_status finish_text(fr_replying *r) {
+    if (r->view) {
+        bool stopped = false;
+        fr_status status = fr_reply_view_finish(r->view, &stopped);
+        if (stopped) r->reply->end = FR_END_STOP;
+        return status;
+    }
     if (r->reply->end != FR_END_STOP) {
         const char *bytes;
         size_t length;
@@ -108,11 +122,11 @@ static fr_status finish_text(fr_replying *r) {
     return FR_OK;
 }
 
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text) {
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text, fr_reply_view *view) {
     *reply = (fr_reply){0};
-    fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text};
+    fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text, .view = view};
     fr_status status = FR_OK;
-    if (text) {
+    if (text && !view) {
         const fr_tokenizer *tokenizer;
         int code = fr_engine_tokenizer(engine, args, &tokenizer);
         if (code) return code;

@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "output.h"
+#include "reply_view.h"
 
 typedef enum fr_end {
     FR_END_NONE,
@@ -29,9 +30,9 @@ typedef struct fr_reply {
     fr_end end;
 } fr_reply;
 
-/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted. Gives the
- * exit status. */
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text);
+/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted. view:
+ * NULL, or what takes a chat's reply apart before it goes there. Gives the exit status. */
+int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
 void fr_reply_free(fr_reply *reply);
 
 /* "eos", "length", "context", "stop", "interrupt". */

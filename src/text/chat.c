@@ -61,16 +61,13 @@ static fr_status set_own(json_t *own, const fr_tokenizer *tokenizer) {
 /* Which template it is for. *own: one that was compiled for this, to be closed. */
 static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template,
                         fr_template **own) {
-    const fr_chat_template *chosen = &chat->any;
-    bool pictures = json_is_true(json_object_get(options, "pictures")) && !chat->shows_pictures;
-    bool tools = json_array_size(json_object_get(options, "tools")) > 0 && (chat->tools.ready || chat->tools.error);
-    if (pictures) {
+    const fr_chat_template *chosen = fr_chat_templates_for(chat, options);
+    if (!chosen) {
         const fr_chat_family *family = chat->family;
         FR_TRY(fr_template_compile(family->source, strlen(family->source), family->name, own));
         *template = *own;
         return FR_OK;
     }
-    if (tools) chosen = &chat->tools;
     *template = chosen->ready;
     if (chosen->error) return fr_fail(FR_INPUT, "%s", chosen->error);
     return *template ? FR_OK

@@ -67,3 +67,10 @@ void fr_chat_templates_close(fr_chat_templates *chat) {
     free(chat->picture_note);
     *chat = (fr_chat_templates){0};
 }
+
+const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options) {
+    bool pictures = json_is_true(json_object_get(options, "pictures")) && !chat->shows_pictures;
+    bool tools = json_array_size(json_object_get(options, "tools")) > 0 && (chat->tools.ready || chat->tools.error);
+    if (pictures) return NULL;
+    return tools ? &chat->tools : &chat->any;
+}

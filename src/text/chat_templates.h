@@ -29,4 +29,8 @@ fr_status fr_chat_templates_open(fr_chat_templates *chat, const fr_chat_sources 
                                  const char *where);
 void fr_chat_templates_close(fr_chat_templates *chat);
 
+/* Which one is for a conversation, by the tools and pictures among its options; NULL: the family's own, as the
+ * checkpoint's leaves pictures out. */
+const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options);
+
 #endif

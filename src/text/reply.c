@@ -76,7 +76,13 @@ static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buf
     tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
 }
 
-/* Text of the reply's content or reasoning: line breaks wait for what follows them. */
+/* Whether a mark may follow line breaks of which they are a part: without tools no call does. */
+static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
+    if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
+    return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
+}
+
+/* Text of the reply's content or reasoning. */
 static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0; at < length;) {
         const char *line = memchr(text + at, '\n', length - at);
@@ -88,7 +94,8 @@ static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t
             r->fresh = false;
             r->said |= part == FR_REPLY_CONTENT;
         }
-        r->newlines += line != NULL;
+        if (line && !holds_lines(r, part)) put(r, part, "\n", 1);
+        else r->newlines += line != NULL;
         at = end + (line != NULL);
     }
 }
