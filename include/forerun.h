@@ -262,7 +262,7 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  *     pictures                true: the messages have parts {"type": "image"}, and the model sees. A template without a
  *                             token for pictures then gives way to one of the library's own; default false
  *     ...                     whatever else the template knows. Each goes before the model's own variable of that name
- *                             (bos_token, eos_token).
+ *                             (bos_token, eos_token), and is as foreign as a message unless it says the same
  *
  * The text has the template's own <bos>, NULs as messages do, and tells the template's bytes from all others: tokenize
  * it with fr_tokenize_marked, so that nothing in a message can end its turn. Free it with fr_marked_text_free; after a

@@ -46,16 +46,22 @@ static fr_status add_defaults(json_t *given, json_t *messages) {
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
-/* The variables that are the model's own. */
-static fr_status set_own(json_t *own, const fr_tokenizer *tokenizer) {
-    const fr_chat_templates *chat = &tokenizer->chat;
-    const char *begin = tokenizer->begin, *end = tokenizer->end;
-    if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
-    if (begin && json_object_set_new(own, "bos_token", json_string(begin)) != 0)
-        return fr_fail(FR_INPUT, "bos_token: not UTF-8, or no memory for it");
-    if (end && json_object_set_new(own, "eos_token", json_string(end)) != 0)
-        return fr_fail(FR_INPUT, "eos_token: not UTF-8, or no memory for it");
+/* A variable that is the model's own. Whoever gives the very same text has given nothing. */
+static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
+    if (!text) return FR_OK;
+    json_t *token = json_string(text);
+    if (json_equal(token, json_object_get(given, name))) json_object_del(given, name);
+    if (json_object_set_new(own, name, token) != 0)
+        return fr_fail(FR_INPUT, "%s: not UTF-8, or no memory for it", name);
     return FR_OK;
+}
+
+static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokenizer) {
+    const fr_chat_templates *chat = &tokenizer->chat;
+    const char *begin = tokenizer->begin;
+    if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
+    FR_TRY(set_token(own, given, "bos_token", begin));
+    return set_token(own, given, "eos_token", tokenizer->end);
 }
 
 /* Which template it is for. *own: one that was compiled for this, to be closed. */
@@ -81,7 +87,7 @@ static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t 
     FR_TRY(check_messages(messages));
     FR_TRY(check_options(given));
     FR_TRY(add_defaults(given, messages));
-    FR_TRY(set_own(own, tokenizer));
+    FR_TRY(set_own(own, given, tokenizer));
     FR_TRY(choose(&tokenizer->chat, given, &template, &compiled));
     fr_status status = fr_template_render(template, own, given, (int64_t)time(NULL), text);
     fr_template_close(compiled);
