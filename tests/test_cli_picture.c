@@ -167,7 +167,7 @@ END_TEST
 
 /* A chat whose last answer is the one to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
-    fr_command chat = fr_command_feed(lines, "chat -m " GLM " -n 2");
+    fr_command chat = fr_command_feed(lines, "chat -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
     ck_assert_uint_ge(chat.out_length, last.out_length);
     ck_assert_msg(strcmp(chat.out + chat.out_length - last.out_length, last.out) == 0, "%s: %s, not %s", lines,
@@ -181,7 +181,7 @@ static void check_last_answer(const char *lines, const char *history, const char
  * not taken back. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
-    fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2");
+    fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
     char history[4096], past[1024];
     snprintf(past, sizeof past, "[gMASK]<sop>" ASKED READ REPLY "%.*s", (int)first.out_length - 1,
              first.out);
@@ -198,11 +198,11 @@ START_TEST(pictures_in_a_chat) {
     check_last_answer(SHOW "/image " SECOND "\n/undo\nAnd this?\n", history, one,
                       "the pictures for the next turn are taken back");
     check_last_answer(SHOW "/image nothing.png\nAnd this?\n", history, one, "nothing.png: ");
-    check_last_answer(SHOW "/clear\nSay.\n", "[gMASK]<sop><|user|>Say.<|assistant|><think>", "",
+    check_last_answer(SHOW "/clear\nSay.\n", "[gMASK]<sop><|user|>Say.<|assistant|></think>", "",
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
-             (int)hello.out_length - 2, hello.out + 1); /* as the template has it: without the blank it begins with */
-    ck_assert_int_eq(hello.out[0], ' ');
+             (int)hello.out_length - 1, hello.out);
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* which a template would take off its ends */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);
