@@ -502,6 +502,7 @@ int main(int argc, char **argv) {
     fr_options_set(b.options, FR_OPT_CONTEXT, 64);
     fr_options_set(b.options, FR_OPT_THREADS, 1);
     fr_options_set(b.options, FR_OPT_PIN, 0);
+    setvbuf(stdout, NULL, _IOLBF, 0);
     seed_mutations(argc > 2 ? strtoul(argv[2], NULL, 10) : 1);
     for (size_t i = 0; i < subject_count; i++) {
         b.who = &subjects[i];
