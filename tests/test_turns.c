@@ -220,12 +220,12 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within what sliding layers keep: the last token, for what the target says after it. They have kept 64 back to
-     * 300 - 64, and a row needs 9 positions before it. */
+    /* Within what sliding layers keep: the last token, for what the target says after it. They have kept the page of
+     * position 299 and the one before, from 192 on, and a row needs 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
-    ck_assert(rerun_of(&reference, none, 300, 0, 300 - RING + 9 + 1) == 1);
-    ck_assert(rerun_of(&reference, none, 300, 0, 300 - RING + 9) == 300 - RING + 9);
+    ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
+    ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
     /* A reply of any length goes back to its prompt's end, and to where a template would have changed it, for nothing
      * but the last token. */

@@ -41,14 +41,14 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Positions that layers with this window hold at most; 0: as many as there are. */
+/* Positions that layers with this window hold behind a forward's last, in whole pages: what any of its rows looks back
+ * to. 0: as many as there are. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
-    size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + 1 + batch, FR_KV_PAGE);
-    return window && few < all ? few : 0;
+    size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
+    return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Pages of a kind that one table points to at most: where it lets go of some, the positions kept may begin and end in
- * the middle of a page. */
+/* Pages of a kind that one table points to at most: those kept, and the one that the last position is in. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -144,14 +144,15 @@ static fr_status own_all(fr_kv *kv, fr_kv_kind kind, size_t from, size_t end) {
     return FR_OK;
 }
 
+size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
+    if (kv->keeps == 0 || end <= kv->keeps) return from;
+    return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
+}
+
 fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
-    size_t end = kv->length + rows;
-    if (kv->keeps && end > kv->keeps && end - kv->keeps > kv->from) {
-        size_t from = end - kv->keeps;
-        for (size_t block = kv->from / FR_KV_PAGE; block < from / FR_KV_PAGE; block++)
-            let_go(kv, FR_KV_SLIDING, block);
-        kv->from = from;
-    }
+    size_t end = kv->length + rows, from = fr_kv_held_from(kv, kv->from, end);
+    for (size_t block = kv->from / FR_KV_PAGE; block < from / FR_KV_PAGE; block++) let_go(kv, FR_KV_SLIDING, block);
+    kv->from = from;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) FR_TRY(own_all(kv, kind, kv->length, end));
     return FR_OK;
 }

@@ -67,7 +67,7 @@ typedef struct fr_kv {
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from layers that slide */
     size_t window; /* the widest of those that slide */
-    size_t keeps;  /* positions that they hold at most behind a forward's last; 0: they hold all */
+    size_t keeps;  /* positions behind a forward's last that they hold at least; 0: they hold all */
     size_t spare;  /* further tables of theirs that there are pages for */
 } fr_kv;
 
@@ -107,6 +107,9 @@ static inline size_t fr_kv_run(size_t position, size_t end) {
 /* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then
  * nothing that has been accepted is lost. */
 fr_status fr_kv_claim(fr_kv *kv, size_t rows);
+
+/* Of positions [from, end) the first that layers which slide have pages for. */
+size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end);
 
 /* Claims all of a cache at once, none of whose layers lets go of pages: nothing needs claiming any more. */
 fr_status fr_kv_claim_all(fr_kv *kv);

@@ -262,11 +262,6 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* The first position that layers which slide hold of [from, end). */
-static size_t held_from(const fr_kv *kv, size_t from, size_t end) {
-    return kv->keeps && end > kv->keeps && end - kv->keeps > from ? end - kv->keeps : from;
-}
-
 /* Of positions [from, end) those from `first` on. Gives what stands behind them. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
@@ -287,7 +282,7 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
 /* A checkpoint that readers with this session's window have a use for; others are passed over. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->kv;
-    size_t from = held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
+    size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
     size_t last = s->kv_checkpoints.count ? s->kv_checkpoints.at[s->kv_checkpoints.count - 1].position : 0;
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
     fr_kv_checkpoint *checkpoint =
@@ -310,7 +305,7 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
  * session of this context holds, so that nothing fails any more. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
-    size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = held_from(&s->kv, from, frontier);
+    size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = fr_kv_held_from(&s->kv, from, frontier);
     const uint8_t *bytes = saved->caches;
     fr_kv *kv = &s->kv;
     fr_session_replace_attached(s, attached, saved->attached_size);
