@@ -159,7 +159,7 @@ fr_value fr_filter_wordcount(fr_render *render, const fr_value *arguments) {
     const fr_string *string = fr_soft_str(render, arguments[0]);
     size_t count = 0;
     bool inside = false;
-    if (!fr_render_step(render, string->length)) return fr_none();
+    if (!fr_render_step(render, 8 * string->length)) return fr_none();
     for (size_t at = 0; at < string->length;) {
         int32_t codepoint;
         at += fr_decode(string->bytes + at, string->length - at, &codepoint);

@@ -162,6 +162,7 @@ static void put_int_value(fr_render *render, const style *s, int64_t integer, bo
 
 static void put_real_value(fr_render *render, const style *s, double real, bool foreign) {
     numeral n;
+    if (!fr_render_step(render, (size_t)(32 + (s->precision < 0 ? 0 : s->precision)) * 32)) return;
     print_real(s, real, &n);
     put_number(render, s, &n, foreign);
 }

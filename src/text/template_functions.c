@@ -84,6 +84,7 @@ static void put_directive(fr_render *render, const struct tm *time, const char *
                           bool foreign) {
     char format[8] = {0}, text[256];
     memcpy(format, directive, length);
+    if (!fr_render_step(render, sizeof text)) return;
     size_t written = strftime(text, sizeof text, format, time);
     fr_put(render, text, written, foreign);
 }

@@ -5,6 +5,9 @@
 #include "src/text/template_print.h"
 #include "src/text/template_text.h"
 
+/* To find the digits of a real costs as much as to copy so many bytes. */
+#define REAL_BYTES 1024
+
 /* ------------------------------------------------------------------------------------------------------- characters */
 
 /* The name of an escape in repr() or JSON, 0 if there is none. */
@@ -31,6 +34,7 @@ typedef void put_escaped(fr_render *render, int32_t codepoint, bool foreign);
 static void put_escaping(fr_render *render, const fr_string *string, char quote, needs_escape *needs,
                          put_escaped *escape) {
     size_t plain = 0; /* from here on nothing had to be escaped */
+    if (!fr_render_step(render, (string->ascii ? 2 : 8) * string->length)) return;
     for (size_t at = 0, step; at < string->length && !fr_render_failed(render); at += step) {
         int32_t codepoint;
         step = fr_decode(string->bytes + at, string->length - at, &codepoint);
@@ -138,6 +142,7 @@ static void put_int(fr_render *render, int64_t integer, bool foreign) {
 
 static void put_real(fr_render *render, double real, bool foreign) {
     char text[FR_REAL_SIZE];
+    if (!fr_render_step(render, REAL_BYTES)) return;
     fr_print_real(real, text);
     fr_put_text(render, text, foreign);
 }

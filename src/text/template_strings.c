@@ -3,6 +3,9 @@
 
 #include <utf8proc.h>
 
+/* To look up what a character is costs as much as to copy so many bytes. */
+#define PROPERTY_BYTES 8
+
 /* A walk over the characters of a text. */
 typedef struct walk {
     const fr_string *string;
@@ -161,7 +164,7 @@ const fr_string *fr_string_strip(fr_render *render, const fr_string *string, con
 size_t fr_string_find(fr_render *render, const fr_string *string, const fr_string *needle, size_t begin, size_t end) {
     if (begin > end) return SIZE_MAX;
     size_t at = fr_find(string->bytes + begin, end - begin, needle->bytes, needle->length);
-    if (!fr_render_step(render, at == SIZE_MAX ? end - begin : at)) return SIZE_MAX;
+    if (!fr_render_step(render, needle->length + (at == SIZE_MAX ? end - begin : at))) return SIZE_MAX;
     return at == SIZE_MAX ? at : begin + at;
 }
 
@@ -310,7 +313,7 @@ fr_list *fr_string_lines(fr_render *render, const fr_string *string, bool keep_e
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
 bool fr_string_all(fr_render *render, const fr_string *string, bool is(int32_t codepoint)) {
-    if (!fr_render_step(render, string->length)) return false;
+    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w);)
         if (!is(w.codepoint)) return false;
     return string->length > 0;
@@ -318,7 +321,7 @@ bool fr_string_all(fr_render *render, const fr_string *string, bool is(int32_t c
 
 static bool all_cased(fr_render *render, const fr_string *string, bool wanted(int32_t), bool other(int32_t)) {
     bool any = false;
-    if (!fr_render_step(render, string->length)) return false;
+    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w);) {
         if (other(w.codepoint) || fr_is_titlecase(w.codepoint)) return false;
         any = any || wanted(w.codepoint);
@@ -336,7 +339,7 @@ bool fr_string_is_lower(fr_render *render, const fr_string *string) {
 
 bool fr_string_is_title(fr_render *render, const fr_string *string) {
     bool any = false, behind_letter = false;
-    if (!fr_render_step(render, string->length)) return false;
+    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w); behind_letter = is_cased(w.codepoint)) {
         bool upper = fr_is_upper(w.codepoint) || fr_is_titlecase(w.codepoint);
         if (upper ? behind_letter : fr_is_lower(w.codepoint) && !behind_letter) return false;

@@ -1,6 +1,7 @@
 /* Characters and stretches of text: see template_text.h. */
 #include "src/text/template_text.h"
 
+#include <float.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -59,10 +60,16 @@ bool fr_is_python_space(int32_t codepoint) {
     return fr_is_space(codepoint) || (codepoint >= 0x1C && codepoint <= 0x1F);
 }
 
+static bool is_ascii_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
+}
+
 size_t fr_space_prefix(const char *bytes, size_t length) {
     size_t at = 0, step;
     for (; at < length; at += step) {
         int32_t codepoint;
+        step = 1;
+        if (is_ascii_space(bytes[at])) continue;
         step = fr_decode(bytes + at, length - at, &codepoint);
         if (!fr_is_python_space(codepoint)) break;
     }
@@ -82,6 +89,10 @@ static size_t last_character(const char *bytes, size_t length) {
 size_t fr_space_suffix(const char *bytes, size_t length) {
     size_t end = length;
     while (end > 0) {
+        if (is_ascii_space(bytes[end - 1])) {
+            end--;
+            continue;
+        }
         size_t begin = last_character(bytes, end);
         int32_t codepoint;
         fr_decode(bytes + begin, end - begin, &codepoint);
@@ -93,10 +104,18 @@ size_t fr_space_suffix(const char *bytes, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
+/* In windows that grow: no call looks much further than its match, which a sanitizer's memmem otherwise does. */
 size_t fr_find(const char *bytes, size_t length, const char *needle, size_t needle_length) {
-    if (needle_length == 0) return 0;
-    const char *found = needle_length <= length ? memmem(bytes, length, needle, needle_length) : NULL;
-    return found ? (size_t)(found - bytes) : SIZE_MAX;
+    size_t at = 0, window = needle_length < 64 ? 256 : 4 * needle_length;
+    while (needle_length <= length - at) {
+        size_t size = window < length - at ? window : length - at;
+        const char *found = needle_length == 0 ? bytes : memmem(bytes + at, size, needle, needle_length);
+        if (found) return (size_t)(found - bytes);
+        if (size == length - at) break;
+        at += size - needle_length + 1;
+        window *= 2;
+    }
+    return SIZE_MAX;
 }
 
 /* ------------------------------------------------------------------------------------------------------- properties */
@@ -188,7 +207,8 @@ bool fr_read_real(const char *bytes, size_t length, double *real) {
 /* The fewest digits that read back as the same number, and where the point goes: 0.d1d2d3... * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    for (int precision = 0; precision < 17; precision++) {
+    int fewest = fabs(real) < DBL_MIN ? 0 : 14; /* a normal number's 15 digits, without zeros at the end, are its own */
+    for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);
         if (strtod(text, NULL) == real) break;
     }
@@ -196,6 +216,7 @@ static void shortest_digits(double real, char digits[24], int *point) {
     size_t count = 0;
     for (const char *c = text; c < exponent; c++)
         if (*c >= '0' && *c <= '9') digits[count++] = *c; /* leaves out the sign, and a locale's decimal point */
+    while (count > 1 && digits[count - 1] == '0') count--;
     digits[count] = 0;
     *point = (int)strtol(exponent + 1, NULL, 10) + 1;
 }

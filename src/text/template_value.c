@@ -89,7 +89,7 @@ bool fr_has_length(fr_value value) {
 
 static size_t string_length(fr_render *render, const fr_string *string) {
     if (string->ascii) return string->length;
-    return fr_render_step(render, string->length) ? fr_count_characters(string->bytes, string->length) : 0;
+    return fr_render_step(render, 2 * string->length) ? fr_count_characters(string->bytes, string->length) : 0;
 }
 
 size_t fr_length(fr_render *render, fr_value value) {
