@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "src/text/template_format.h"
-#include "src/text/template_render.h"
+#include "src/text/template_strings.h"
 
 static fr_value too_large(fr_render *render) {
     return fr_render_fail(render, "an integer of more than 64 bits");

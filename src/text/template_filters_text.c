@@ -132,19 +132,17 @@ fr_value fr_filter_indent(fr_render *render, const fr_value *arguments) {
 fr_value fr_filter_truncate(fr_render *render, const fr_value *arguments) {
     static const fr_string dots = {.bytes = "...", .length = 3, .ascii = true};
     static const fr_string blank = {.bytes = " ", .length = 1, .ascii = true};
-    if (arguments[0].kind == FR_KIND_UNDEFINED) return arguments[0];
-    if (arguments[0].kind != FR_KIND_STRING) return fr_render_fail(render, "truncate: of what is no string");
-    const fr_string *string = arguments[0].string,
-                    *end = arguments[3].kind == FR_KIND_STRING ? arguments[3].string : &dots;
+    const fr_string *end = arguments[3].kind == FR_KIND_STRING ? arguments[3].string : &dots;
     fr_value leeway = arguments[4].kind == FR_KIND_NONE ? fr_missing() : arguments[4];
     int64_t length = fr_argument_int(render, arguments[1], 255, "truncate: the length");
     int64_t more = fr_argument_int(render, leeway, 5, "truncate: the leeway");
     int64_t count = (int64_t)fr_length(render, arguments[0]), end_count = (int64_t)fr_length(render, fr_of_string(end));
     if (length < end_count || more < 0) return fr_render_fail(render, "truncate: a length below that of the end");
     if (count <= length || count - length <= more) return arguments[0];
+    if (arguments[0].kind != FR_KIND_STRING) return fr_render_fail(render, "truncate: of what is no string");
     fr_value kept = fr_get_slice(render, arguments[0], fr_none(), fr_of_int(length - end_count, false), fr_none());
     if (fr_render_failed(render)) return fr_none();
-    string = kept.string;
+    const fr_string *string = kept.string;
     if (!fr_argument_truth(render, arguments[2])) {
         size_t word = fr_string_find_last(render, string, &blank, 0, string->length);
         if (word != SIZE_MAX) string = fr_string_part(render, string, 0, word);
@@ -308,14 +306,14 @@ static void put_url(fr_render *render, fr_value value, bool in_query) {
 }
 
 static void put_query_pair(fr_render *render, fr_value pair) {
-    bool list = pair.kind == FR_KIND_LIST || pair.kind == FR_KIND_TUPLE;
-    if (!list || pair.list->count != 2) {
+    const fr_list *list = fr_list_of(render, pair);
+    if (list->count != 2) {
         fr_render_fail(render, "urlencode: of what are no pairs");
         return;
     }
-    put_url(render, pair.list->items[0], true);
+    put_url(render, list->items[0], true);
     fr_put(render, "=", 1, pair.foreign);
-    put_url(render, pair.list->items[1], true);
+    put_url(render, list->items[1], true);
 }
 
 fr_value fr_filter_urlencode(fr_render *render, const fr_value *arguments) {

@@ -223,7 +223,7 @@ fr_value fr_filter_filesizeformat(fr_render *render, const fr_value *arguments) 
         snprintf(text, sizeof text, "%.0f Bytes", size < 0 ? -floor(-size) : floor(size));
     } else {
         size_t i = 0;
-        for (; i < 7 && size >= unit * base; i++) unit *= base;
+        for (; i < 7 && !(size < unit * base); i++) unit *= base;
         snprintf(text, sizeof text, "%.1f %s", size / unit, (twos ? binary : decimal)[i]);
     }
     size_t begin = fr_text_begin(render);

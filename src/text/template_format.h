@@ -11,11 +11,4 @@ const fr_string *fr_format_percent(fr_render *render, const fr_string *format, f
 const fr_string *fr_format_braces(fr_render *render, const fr_string *format, const fr_list *rest,
                                   const fr_dict *keywords);
 
-/* With the characters that mean something in HTML as entities. */
-void fr_put_escaped(fr_render *render, const fr_string *string);
-
-/* Text so that it is `width` characters wide, filled with this character to the right ('<'), left ('>') or on both
- * sides ('^' as Python's format(), 'c' as its center()). */
-void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align);
-
 #endif

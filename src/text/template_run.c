@@ -242,11 +242,6 @@ static fr_flow run_block(fr_render *render, fr_frame *frame, const fr_node *node
     return FR_FLOW_ON;
 }
 
-static fr_flow run_scope(fr_render *render, fr_frame *frame, const fr_node *node) {
-    fr_enter_scope(render, frame, &node->block.scope);
-    return fr_run(render, frame, &node->block.body);
-}
-
 static fr_flow run_with(fr_render *render, fr_frame *frame, const fr_node *node) {
     fr_enter_scope(render, frame, &node->with.scope);
     for (size_t i = 0; i < node->with.targets.count; i++)
@@ -268,7 +263,11 @@ static fr_flow run_macro(fr_render *render, fr_frame *frame, const fr_node *node
 
 static fr_flow run_call(fr_render *render, fr_frame *frame, const fr_node *node) {
     fr_value caller = macro_of(render, frame, node);
-    fr_put_str(render, fr_evaluate_call_with(render, frame, node->macro.call, caller));
+    const fr_arguments none = {0};
+    if (node->macro.call)
+        fr_put_str(render, fr_evaluate_call_with(render, frame, node->macro.call, caller));
+    else if (!fr_render_failed(render))
+        fr_put_str(render, fr_call_macro(render, caller.macro, &none));
     return FR_FLOW_ON;
 }
 
@@ -282,7 +281,6 @@ static fr_flow run_statement(fr_render *render, fr_frame *frame, const fr_node *
     case FR_NODE_SET: return run_set(render, frame, node);
     case FR_NODE_SET_BLOCK:
     case FR_NODE_FILTER_BLOCK: return run_block(render, frame, node);
-    case FR_NODE_SCOPE: return run_scope(render, frame, node);
     case FR_NODE_WITH: return run_with(render, frame, node);
     case FR_NODE_MACRO: return run_macro(render, frame, node);
     case FR_NODE_CALL_BLOCK: return run_call(render, frame, node);

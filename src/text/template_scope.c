@@ -148,7 +148,6 @@ static void visit_children(const fr_node *node, visitor *visit, void *context) {
         break;
     case FR_NODE_SET_BLOCK:
     case FR_NODE_FILTER_BLOCK:
-    case FR_NODE_SCOPE:
         visit_one(node->block.target, visit, context);
         if (node->block.target) visit_one(node->block.filter, visit, context);
         visit_all(&node->block.body, visit, context);
@@ -263,10 +262,11 @@ static void analyze(void *context, fr_node *node) {
         break;
     case FR_NODE_FOR: analyze(r, node->loop->sequence); break;
     case FR_NODE_MACRO: store(r, node->macro.target->variable.name, node->line); break;
-    case FR_NODE_CALL_BLOCK: analyze(r, node->macro.call); break;
+    case FR_NODE_CALL_BLOCK:
+        if (node->macro.call) analyze(r, node->macro.call);
+        break;
     case FR_NODE_FILTER_BLOCK: analyze(r, node->block.filter); break;
     case FR_NODE_WITH: visit_all(&node->with.values, analyze, r); break;
-    case FR_NODE_SCOPE: break;
     default: visit_expression(node, analyze, r); break;
     }
 }
@@ -437,8 +437,7 @@ static void resolve(void *context, fr_node *node) {
     case FR_NODE_FOR: resolve_for(r, node->loop); break;
     case FR_NODE_WITH: resolve_with(r, node); break;
     case FR_NODE_SET_BLOCK:
-    case FR_NODE_FILTER_BLOCK:
-    case FR_NODE_SCOPE: resolve_block(r, node); break;
+    case FR_NODE_FILTER_BLOCK: resolve_block(r, node); break;
     case FR_NODE_MACRO:
     case FR_NODE_CALL_BLOCK:
         if (node->macro.target) resolve(r, node->macro.target);

@@ -347,3 +347,28 @@ bool fr_string_is_title(fr_render *render, const fr_string *string) {
     }
     return any;
 }
+
+/* ------------------------------------------------------------------------------------------------ padding, escaping */
+
+void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align) {
+    int64_t count = (int64_t)fr_length(render, fr_of_string(string)), padding = width > count ? width - count : 0;
+    int64_t left = align == '<' ? 0 : align == '>' ? padding : padding / 2;
+    if (align == 'c') left += padding & width & 1;
+    fr_put_times(render, fill, left);
+    fr_put_string(render, string);
+    fr_put_times(render, fill, padding - left);
+}
+
+void fr_put_escaped(fr_render *render, const fr_string *string) {
+    static const char characters[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
+    size_t plain = 0;
+    for (size_t at = 0; at < string->length && !fr_render_failed(render); at++) {
+        const char *found = string->bytes[at] ? strchr(characters, string->bytes[at]) : NULL;
+        if (!found) continue;
+        fr_put_part(render, string, plain, at);
+        fr_put_text(render, entities[found - characters], fr_string_foreign_at(string, at));
+        plain = at + 1;
+    }
+    fr_put_part(render, string, plain, string->length);
+}

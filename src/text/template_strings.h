@@ -33,6 +33,13 @@ size_t fr_string_find(fr_render *render, const fr_string *string, const fr_strin
 size_t fr_string_find_last(fr_render *render, const fr_string *string, const fr_string *needle, size_t begin,
                            size_t end);
 
+/* With the characters that mean something in HTML as entities. */
+void fr_put_escaped(fr_render *render, const fr_string *string);
+
+/* Text so that it is `width` characters wide, filled with this character to the right ('<'), left ('>') or on both
+ * sides ('^' as Python's format(), 'c' as its center()). */
+void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align);
+
 /* Whether every character, and at least one, is of a kind. */
 bool fr_string_all(fr_render *render, const fr_string *string, bool is(int32_t codepoint));
 

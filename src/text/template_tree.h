@@ -43,7 +43,6 @@ typedef enum fr_node_kind {
     FR_NODE_CALL_BLOCK,
     FR_NODE_FILTER_BLOCK,
     FR_NODE_WITH,
-    FR_NODE_SCOPE, /* generation */
     FR_NODE_BREAK,
     FR_NODE_CONTINUE
 } fr_node_kind;
@@ -195,14 +194,14 @@ struct fr_node {
         struct {
             fr_node *target, *value;
         } set;
-        struct {                      /* set, filter and generation blocks */
+        struct {                      /* set and filter blocks */
             fr_node *target, *filter; /* each may be NULL */
             fr_nodes body;
             fr_scope scope;
         } block;
         struct {
             fr_node *target; /* its name, NULL in a call block */
-            fr_node *call;   /* of a call block */
+            fr_node *call;   /* of a call block; NULL in generation, which calls itself */
             fr_routine *routine;
         } macro;
         struct {

@@ -265,7 +265,7 @@ static bool next_character(fr_render *render, fr_cursor *cursor, fr_value *value
     int32_t codepoint;
     size_t begin = cursor->at, left = string->length - begin;
     cursor->at += fr_decode(string->bytes + begin, left, &codepoint);
-    *value = fr_of_string(fr_string_part(render, string, begin, cursor->at));
+    *value = fr_of_string(fr_string_as_markup(render, fr_string_part(render, string, begin, cursor->at), false));
     return true;
 }
 
