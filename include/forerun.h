@@ -292,8 +292,7 @@ typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, si
 /* Tells reasoning and tool calls from content in a reply as it is generated, by the marks that the model's chat
  * template writes around past ones: tokens of their own where the vocabulary has them, and no text that looks like
  * those. Parts are the same however the reply comes in pieces; what only looks like a call is content, byte for byte;
- * what is held back is what could still become a mark. Line breaks next to a mark belong to it. One thread at a time.
- * */
+ * what is held back is what could still become a mark. Line breaks next to a mark belong to it. For one thread. */
 typedef struct fr_reply_parser fr_reply_parser;
 
 /* tokenizer: the model's, which must outlive it. part: NULL where only the message is wanted. */

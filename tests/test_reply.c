@@ -134,7 +134,8 @@ static void check_message(const json_t *message, const json_t *expected, const c
 }
 
 static void same_log(const part_log *a, const part_log *b, const char *title) {
-    bool same = a->text.length == b->text.length && memcmp(a->text.bytes, b->text.bytes, a->text.length) == 0;
+    size_t length = a->text.length;
+    bool same = length == b->text.length && (length == 0 || memcmp(a->text.bytes, b->text.bytes, length) == 0);
     if (!same) ck_abort_msg("%s: cut otherwise, other parts", title);
 }
 
@@ -697,6 +698,17 @@ START_TEST(held_back) {
 }
 END_TEST
 
+/* A mark has room where it is held back. */
+START_TEST(marks) {
+    for (size_t i = 0; i < COUNT_OF(styles); i++) {
+        fr_reply_format format = format_of(styles[i]);
+        ck_assert_ptr_nonnull(format.marks[FR_MARK_CALL]);
+        for (size_t m = 0; m < FR_MARK_COUNT; m++)
+            ck_assert(!format.marks[m] || strlen(format.marks[m]) <= FR_MARK_LONGEST);
+    }
+}
+END_TEST
+
 /* Each call of a reply has an id of its own, as each reply with a seed of its own has. */
 START_TEST(ids) {
     fr_reply_format format = format_of("glm");
@@ -762,6 +774,7 @@ int main(void) {
     tcase_add_test(tcase, scanned_json);
     tcase_add_test(tcase, limits);
     tcase_add_test(tcase, held_back);
+    tcase_add_test(tcase, marks);
     tcase_add_test(tcase, ids);
     tcase_add_test(tcase, broken_text);
     suite_add_tcase(suite, tcase);
