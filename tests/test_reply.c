@@ -425,6 +425,46 @@ START_TEST(calls) {
                 "｜tool▁call▁begin｜>function"
                 "<｜tool▁sep｜>now\n```json\n{\"n\":1}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
                 "ca|nnow|a{}|e|nnow|a{\"n\":1}|e");
+    check_parts("deepseek-v3", "", false,
+                "<｜tool▁calls▁begin｜>\n<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e");
+    check_parts("deepseek-v3", "", false,
+                "<｜tool▁calls▁begin｜>x<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+                "c<｜tool▁calls▁begin｜>x|nnow|a{}|e");
+    check_parts("deepseek-v3", "", false,
+                "<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n {}\n```<｜tool▁call▁end｜>", "nnow|a{}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:now{} \n<tool_call|>", "nnow|a{}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:now{<|\"|>a<tool_call|><|\"|> : 1}<tool_call|>",
+                "nnow|a{\"a<tool_call|>\":1}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:<|tool_call>call:now{}<tool_call|>",
+                "c<|tool_call>call:|nnow|a{}|e");
+}
+END_TEST
+
+/* A model's own id of a call is kept. */
+START_TEST(own_id) {
+    static const char reply[] = "<tool_call>{\"id\": \"x\\u0037\", \"name\": \"now\"}</tool_call>";
+    fr_reply_format format = format_of("qwen3");
+    run how = {.format = &format};
+    json_t *message;
+    part_log l = read_reply(&how, reply, strlen(reply), &message);
+    ck_assert_str_eq(text_at(json_array_get(json_object_get(message, "tool_calls"), 0), "id"), "x7");
+    json_decref(message);
+    fr_text_free(&l.text);
+}
+END_TEST
+
+/* Line breaks before the reasoning belong to its mark, whether there are tools or none. */
+START_TEST(lines_without_tools) {
+    fr_reply_format format = format_of("qwen3");
+    run how = {.format = &format, .piece = 1};
+    json_t *message;
+    static const char reply[] = "\n<think>a</think>\nhi\n\n";
+    part_log l = read_reply(&how, reply, strlen(reply), &message);
+    ck_assert_str_eq(text_at(message, "reasoning_content"), "a");
+    ck_assert_str_eq(text_at(message, "content"), "hi\n\n");
+    ck_assert_int_eq(l.text.bytes[0], 'r');
+    json_decref(message);
+    fr_text_free(&l.text);
 }
 END_TEST
 
@@ -440,6 +480,8 @@ START_TEST(no_calls) {
         {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": []}</tool_call>"},
         {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"x\"}</tool_call>"},
         {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"{} {\"}</tool_call>"},
+        {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \"{\\\"a\\\":\"}</tool_call>"},
+        {"qwen3", "<tool_call>{\"id\": 7, \"name\": \"now\", \"arguments\": {}}</tool_call>"},
         {"qwen3", "<tool_call>{\"name\": 3, \"arguments\": {}}</tool_call>"},
         {"qwen3", "<tool_call>{\"name\": \"\", \"arguments\": {}}</tool_call>"},
         {"qwen3", "<tool_call>{\"name\": \"a b\", \"arguments\": {}}</tool_call>"},
@@ -459,6 +501,7 @@ START_TEST(no_calls) {
         {"glm", "<tool_call>now<arg_value>1</arg_value></tool_call>"},
         {"qwen3.5", "<tool_call><function=></function></tool_call>"},
         {"qwen3.5", "<tool_call><function=now></tool_call>"},
+        {"qwen3.5", "<tool_call></parameter><function=now></function></tool_call>"},
         {"qwen3.5", "<tool_call><function=now><parameter=>1</parameter></function></tool_call>"},
         {"qwen3.5", "<function=now></function>"},
         {"gemma4", "<|tool_call>call:{}<tool_call|>"},
@@ -468,20 +511,26 @@ START_TEST(no_calls) {
         {"gemma4", "<|tool_call>call:now{n:word}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n:1,}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n:[1}]<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{:1}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{} x<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{s:<|\"|>"},
+        {"gemma4", "<|tool_call>call:now{}<|tool_call>call:"},
         {"gemma4", "<|tool_response>"},
         {"llama3-tools", "{\"name\": \"none\", \"parameters\": {}}"},
         {"llama3-tools", "{\"name\": \"now\"}"},
         {"llama3-tools", "{\"name\": \"now\", \"parameters\": {}, \"age\": 3}"},
         {"llama3-tools", "{\"answer\": 3}"},
         {"llama3-tools", "a {\"name\": \"now\", \"parameters\": {}}"},
+        {"llama3-tools", "{\"name\": <|python_tag|>\"now\", \"parameters\": {}}"},
         {"llama3-tools", "<|python_tag|>print(1)"},
         {"llama3-tools", "<|python_tag|>a.call(b)"},
+        {"llama3-tools", "<|python_tag|>.call()"},
         {"deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜><｜tool▁call▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```js\n{}\n```<｜tool▁call▁end｜>"},
         {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁call▁end｜>"},
+        {"deepseek-v3", "<｜tool▁call▁begin｜>notafunc<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>"},
+        {"deepseek-v3", "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁sep｜>"},
         {"chatml", "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -700,6 +749,8 @@ END_TEST
 
 /* A mark has room where it is held back. */
 START_TEST(marks) {
+    static const char ends[] = "content.split('</think>')[-1]"; /* enough to tell that it thinks */
+    ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
     for (size_t i = 0; i < COUNT_OF(styles); i++) {
         fr_reply_format format = format_of(styles[i]);
         ck_assert_ptr_nonnull(format.marks[FR_MARK_CALL]);
@@ -739,21 +790,35 @@ END_TEST
 
 /* Content of any bytes is UTF-8 in the message. */
 START_TEST(broken_text) {
+    static const struct {
+        const char *text, *valid;
+        size_t length;
+    } cases[] = {
+        {"a\xf0\x9f\x98"
+         "b\xff\xc3\xa4\0c\xe2\x82",
+         "a\xef\xbf\xbd"
+         "b\xef\xbf\xbd\xc3\xa4\0c\xef\xbf\xbd",
+         12},
+        {"\xc3", "\xef\xbf\xbd", 1},
+        {"\xf0\x9f", "\xef\xbf\xbd", 2},
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", 3},
+        {"\xf0\x9f\x98\x80\x80", "\xf0\x9f\x98\x80\xef\xbf\xbd", 5},
+        {"\xe2\x28", "\xef\xbf\xbd(", 2},
+    };
     fr_reply_format format = format_of("chatml");
     run how = {.format = &format};
-    json_t *message;
-    part_log l = read_reply(&how,
-                            "a\xf0\x9f\x98"
-                            "b\xff\xc3\xa4\0c\xe2\x82",
-                            12, &message);
-    static const char expected[] = "a\xef\xbf\xbd"
-                                   "b\xef\xbf\xbd\xc3\xa4\0c\xef\xbf\xbd";
-    const json_t *content = json_object_get(message, "content");
-    ck_assert_uint_eq(json_string_length(content), sizeof expected - 1);
-    ck_assert_mem_eq(json_string_value(content), expected, sizeof expected - 1);
-    ck_assert_uint_eq(l.text.length, 1 + 12);
-    json_decref(message);
-    fr_text_free(&l.text);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_t *message;
+        part_log l = read_reply(&how, cases[i].text, cases[i].length, &message);
+        const json_t *content = json_object_get(message, "content");
+        size_t length = i == 0 ? 15 : strlen(cases[i].valid);
+        ck_assert_uint_eq(json_string_length(content), length);
+        ck_assert_mem_eq(json_string_value(content), cases[i].valid, length);
+        ck_assert_uint_eq(l.text.length, 1 + cases[i].length);
+        ck_assert_ptr_null(json_object_get(message, "reasoning_content"));
+        json_decref(message);
+        fr_text_free(&l.text);
+    }
 }
 END_TEST
 
@@ -766,6 +831,8 @@ int main(void) {
     tcase_add_test(tcase, any_end);
     tcase_add_test(tcase, reasoning);
     tcase_add_test(tcase, calls);
+    tcase_add_test(tcase, own_id);
+    tcase_add_test(tcase, lines_without_tools);
     tcase_add_test(tcase, no_calls);
     tcase_add_test(tcase, void_calls);
     tcase_add_test(tcase, control_tokens);
