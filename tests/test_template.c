@@ -458,6 +458,37 @@ START_TEST(kept_source) {
 }
 END_TEST
 
+/* As large as a template may be: many names, blocks that are searched for names again and again, arguments without end.
+ * None takes longer than the suite may. */
+START_TEST(large_sources) {
+    static const struct {
+        const char *before, *format, *after, *line; /* line: of the refusal, or NULL */
+        int blocks;                                 /* how often before and after stand there */
+    } sources[] = {
+        {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
+        {"", "{%% set name%d = 1 %%}", "", NULL, 1},
+        {"{{ dict(", "name%d=1, ", ") }}", "more than 256 MiB of memory", 1},
+        {"{% if 0 %}", "{%% elif %d %%}", "{% endif %}", "more than 256 MiB of memory", 1},
+        {"{% macro m() %}", "{{ name%d }}", "{% endmacro %}", "blocks nested too often to be searched", 150},
+        {"{{ [", "%d, ", "]|length }}", NULL, 1},
+    };
+    fr_text_buffer text = {0};
+    char part[60];
+    for (int i = 0; i < sources[_i].blocks; i++) fr_text_append_string(&text, sources[_i].before);
+    for (int i = 0; text.length < 1000000; i++) {
+        snprintf(part, sizeof part, sources[_i].format, i);
+        fr_text_append_string(&text, part);
+    }
+    for (int i = 0; i < sources[_i].blocks; i++) fr_text_append_string(&text, sources[_i].after);
+    fr_marked_text rendered;
+    fr_status status = render_source(text.bytes, text.length, NULL, NULL, &rendered);
+    ck_assert_msg(status == (sources[_i].line ? FR_INPUT : FR_OK), "%s: %s", sources[_i].format, fr_last_error());
+    if (sources[_i].line) ck_assert_ptr_nonnull(strstr(fr_last_error(), sources[_i].line));
+    fr_marked_text_free(&rendered);
+    fr_text_free(&text);
+}
+END_TEST
+
 /* Nothing but the template is shared: threads may render it at once. */
 static void *render_often(void *template) {
     json_t *given = json_pack("{s: [s, s]}", "messages", "a", "b");
@@ -496,6 +527,7 @@ static Suite *template_suite(void) {
     tcase_add_test(cases, recursion);
     tcase_add_test(cases, any_bytes);
     tcase_add_test(cases, kept_source);
+    tcase_add_loop_test(cases, large_sources, 0, 6);
     tcase_add_test(cases, threads);
     suite_add_tcase(suite, cases);
     return suite;

@@ -87,11 +87,34 @@ const fr_string *fr_parser_string(fr_parser *p, const char *bytes, size_t length
     return string;
 }
 
+static uint32_t hash_of(const char *bytes, size_t length) {
+    uint32_t hash = 0;
+    for (size_t i = 0; i < length; i++) hash = hash * 31 + (unsigned char)bytes[i];
+    return hash;
+}
+
+/* As many lists as names, or up to twice as many. */
+static void grow_names(fr_parser *p) {
+    size_t count = p->list_count ? 2 * p->list_count : 64;
+    fr_name **lists = fr_parser_take(p, count, sizeof *lists);
+    if (!lists) return;
+    for (size_t i = 0; i < p->list_count; i++) {
+        for (fr_name *name = p->names[i], *next; name; name = next) {
+            fr_name **list = &lists[hash_of(name->string.bytes, name->string.length) & (count - 1)];
+            next = name->next;
+            name->next = *list;
+            *list = name;
+        }
+    }
+    p->names = lists;
+    p->list_count = count;
+}
+
 /* One fr_name for all occurrences of a word. */
 static fr_name *intern(fr_parser *p, const fr_token *token) {
-    uint32_t hash = 0;
-    for (size_t i = 0; i < token->length; i++) hash = hash * 31 + (unsigned char)token->bytes[i];
-    fr_name **list = &p->names[hash % FR_PARSER_NAME_LISTS];
+    if (p->name_count == p->list_count) grow_names(p);
+    if (!ok(p)) return &p->unnamed;
+    fr_name **list = &p->names[hash_of(token->bytes, token->length) & (p->list_count - 1)];
     for (fr_name *name = *list; name; name = name->next)
         if (name->string.length == token->length && memcmp(name->string.bytes, token->bytes, token->length) == 0)
             return name;
@@ -100,6 +123,7 @@ static fr_name *intern(fr_parser *p, const fr_token *token) {
     bool ascii = fr_all_ascii(token->bytes, token->length);
     *name = (fr_name){.string = {.bytes = token->bytes, .length = token->length, .ascii = ascii}, .next = *list};
     *list = name;
+    p->name_count++;
     return name;
 }
 

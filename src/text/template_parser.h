@@ -7,15 +7,14 @@
 
 #include "src/text/template_lex.h"
 
-#define FR_PARSER_NAME_LISTS 256
-
 typedef struct fr_parser {
     fr_template *template;
     fr_lexer lexer;
     fr_token token, ahead; /* the current one, and the one behind it */
     fr_status status;
     unsigned nesting; /* of blocks and expressions being parsed */
-    fr_name *names[FR_PARSER_NAME_LISTS];
+    fr_name **names;  /* in lists, by their hash */
+    size_t name_count, list_count;
     fr_node broken; /* what can't be had is written into these */
     fr_name unnamed;
 } fr_parser;

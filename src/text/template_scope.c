@@ -6,9 +6,7 @@
  * that name if there is one. Otherwise it begins as what the context has, if it is read first or set in an if; or as
  * undefined, if it is set first. */
 #include "formats/error.h"
-#include "src/text/template_tree.h"
-
-typedef void visitor(void *context, fr_node *node);
+#include "src/text/template_walk.h"
 
 typedef struct fr_symbol {
     fr_name *name;
@@ -37,6 +35,7 @@ typedef struct resolver {
     scope *scope;     /* the innermost */
     bool conditional; /* inside an if of it */
     unsigned loops;   /* for statements around */
+    size_t searched;  /* nodes, for names that bodies read */
 } resolver;
 
 static void keep(resolver *r, fr_status status) {
@@ -49,127 +48,13 @@ static void *take(resolver *r, size_t count, size_t item) {
     return piece;
 }
 
-/* --------------------------------------------------------------------------------------------------------- children */
-
-/* visit_children calls `visit` for each node directly below, in the order in which Jinja's compiler looks at them. */
-
-static void visit_all(const fr_nodes *nodes, visitor *visit, void *context) {
-    for (size_t i = 0; i < nodes->count; i++) visit(context, nodes->items[i]);
-}
-
-static void visit_one(fr_node *node, visitor *visit, void *context) {
-    if (node) visit(context, node);
-}
-
-static void visit_arguments(const fr_call_nodes *arguments, visitor *visit, void *context) {
-    if (!arguments) return;
-    visit_all(&arguments->positional, visit, context);
-    visit_all(&arguments->keywords, visit, context);
-    visit_one(arguments->star, visit, context);
-    visit_one(arguments->star_star, visit, context);
-}
-
-static void visit_routine(const fr_routine *routine, visitor *visit, void *context) {
-    for (size_t i = 0; i < routine->parameter_count; i++) visit(context, routine->parameters[i]);
-    visit_all(&routine->defaults, visit, context);
-    visit_all(&routine->body, visit, context);
-}
-
-static void visit_for(const fr_for_node *loop, visitor *visit, void *context) {
-    visit(context, loop->target);
-    visit(context, loop->sequence);
-    visit_all(&loop->body, visit, context);
-    visit_all(&loop->otherwise, visit, context);
-    visit_one(loop->test, visit, context);
-}
-
-static void visit_if(const fr_node *node, visitor *visit, void *context) {
-    for (size_t i = 0; i < node->choice.count; i++) {
-        visit_one(node->choice.branches[i].test, visit, context);
-        visit_all(&node->choice.branches[i].body, visit, context);
-    }
-}
-
-static void visit_expression(const fr_node *node, visitor *visit, void *context) {
-    switch (node->kind) {
-    case FR_NODE_TUPLE:
-    case FR_NODE_LIST:
-    case FR_NODE_DICT:
-    case FR_NODE_CONCAT:
-    case FR_NODE_OUTPUT: visit_all(&node->items, visit, context); break;
-    case FR_NODE_AND:
-    case FR_NODE_OR:
-    case FR_NODE_BINARY:
-        visit(context, node->pair.left);
-        visit(context, node->pair.right);
-        break;
-    case FR_NODE_NOT:
-    case FR_NODE_NEGATIVE:
-    case FR_NODE_POSITIVE: visit(context, node->operand); break;
-    case FR_NODE_COMPARE:
-        visit(context, node->compare.first);
-        visit_all(&node->compare.others, visit, context);
-        break;
-    case FR_NODE_CONDITION:
-        visit(context, node->condition.test);
-        visit(context, node->condition.yes);
-        visit_one(node->condition.no, visit, context);
-        break;
-    case FR_NODE_ATTRIBUTE: visit(context, node->attribute.object); break;
-    case FR_NODE_ITEM:
-        visit(context, node->item.object);
-        visit(context, node->item.index);
-        break;
-    case FR_NODE_SLICE:
-        visit_one(node->slice.start, visit, context);
-        visit_one(node->slice.stop, visit, context);
-        visit_one(node->slice.step, visit, context);
-        break;
-    case FR_NODE_CALL:
-        visit(context, node->call.callee);
-        visit_arguments(node->call.arguments, visit, context);
-        break;
-    case FR_NODE_FILTER:
-    case FR_NODE_TEST:
-        visit_one(node->filter.subject, visit, context);
-        visit_arguments(node->filter.arguments, visit, context);
-        break;
-    default: break;
-    }
-}
-
-static void visit_children(const fr_node *node, visitor *visit, void *context) {
-    switch (node->kind) {
-    case FR_NODE_IF: visit_if(node, visit, context); break;
-    case FR_NODE_FOR: visit_for(node->loop, visit, context); break;
-    case FR_NODE_SET:
-        visit(context, node->set.target);
-        visit(context, node->set.value);
-        break;
-    case FR_NODE_SET_BLOCK:
-    case FR_NODE_FILTER_BLOCK:
-        visit_one(node->block.target, visit, context);
-        if (node->block.target) visit_one(node->block.filter, visit, context);
-        visit_all(&node->block.body, visit, context);
-        if (!node->block.target) visit_one(node->block.filter, visit, context);
-        break;
-    case FR_NODE_MACRO:
-    case FR_NODE_CALL_BLOCK:
-        visit_one(node->macro.call, visit, context);
-        visit_routine(node->macro.routine, visit, context);
-        break;
-    case FR_NODE_WITH:
-        visit_all(&node->with.targets, visit, context);
-        visit_all(&node->with.values, visit, context);
-        visit_all(&node->with.body, visit, context);
-        break;
-    default: visit_expression(node, visit, context); break;
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------ is it read? */
 
+/* Bodies inside bodies are searched again and again: nodes that may be looked at in all. */
+#define MAX_SEARCHED 10000000
+
 typedef struct search {
+    resolver *resolver;
     const char *word;
     fr_name *found;
     bool over;
@@ -177,19 +62,22 @@ typedef struct search {
 
 static void search_node(void *context, fr_node *node) {
     search *s = context;
-    if (s->over) return;
+    if (++s->resolver->searched > MAX_SEARCHED && s->resolver->status == FR_OK)
+        keep(s->resolver,
+             fr_template_fail(s->resolver->template, node->line, "blocks nested too often to be searched"));
+    if (s->over || s->resolver->status != FR_OK) return;
     if (node->kind == FR_NODE_NAME && fr_string_is(&node->variable.name->string, s->word)) {
         s->over = true;
         s->found = node->variable.stored ? NULL : node->variable.name;
     } else {
-        visit_children(node, search_node, s);
+        fr_visit_children(node, search_node, s);
     }
 }
 
 /* The name, if a body reads it anywhere inside before it stores it: then loops and macros provide it. */
-static fr_name *find_read(const fr_nodes *body, const char *word) {
-    search s = {.word = word};
-    visit_all(body, search_node, &s);
+static fr_name *find_read(resolver *r, const fr_nodes *body, const char *word) {
+    search s = {.resolver = r, .word = word};
+    fr_visit_all(body, search_node, &s);
     return s.found;
 }
 
@@ -257,7 +145,7 @@ static void analyze(void *context, fr_node *node) {
     case FR_NODE_IF:
         analyze(r, node->choice.branches[0].test);
         r->conditional = true;
-        visit_if(node, analyze, r);
+        fr_visit_if(node, analyze, r);
         r->conditional = conditional;
         break;
     case FR_NODE_FOR: analyze(r, node->loop->sequence); break;
@@ -266,8 +154,8 @@ static void analyze(void *context, fr_node *node) {
         if (node->macro.call) analyze(r, node->macro.call);
         break;
     case FR_NODE_FILTER_BLOCK: analyze(r, node->block.filter); break;
-    case FR_NODE_WITH: visit_all(&node->with.values, analyze, r); break;
-    default: visit_expression(node, analyze, r); break;
+    case FR_NODE_WITH: fr_visit_all(&node->with.values, analyze, r); break;
+    default: fr_visit_expression(node, analyze, r); break;
     }
 }
 
@@ -310,21 +198,21 @@ static void resolve_block(resolver *r, fr_node *node) {
     scope inner;
     if (node->block.target) resolve(r, node->block.target);
     enter_scope(r, &inner, r->scope->layout);
-    visit_all(&node->block.body, analyze, r);
+    fr_visit_all(&node->block.body, analyze, r);
     if (node->block.filter) analyze(r, node->block.filter);
-    visit_all(&node->block.body, resolve, r);
+    fr_visit_all(&node->block.body, resolve, r);
     if (node->block.filter) resolve(r, node->block.filter);
     leave_scope(r, &node->block.scope);
 }
 
 static void resolve_with(resolver *r, fr_node *node) {
     scope inner;
-    visit_all(&node->with.values, resolve, r);
+    fr_visit_all(&node->with.values, resolve, r);
     enter_scope(r, &inner, r->scope->layout);
     for (size_t i = 0; i < node->with.targets.count; i++) declare_targets(r, node->with.targets.items[i]);
-    visit_all(&node->with.body, analyze, r);
-    visit_all(&node->with.targets, resolve, r);
-    visit_all(&node->with.body, resolve, r);
+    fr_visit_all(&node->with.body, analyze, r);
+    fr_visit_all(&node->with.targets, resolve, r);
+    fr_visit_all(&node->with.body, resolve, r);
     leave_scope(r, &node->with.scope);
 }
 
@@ -336,7 +224,7 @@ static bool has_parameter(const fr_routine *routine, const char *name) {
 
 /* Whether the routine provides this name, and where. */
 static bool provide(resolver *r, const fr_routine *routine, const char *word, uint32_t *slot) {
-    fr_name *name = has_parameter(routine, word) ? NULL : find_read(&routine->body, word);
+    fr_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);
     return name != NULL;
 }
@@ -354,8 +242,8 @@ static void resolve_routine(resolver *r, fr_routine *routine) {
     enter_scope(r, &inner, &layout);
     for (size_t i = 0; i < routine->parameter_count; i++) declare_targets(r, routine->parameters[i]);
     provide_special(r, routine);
-    visit_routine(routine, analyze, r);
-    visit_routine(routine, resolve, r);
+    fr_visit_routine(routine, analyze, r);
+    fr_visit_routine(routine, resolve, r);
     leave_scope(r, &routine->scope);
     routine->slots = layout.slots;
 }
@@ -389,13 +277,13 @@ static void resolve_loop_body(resolver *r, fr_for_node *loop, frame_layout *layo
     bool in_loop = layout->in_loop;
     enter_scope(r, &inner, layout);
     layout->in_loop = true;
-    fr_name *name = find_read(&loop->body, "loop");
+    fr_name *name = find_read(r, &loop->body, "loop");
     loop->has_loop = name != NULL;
     if (name) loop->loop_slot = declare_parameter(r, name);
     declare_targets(r, loop->target);
-    visit_all(&loop->body, analyze, r);
+    fr_visit_all(&loop->body, analyze, r);
     resolve(r, loop->target);
-    visit_all(&loop->body, resolve, r);
+    fr_visit_all(&loop->body, resolve, r);
     leave_scope(r, &loop->scope);
     layout->in_loop = in_loop;
 }
@@ -403,8 +291,8 @@ static void resolve_loop_body(resolver *r, fr_for_node *loop, frame_layout *layo
 static void resolve_loop_otherwise(resolver *r, fr_for_node *loop, frame_layout *layout) {
     scope inner;
     enter_scope(r, &inner, layout);
-    visit_all(&loop->otherwise, analyze, r);
-    visit_all(&loop->otherwise, resolve, r);
+    fr_visit_all(&loop->otherwise, analyze, r);
+    fr_visit_all(&loop->otherwise, resolve, r);
     leave_scope(r, &loop->otherwise_scope);
 }
 
@@ -449,7 +337,7 @@ static void resolve(void *context, fr_node *node) {
         if (!r->scope->layout->in_loop)
             keep(r, fr_template_fail(r->template, node->line, "break or continue outside of a loop"));
         break;
-    default: visit_children(node, resolve, r); break;
+    default: fr_visit_children(node, resolve, r); break;
     }
 }
 
@@ -458,8 +346,8 @@ fr_status fr_template_resolve(fr_template *template) {
     frame_layout layout = {0};
     scope root;
     enter_scope(&r, &root, &layout);
-    visit_all(&template->routine.body, analyze, &r);
-    visit_all(&template->routine.body, resolve, &r);
+    fr_visit_all(&template->routine.body, analyze, &r);
+    fr_visit_all(&template->routine.body, resolve, &r);
     leave_scope(&r, &template->routine.scope);
     template->routine.slots = layout.slots;
     return r.status;
