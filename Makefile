@@ -345,9 +345,18 @@ hostile-programs: $(COMMAND) $(MUTATORS) $(FUZZERS) $(HOSTILE_TESTS:%=$(BUILD)/%
 SANITIZE_asan := -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan := -fsanitize=undefined,float-cast-overflow -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
+SANITIZED = $(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_MULTIPLIER=20
 .PHONY: asan ubsan tsan
-asan ubsan tsan: ## every test under that sanitizer
-	@$(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_MULTIPLIER=20
+asan ubsan: ## every test under that sanitizer
+	@$(SANITIZED)
+
+# What several threads share: the pool's work, drafts made meanwhile, models between sessions, signals. The other suites
+# run in one thread, or the same code again for hours.
+THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_attend test_head \
+  test_one_answer test_glm test_vision test_quantize test_packed test_llama test_cli test_cli_interrupt test_cli_chat \
+  test_bench_model
+tsan: ## tests of what threads share, under that sanitizer
+	@$(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 
 .PHONY: clang
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
