@@ -45,7 +45,7 @@ static void record(const fr_bench_engine *e, const char *words, const char *name
                               .length = session->length,
                               .kv = &session->kv,
                               .hidden = session->hidden + session->hidden_row * session->model->trunk.spec.hidden,
-                              .pool = session->pool};
+                              .pool = session->engine->pool};
         size_t came, stood = 0;
         fr_bench_require(session->draft->method->propose(session->draft, &view, MOST, drafts, &came, NULL));
         while (stood < came && drafts[stood] == text[p + 1 + stood]) stood++;

@@ -249,7 +249,7 @@ static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_f
     for (size_t i = 0; i < a->trunk.spec.hidden; i++) job.row[i] = (float)(i % 7) - 3;
     for (int pair = -2; pair < PAIRS; pair++) {
         double start = fr_clock();
-        fr_pool_run(session->pool, head, &job);
+        fr_pool_run(session->engine->pool, head, &job);
         if (pair >= 0) seconds[pair] = fr_clock() - start;
     }
     free(job.row);

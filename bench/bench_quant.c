@@ -83,7 +83,7 @@ static void close_bench(bench *b) {
 }
 
 static double measure_limits(bench *b) {
-    double peak = fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model));
+    double peak = fr_bench_dot_peak(b->session->engine->pool, fr_model_isa(b->model));
     fr_bench_stream stream = fr_bench_stream_of(b->session, SHORT);
     b->one = fr_bench_cost_of(b->session, 1, SHORT);
     b->decode = stream.step;
@@ -105,7 +105,7 @@ static void begin_at(bench *b, size_t positions) {
 /* ------------------------------------------------------------------------------------------------ decode and verify */
 
 static void print_rows(bench *b, const double *limits) {
-    fr_bench_memory memory = fr_bench_memory_open(b->session->pool, (size_t)1 << 30);
+    fr_bench_memory memory = fr_bench_memory_open(b->session->engine->pool, (size_t)1 << 30);
     bool mixture = !isnan(b->one.experts);
     printf("| rows | T(K)/T(1) | L(K) | over L(K) | at most | |%s\n| --- | --- | --- | --- | --- | --- |%s\n",
            mixture ? " experts read, mean |" : "", mixture ? " --- |" : "");
@@ -203,13 +203,13 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
 /* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
-    const fr_session *s = p->session;
-    const fr_activations *a = s->activations;
+    const fr_engine *e = p->session->engine;
+    const fr_activations *a = e->activations;
     const fr_trunk *trunk = a->trunk;
     const fr_matrix *tokens = &trunk->token_projection;
     size_t owned = trunk->owners * trunk->spec.token_width;
     for (size_t done = 0, rows; done < PROMPT; done += rows) {
-        rows = s->chunk < PROMPT - done ? s->chunk : PROMPT - done;
+        rows = e->chunk < PROMPT - done ? e->chunk : PROMPT - done;
         size_t kept = done + rows == PROMPT;
         if (tokens->data) {
             prepare(team, &a->workspace, tokens, a->x, rows);
@@ -220,8 +220,8 @@ static void run_products(void *context, const fr_team *team) {
             layer_products(p, team, a, &trunk->layers[l], l < trunk->owners ? rows : kept,
                            l + 1 < trunk->owners ? rows : kept);
     }
-    prepare(team, &a->workspace, &trunk->head, s->hidden, 1);
-    apply(p, team, &a->workspace, &trunk->head, s->logits, s->hidden, 1);
+    prepare(team, &a->workspace, &trunk->head, e->hidden, 1);
+    apply(p, team, &a->workspace, &trunk->head, e->logits, e->hidden, 1);
 }
 
 /* Limit and products in turn, the best of each judged: what neighbours take from a shared machine, its caches above
@@ -234,9 +234,9 @@ static void bench_prompt(bench *b) {
         products p = {.session = b->session};
         fr_session_reset(b->session);
         fr_bench_require(fr_session_prompt(b->session, ids, PROMPT));
-        peak = fmax(peak, fr_bench_dot_peak(b->session->pool, fr_model_isa(b->model)));
+        peak = fmax(peak, fr_bench_dot_peak(b->session->engine->pool, fr_model_isa(b->model)));
         double start = fr_clock();
-        fr_pool_run(b->session->pool, run_products, &p);
+        fr_pool_run(b->session->engine->pool, run_products, &p);
         double seconds = fr_clock() - start;
         if (run < 0) continue;
         whole[run] = fr_session_stat(b->session, FR_STAT_PREFILL_SECONDS);
@@ -247,7 +247,7 @@ static void bench_prompt(bench *b) {
     double share = macs / alone[0] / peak; /* sorted by now */
     printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak (%.0f "
            "GMAC/s)",
-           PROMPT, b->session->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);
+           PROMPT, b->session->engine->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);
     if (b->prompt_share > 0) printf(" (at least %.0f%%: %s)", 100 * b->prompt_share, verdict(share >= b->prompt_share));
     printf(", the middle of %d runs at %.1f%%. They are %.0f%% of the time; the whole prompt is at %.1f%%.\n\n",
            PROMPTS, 100 * macs / middle / peak, 100 * middle / seconds, 100 * macs / seconds / peak);

@@ -39,16 +39,11 @@ static void reach(fr_kv *kv, size_t end) {
 /* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     reach(&s->kv, position + rows);
-    fr_forward f = {.model = s->model,
-                    .activations = s->activations,
-                    .batch = fr_session_rows(s, position, rows),
-                    .keep = rows - head_rows,
-                    .hidden = s->hidden,
-                    .head_first = rows - head_rows,
-                    .head_rows = head_rows,
-                    .logits = s->logits,
-                    .best = s->best};
-    fr_forward_run(s->pool, &f);
+    fr_batch_rows(s, position, rows, 0, -1);
+    fr_forward f = fr_batch_forward(s->engine, rows);
+    f.keep = f.head_first = rows - head_rows;
+    f.head_rows = head_rows;
+    fr_forward_run(s->engine->pool, &f);
 }
 
 double fr_bench_forward(fr_session *session, size_t rows, size_t position) {
@@ -60,7 +55,7 @@ double fr_bench_forward(fr_session *session, size_t rows, size_t position) {
 double fr_bench_prefill(fr_session *session, size_t count, size_t position) {
     double start = fr_clock();
     for (size_t done = 0, rows; done < count; done += rows) {
-        rows = session->chunk < count - done ? session->chunk : count - done;
+        rows = session->engine->chunk < count - done ? session->engine->chunk : count - done;
         run_batch(session, rows, position + done, done + rows == count);
     }
     return fr_clock() - start;
@@ -107,7 +102,7 @@ void fr_bench_fill(fr_session *session, size_t length) {
     filling f = {session, length};
     fr_bench_prefill(session, length < RUN ? length : RUN, 0);
     reach(&session->kv, length);
-    fr_pool_run(session->pool, fill_positions, &f);
+    fr_pool_run(session->engine->pool, fill_positions, &f);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- drafts */
@@ -169,9 +164,9 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
 }
 
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position) {
-    fr_expert_use before = fr_model_expert_use(session->activations);
+    fr_expert_use before = fr_model_expert_use(session->engine->activations);
     fr_bench_forward(session, rows, position);
-    fr_expert_use use = fr_model_expert_use(session->activations);
+    fr_expert_use use = fr_model_expert_use(session->engine->activations);
     use.all -= before.all;
     use.read -= before.read;
     use.pairs -= before.pairs;
@@ -181,7 +176,7 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
 /* Reads memory behind a pair; *bandwidth: what it was before, then what it is. Whether the pair counts: its memory kept
  * its speed, or so many were measured again that it never will. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
-    double before = *bandwidth, after = fr_bench_memory_read(session->pool, memory);
+    double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
     *bandwidth = after;
     if (steady || *again == 3 * FR_BENCH_PAIRS) return true;
@@ -192,9 +187,9 @@ static bool counts(fr_session *session, const fr_bench_memory *memory, double *b
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
     double rates[FR_BENCH_PAIRS], shares[FR_BENCH_PAIRS], steps[FR_BENCH_PAIRS];
     double bytes = fr_bench_cost_of(session, 1, position).bytes;
-    fr_bench_memory memory = fr_bench_memory_open(session->pool, (size_t)1 << 30);
+    fr_bench_memory memory = fr_bench_memory_open(session->engine->pool, (size_t)1 << 30);
     size_t again = 0;
-    double bandwidth = fr_bench_memory_read(session->pool, &memory);
+    double bandwidth = fr_bench_memory_read(session->engine->pool, &memory);
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, &memory, &bandwidth, &again)) {
         rates[pair] = bandwidth;
         steps[pair] = fr_bench_forward(session, 1, position);
@@ -241,10 +236,10 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
                                         size_t position) {
     double ratios[FR_BENCH_PAIRS], limits[FR_BENCH_PAIRS], overs[FR_BENCH_PAIRS];
     fr_bench_cost one_cost = fr_bench_cost_of(session, 1, position), cost = fr_bench_cost_of(session, rows, position);
-    double bandwidth = fr_bench_memory_read(session->pool, memory);
+    double bandwidth = fr_bench_memory_read(session->engine->pool, memory);
     size_t again = 0;
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
-        double peak = fr_bench_dot_peak(session->pool, fr_model_isa(session->model));
+        double peak = fr_bench_dot_peak(session->engine->pool, fr_model_isa(session->model));
         limits[pair] = fr_bench_row_limit(&one_cost, &cost, bandwidth, fr_bench_product_peak(session->model, peak));
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
         double one = fr_bench_forward(session, 1, position);

@@ -103,9 +103,10 @@ static limits measure_limits(fr_bench_run *run) {
     limits l = {NAN, NAN, fr_bench_cost_of(run->session, 1, 0)};
     if (l.one.bytes < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");
-    double bandwidth = fr_bench_read_bandwidth(run->session->pool, BANDWIDTH, 5);
+    double bandwidth = fr_bench_read_bandwidth(run->session->engine->pool, BANDWIDTH, 5);
     bool integers = fr_weights_quantized(&run->model->weights);
-    double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(run->session->pool, fr_model_isa(run->model));
+    fr_pool *pool = run->session->engine->pool;
+    double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(pool, fr_model_isa(run->model));
     if (bandwidth > 0 && peak > 0) {
         l.bandwidth = bandwidth;
         l.peak = fr_bench_product_peak(run->model, peak);

@@ -450,6 +450,56 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
 
+/* ----------------------------------------------------------------------------------------------------------- engine */
+
+/* What sessions of one model share, so that their rows go through it in one forward, which costs hardly more than one
+ * row's: threads, the pages of their caches, what a forward works in. What a session says never depends on its
+ * neighbours. An engine and its sessions are used by one thread at a time, but for fr_session_cancel. */
+typedef struct fr_engine fr_engine;
+
+/* sessions: timelines that there is room for, 1 to FR_SESSIONS_MAX. drafter may be NULL. The engine takes the
+ * options of context, chunk, caches and drafting; the model and the drafter must outlive it. */
+fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
+                         fr_engine **engine);
+#define FR_SESSIONS_MAX 256
+
+/* Its sessions must be closed. */
+void fr_engine_close(fr_engine *engine);
+
+/* A timeline in an engine, which must outlive it. It takes the options of sampling, drafts, log-probabilities and ends;
+ * one more than there is room for is FR_USAGE. All that a session can do it can do here. */
+fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
+
+/* The same timeline once more in the same engine: with options of its own (NULL: those of the first), so that it may go
+ * on otherwise. Nothing is copied but the page at the frontier, once it is written to. Pictures of a prompt that is
+ * still to be run are FR_USAGE. */
+fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
+
+/* Makes ids the whole timeline, as fr_session_set_prompt does, but runs nothing: rounds will, in pieces beside others'
+ * rows, or the next step. */
+fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
+
+/* Ids that are still to be run before the session gives any; 0: none. */
+size_t fr_session_waiting(const fr_session *session);
+
+/* One session's part in a round. */
+typedef struct fr_round {
+    fr_session *session;
+    int32_t *ids; /* room for `limit` ids, at least one; FR_STEP_MAX are enough */
+    size_t limit;
+    size_t count, accepted; /* out: as fr_session_step gives them; 0 also while a prompt is being run */
+    fr_status status;       /* out: of this session; those of the others go on */
+    const char *error;      /* out: its line if it failed, until the session's next call */
+} fr_round;
+
+/* A round of sessions of this engine, no session twice: one forward with the next ids of all, pieces of prompts that
+ * wait (those of the first sessions first), and drafts. Only what is wrong with the call itself is returned. */
+fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
+
+/* From any thread: the session's call under way, or its next one that would run something, returns FR_ABORTED before
+ * its next forward, once. The session stays usable, as after an abort. */
+void fr_session_cancel(fr_session *session);
+
 typedef enum fr_stat {
     FR_STAT_PROMPT_TOKENS, /* of prompts, run for the first time: what an abort left over counts once it is run */
     FR_STAT_REUSED_TOKENS, /* of fr_session_set_prompt, that the timeline began with already, run */

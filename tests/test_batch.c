@@ -44,7 +44,7 @@ static void layout(engine *e, fr_arena *arena) {
     size_t threads = e->model->plan.threads;
     for (size_t t = 0; t < TIMELINES; t++)
         fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count,
-                     fr_model_kv_types(e->model, e->options), (fr_kv_room){CONTEXT, ROWS, 0, LEAVES});
+                     fr_model_kv_types(e->model, e->options), (fr_kv_room){CONTEXT, ROWS, 0, LEAVES, 1});
     for (size_t i = 0; i < LEAVES; i++) fr_kv_layout_fork(&e->forks[i], arena, &e->caches[0]);
     e->activations = fr_model_layout(e->model, arena, ROWS, threads);
     e->hidden = fr_arena_take(arena, ROWS * trunk->spec.hidden, sizeof(float));
@@ -111,7 +111,8 @@ static void run(engine *e, size_t count) {
                     .batch = {.rows = e->rows, .count = count, .timelines = e->timelines},
                     .hidden = e->hidden,
                     .logits = e->logits,
-                    .best = e->best};
+                    .best = e->best,
+                    .best_stride = FR_STEP_MAX};
     fr_forward_run(e->pool, &f);
     for (; f.head_first < count; f.head_first += f.head_rows, f.logits += f.head_rows * vocab) {
         f.head_rows = fr_smaller(FR_STEP_MAX, count - f.head_first);

@@ -30,7 +30,7 @@ static void run(size_t rows, size_t threads, int64_t *best) {
     for (size_t r = 0; r < rows; r++) hidden[r * HIDDEN + r] = 2.0f;
     workspace = (fr_workspace){.kernels = kernels};
     matrix = (fr_matrix){(const uint8_t *)matrix_values, FR_F32, false, VOCAB, HIDDEN, HIDDEN * sizeof(float)};
-    fr_forward f = {.hidden = hidden, .head_rows = rows, .logits = logits, .best = best};
+    fr_forward f = {.hidden = hidden, .head_rows = rows, .logits = logits, .best = best, .best_stride = FR_STEP_MAX};
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
     fr_pool_run(pool, run_share, &f);

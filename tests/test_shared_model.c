@@ -87,13 +87,13 @@ START_TEST(sessions_are_on_cores_of_their_own) {
     size_t cpus = reference.model->machine.count;
     ck_assert(fr_session_open(reference.model, NULL, options, &first) == FR_OK);
     ck_assert(fr_session_open(reference.model, NULL, options, &second) == FR_OK);
-    int core = first->plan.cpu[0];
+    int core = first->engine->plan.cpu[0];
     ck_assert_int_eq(core, reference.model->plan.cpu[0]);
-    ck_assert_msg(second->plan.cpu[0] != core || cpus == 1, "both sessions are on CPU %d of %zu", core, cpus);
+    ck_assert_msg(second->engine->plan.cpu[0] != core || cpus == 1, "both sessions are on CPU %d of %zu", core, cpus);
     ck_assert(fr_core_is_shared(core) == (cpus == 1));
     fr_session_close(first);
     ck_assert(fr_session_open(reference.model, NULL, options, &third) == FR_OK);
-    ck_assert_int_eq(third->plan.cpu[0], core);
+    ck_assert_int_eq(third->engine->plan.cpu[0], core);
     fr_session_close(second);
     fr_session_close(third);
     fr_reference_close(&reference);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bench/model.h"
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "plot.h"
 
@@ -188,7 +188,7 @@ static void draw(const fr_bench_curve *curve, FILE *out) {
 static int run(const fr_arguments *args, fr_bench_model_plan *plan, fr_bench_report *report, fr_bench_curve *curve) {
     bool quiet = args->given[FR_ARG_QUIET];
     watcher w = {fr_progress_begin("loading", quiet), quiet, args->given[FR_ARG_VERBOSE]};
-    int code = fr_engine_options(&plan->options, args);
+    int code = fr_loaded_options(&plan->options, args);
     if (code) return code;
     fr_options_set_progress(plan->options, fr_progress_show, &w.loading);
     fr_options_set_log(plan->options, say_line, &w);

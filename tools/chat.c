@@ -17,7 +17,7 @@
 #include "verbs.h"
 
 typedef struct fr_chat {
-    fr_engine engine;
+    fr_loaded loaded;
     const fr_arguments *args;
     const fr_tokenizer *tokenizer;
     json_t *messages;
@@ -44,47 +44,47 @@ static bool wants_abort(void *context) {
 /* Pictures stand at the beginning of what is run: with others than before it is run again as a whole, and so it is
  * where that was stopped half way. */
 static int show_pictures(fr_chat *chat) {
-    fr_engine *engine = &chat->engine;
-    if (chat->shown != engine->picture_count) {
-        int code = fr_engine_show(engine);
+    fr_loaded *loaded = &chat->loaded;
+    if (chat->shown != loaded->picture_count) {
+        int code = fr_loaded_show(loaded);
         if (code) return code;
-        chat->shown = engine->picture_count;
+        chat->shown = loaded->picture_count;
         chat->unseen = chat->shown > 0;
-    } else if (chat->unseen && fr_session_length(engine->session) > 0) {
-        fr_session_reset(engine->session);
+    } else if (chat->unseen && fr_session_length(loaded->session) > 0) {
+        fr_session_reset(loaded->session);
     }
     return 0;
 }
 
 /* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token. */
 static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, bool *refused) {
-    size_t context = fr_session_context(chat->engine.session);
+    size_t context = fr_session_context(chat->loaded.session);
     *refused = count >= context || show_pictures(chat) != 0;
     if (count >= context)
         fr_note("this turn is left out: with it the conversation has %zu tokens, and the context holds %zu (-c N); "
                 "/undo or /clear makes room", count, context);
     if (*refused) return 0;
-    chat->before = fr_figures_take(chat->engine.session);
-    fr_status status = fr_session_set_prompt(chat->engine.session, ids, count);
+    chat->before = fr_figures_take(chat->loaded.session);
+    fr_status status = fr_session_set_prompt(chat->loaded.session, ids, count);
     if (status == FR_ABORTED) return 0;
     *refused = status == FR_INPUT;
     if (status != FR_OK) return fr_exit_status(status);
     chat->unseen = false;
-    fr_figures now = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
+    fr_figures now = fr_figures_since(fr_figures_take(chat->loaded.session), &chat->before);
     size_t reused = (size_t)now.of[FR_STAT_REUSED_TOKENS];
-    return fr_exit_status(fr_tracer_text(&chat->engine.trace, "prompt", ids + reused, count - reused, true));
+    return fr_exit_status(fr_tracer_text(&chat->loaded.trace, "prompt", ids + reused, count - reused, true));
 }
 
 /* *refused: the conversation can't be put to the model with this turn, and it has been said why. */
 static int prompt_session(fr_chat *chat, bool *refused) {
     fr_prompt prompt = {0};
-    int code = fr_prompt_converse(&prompt, &chat->engine, chat->args, chat->messages);
-    if (!code) code = fr_prompt_tokenize(&prompt, &chat->engine, chat->args);
+    int code = fr_prompt_converse(&prompt, &chat->loaded, chat->args, chat->messages);
+    if (!code) code = fr_prompt_tokenize(&prompt, &chat->loaded, chat->args);
     *refused = code != 0;
     if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count, refused);
     if (!code && !*refused)
         code = fr_reply_view_open(&chat->view, chat->tokenizer, chat->args, &prompt.rendered,
-                                  chat->engine.picture_count > 0, &chat->text);
+                                  chat->loaded.picture_count > 0, &chat->text);
     fr_prompt_free(&prompt);
     return code;
 }
@@ -93,17 +93,17 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 static int answer(fr_chat *chat) {
     const fr_arguments *args = chat->args;
     fr_reply reply;
-    int code = fr_reply_run(&reply, &chat->engine, args, &chat->text, &chat->view);
+    int code = fr_reply_run(&reply, &chat->loaded, args, &chat->text, &chat->view);
     if (!code) {
         putchar('\n');
         fr_flush_output();
-        fr_reply_remark(&reply, &chat->engine, args);
+        fr_reply_remark(&reply, &chat->loaded, args);
         fr_conversation_add(chat->messages, "assistant", chat->text.bytes, chat->text.length, 0);
         code = fr_reply_view_add(&chat->view, fr_conversation_last(chat->messages));
         fr_conversation_unpack_calls(fr_conversation_last(chat->messages));
-        fr_figures figures = fr_figures_since(fr_figures_take(chat->engine.session), &chat->before);
+        fr_figures figures = fr_figures_since(fr_figures_take(chat->loaded.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
-        fr_tracer_stats(&chat->engine.trace, fr_end_name(reply.end), &figures, chat->engine.session);
+        fr_tracer_stats(&chat->loaded.trace, fr_end_name(reply.end), &figures, chat->loaded.session);
     }
     fr_reply_free(&reply);
     return code;
@@ -134,8 +134,8 @@ static int take_turn(fr_chat *chat, const fr_turn *turn) {
 
 /* Of the pictures only the first ones are left. The timeline may have had the others. */
 static void keep_pictures(fr_chat *chat, size_t count) {
-    if (count < chat->engine.picture_count) chat->shown = SIZE_MAX;
-    fr_engine_keep_pictures(&chat->engine, count);
+    if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
+    fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
 }
 
@@ -146,7 +146,7 @@ static void remark(const fr_chat *chat, const char *what) {
 }
 
 static void undo(fr_chat *chat) {
-    size_t pictures = chat->engine.picture_count;
+    size_t pictures = chat->loaded.picture_count;
     if (chat->waiting) {
         keep_pictures(chat, pictures - chat->waiting);
         remark(chat, "the pictures for the next turn are taken back");
@@ -165,14 +165,14 @@ static void clear(fr_chat *chat) {
 }
 
 static void add_image(fr_chat *chat, const char *path) {
-    fr_engine *engine = &chat->engine;
+    fr_loaded *loaded = &chat->loaded;
     if (chat->args->given[FR_ARG_PROMPT_CACHE]) {
         fr_note("/image: with --prompt-cache, a conversation with pictures can't be saved yet");
-    } else if (fr_engine_add_picture(engine, path) == 0) {
+    } else if (fr_loaded_add_picture(loaded, path) == 0) {
         chat->waiting++;
         if (!chat->args->given[FR_ARG_QUIET])
             fr_note("%s: %zu tokens, in the next turn", path,
-                    fr_picture_tokens(engine->pictures[engine->picture_count - 1]));
+                    fr_picture_tokens(loaded->pictures[loaded->picture_count - 1]));
     }
 }
 
@@ -210,7 +210,7 @@ static int converse(fr_chat *chat) {
 static int resume(fr_chat *chat) {
     const fr_arguments *args = chat->args;
     size_t size;
-    const void *bytes = fr_session_attached(chat->engine.session, &size);
+    const void *bytes = fr_session_attached(chat->loaded.session, &size);
     if (!size) return 0;
     json_t *messages = fr_conversation_read(bytes, size);
     if (!messages)
@@ -231,31 +231,31 @@ static int save(fr_chat *chat) {
     size_t length;
     int code = fr_conversation_write(chat->messages, &bytes, &length);
     if (code) return code;
-    fr_status status = fr_session_attach(chat->engine.session, bytes, length);
+    fr_status status = fr_session_attach(chat->loaded.session, bytes, length);
     free(bytes);
     code = fr_exit_status(status);
-    return code ? code : fr_engine_save(&chat->engine, chat->args);
+    return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 
 int fr_verb_chat(const fr_arguments *args) {
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM])};
-    int code = fr_engine_open(&chat.engine, args);
-    if (!code) code = fr_engine_tokenizer(&chat.engine, args, &chat.tokenizer);
-    if (!code) code = fr_engine_start(&chat.engine, args, 0, 0);
+    int code = fr_loaded_open(&chat.loaded, args);
+    if (!code) code = fr_loaded_tokenizer(&chat.loaded, args, &chat.tokenizer);
+    if (!code) code = fr_loaded_start(&chat.loaded, args, 0, 0);
     if (!code) code = resume(&chat);
     if (!code) {
-        fr_engine_note_chat(&chat.engine, args);
-        chat.waiting = chat.shown = chat.engine.picture_count;
+        fr_loaded_note_chat(&chat.loaded, args);
+        chat.waiting = chat.shown = chat.loaded.picture_count;
         chat.unseen = chat.shown > 0;
         /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
         struct sigaction action = {.sa_handler = on_interrupt};
         sigaction(SIGINT, &action, NULL);
-        fr_session_set_abort(chat.engine.session, wants_abort, NULL);
+        fr_session_set_abort(chat.loaded.session, wants_abort, NULL);
         code = converse(&chat);
-        if (!code) code = fr_tracer_close(&chat.engine.trace);
+        if (!code) code = fr_tracer_close(&chat.loaded.trace);
         if (!code) code = save(&chat);
     }
     json_decref(chat.messages);
-    fr_engine_close(&chat.engine);
+    fr_loaded_close(&chat.loaded);
     return code;
 }

@@ -20,9 +20,9 @@ static bool needs_text(const fr_arguments *args) {
     return output_form(args) != FORM_IDS || args->stop_count > 0;
 }
 
-static int check_tokenizer(const fr_engine *engine, const fr_arguments *args) {
+static int check_tokenizer(const fr_loaded *loaded, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
-    return needs_text(args) ? fr_engine_tokenizer(engine, args, &tokenizer) : 0;
+    return needs_text(args) ? fr_loaded_tokenizer(loaded, args, &tokenizer) : 0;
 }
 
 /* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
@@ -63,47 +63,47 @@ static int print_json(const fr_reply *reply, const fr_stream *text, const fr_rep
 }
 
 /* The reply, whose text a chat's view takes apart. */
-static int run_reply(fr_reply *reply, fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt,
+static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt,
                      fr_stream *text, fr_reply_view *view) {
-    const fr_tokenizer *tokenizer = fr_model_tokenizer(engine->model);
-    bool pictures = engine->picture_count > 0;
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
+    bool pictures = loaded->picture_count > 0;
     int code = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : 0;
-    return code ? code : fr_reply_run(reply, engine, args, text, view);
+    return code ? code : fr_reply_run(reply, loaded, args, text, view);
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
-static int run_prompt(fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
-    fr_status status = fr_session_set_prompt(engine->session, prompt->ids, prompt->count);
+static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
+    fr_status status = fr_session_set_prompt(loaded->session, prompt->ids, prompt->count);
     if (status == FR_ABORTED) {
         *end = FR_END_INTERRUPT;
         if (!args->given[FR_ARG_QUIET]) fr_note("%s", fr_last_error());
         return 0;
     }
-    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "prompt", prompt->ids, prompt->count, true);
+    if (status == FR_OK) status = fr_tracer_text(&loaded->trace, "prompt", prompt->ids, prompt->count, true);
     return fr_exit_status(status);
 }
 
-static int run(fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt) {
+static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     fr_form form = output_form(args);
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {.end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
-    fr_session_set_abort(engine->session, fr_interrupt_came, NULL);
-    int code = run_prompt(engine, args, prompt, &reply.end);
+    fr_session_set_abort(loaded->session, fr_interrupt_came, NULL);
+    int code = run_prompt(loaded, args, prompt, &reply.end);
     bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
     fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;
-    if (!code && replies) code = run_reply(&reply, engine, args, prompt, reads ? &text : NULL, view);
+    if (!code && replies) code = run_reply(&reply, loaded, args, prompt, reads ? &text : NULL, view);
     if (!code) {
-        fr_figures figures = fr_figures_take(engine->session);
+        fr_figures figures = fr_figures_take(loaded->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
         if (form == FORM_TEXT && replies) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
-        if (form == FORM_JSON) code = print_json(&reply, &text, view, &figures, engine->session);
+        if (form == FORM_JSON) code = print_json(&reply, &text, view, &figures, loaded->session);
         fr_flush_output();
-        fr_reply_remark(&reply, engine, args);
+        fr_reply_remark(&reply, loaded, args);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
-        fr_tracer_stats(&engine->trace, fr_end_name(reply.end), &figures, engine->session);
+        fr_tracer_stats(&loaded->trace, fr_end_name(reply.end), &figures, loaded->session);
     }
     fr_reply_view_close(&parts);
     fr_reply_free(&reply);
@@ -115,18 +115,18 @@ int fr_verb_generate(const fr_arguments *args) {
     bool chat = args->given[FR_ARG_CHAT];
     if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
 
-    fr_engine engine = {0};
+    fr_loaded loaded = {0};
     fr_prompt prompt;
     int code = fr_prompt_read(&prompt, args);
-    if (!code) code = fr_engine_open(&engine, args);
-    if (!code) code = check_tokenizer(&engine, args);
-    if (!code) code = fr_prompt_render(&prompt, &engine, args);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args);
-    if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_PREDICT]);
-    if (!code) code = run(&engine, args, &prompt);
-    if (!code) code = fr_tracer_close(&engine.trace);
-    if (!code) code = fr_engine_save(&engine, args);
-    fr_engine_close(&engine);
+    if (!code) code = fr_loaded_open(&loaded, args);
+    if (!code) code = check_tokenizer(&loaded, args);
+    if (!code) code = fr_prompt_render(&prompt, &loaded, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
+    if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_PREDICT]);
+    if (!code) code = run(&loaded, args, &prompt);
+    if (!code) code = fr_tracer_close(&loaded.trace);
+    if (!code) code = fr_loaded_save(&loaded, args);
+    fr_loaded_close(&loaded);
     fr_prompt_free(&prompt);
     if (!code) fr_interrupt_repeat();
     return code;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine.h"
+#include "loaded.h"
 #include "forerun_lab.h"
 #include "output.h"
 #include "verbs.h"
@@ -56,7 +56,7 @@ int fr_verb_inspect(const fr_arguments *args) {
     int64_t context = args->number[FR_ARG_CONTEXT];
     if (args->given[FR_ARG_CONTEXT]) how.context = context ? (size_t)context : SIZE_MAX;
     fr_options *options = NULL;
-    int code = fr_engine_options(&options, args);
+    int code = fr_loaded_options(&options, args);
     if (!code) code = (how.json ? print_json : print_words)(args, how, options);
     fr_options_free(options);
     return code;

@@ -1,7 +1,7 @@
 /* forerun logits: a prompt in, its raw logits out as float32, or those of the drafter's chained steps. */
 #include <string.h>
 
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -13,19 +13,19 @@ static fr_status write_rows(void *context, const float *logits, size_t rows, siz
     return FR_OK;
 }
 
-static fr_status run(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt, fr_writer *writer) {
+static fr_status run(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_writer *writer) {
     bool last = args->given[FR_ARG_ROWS] && strcmp(args->text[FR_ARG_ROWS], "last") == 0;
     size_t first = last ? prompt->count - 1 : 0;
     if (args->given[FR_ARG_DRAFT_STEPS]) {
-        return fr_session_draft_logits(engine->session, prompt->ids, prompt->count,
+        return fr_session_draft_logits(loaded->session, prompt->ids, prompt->count,
                                        (size_t)args->number[FR_ARG_DRAFT_STEPS], write_rows, writer);
     }
-    return fr_session_logits(engine->session, prompt->ids, prompt->count, first, write_rows, writer);
+    return fr_session_logits(loaded->session, prompt->ids, prompt->count, first, write_rows, writer);
 }
 
-static int run_and_close(const fr_engine *engine, const fr_arguments *args, const fr_prompt *prompt,
+static int run_and_close(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt,
                          fr_writer *writer) {
-    fr_status status = run(engine, args, prompt, writer);
+    fr_status status = run(loaded, args, prompt, writer);
     if (status == FR_OK) return fr_writer_close(writer);
     fr_writer_abandon(writer);
     return fr_exit_status(status);
@@ -51,19 +51,19 @@ static int check(const fr_arguments *args) {
 int fr_verb_logits(const fr_arguments *args) {
     int code = check(args);
     if (code) return code;
-    fr_engine engine = {0};
+    fr_loaded loaded = {0};
     fr_prompt prompt = {0};
     fr_writer writer;
     code = fr_writer_open(&writer, args->text[FR_ARG_OUT_FILE]);
     if (code) return code;
     code = fr_prompt_read(&prompt, args);
-    if (!code) code = fr_engine_open(&engine, args);
-    if (!code) code = fr_prompt_render(&prompt, &engine, args);
-    if (!code) code = fr_prompt_tokenize(&prompt, &engine, args);
-    if (!code) code = fr_engine_start(&engine, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
-    if (!code) code = run_and_close(&engine, args, &prompt, &writer);
+    if (!code) code = fr_loaded_open(&loaded, args);
+    if (!code) code = fr_prompt_render(&prompt, &loaded, args);
+    if (!code) code = fr_prompt_tokenize(&prompt, &loaded, args);
+    if (!code) code = fr_loaded_start(&loaded, args, prompt.count, args->number[FR_ARG_DRAFT_STEPS]);
+    if (!code) code = run_and_close(&loaded, args, &prompt, &writer);
     else fr_writer_abandon(&writer);
-    fr_engine_close(&engine);
+    fr_loaded_close(&loaded);
     fr_prompt_free(&prompt);
     return code;
 }

@@ -1,5 +1,5 @@
 /* forerun pack: a GGUF whose matrices lie as the kernels stream them. */
-#include "engine.h"
+#include "loaded.h"
 #include "forerun_lab.h"
 #include "output.h"
 #include "progress.h"
@@ -19,7 +19,7 @@ static int write_packed(const fr_arguments *args, const fr_options *options, fr_
 int fr_verb_pack(const fr_arguments *args) {
     if (!args->given[FR_ARG_OUT_FILE]) return fr_wrong_usage("pack needs -o FILE");
     fr_options *options;
-    int code = fr_engine_options(&options, args);
+    int code = fr_loaded_options(&options, args);
     if (code) return code;
     fr_progress progress = fr_progress_begin("packing", args->given[FR_ARG_QUIET]);
     fr_options_set_progress(options, fr_progress_show, &progress);

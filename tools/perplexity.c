@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base.h"
-#include "engine.h"
+#include "loaded.h"
 #include "verbs.h"
 
 #define DEFAULT_CHUNK 512
@@ -105,7 +105,7 @@ static void show_progress(const scoring *s, fr_progress *progress, size_t done) 
     fr_progress_count(progress, done, s->chunks, s->chunks == 1 ? "chunk" : "chunks", so_far);
 }
 
-static int score(scoring *s, const fr_engine *engine, const fr_arguments *args) {
+static int score(scoring *s, const fr_loaded *loaded, const fr_arguments *args) {
     int32_t *ids = fr_resize(NULL, s->chunk, sizeof(*ids));
     fr_progress progress = fr_progress_begin("scoring", args->given[FR_ARG_QUIET]);
     fr_status status = FR_OK;
@@ -115,7 +115,7 @@ static int score(scoring *s, const fr_engine *engine, const fr_arguments *args) 
         memcpy(ids, text, s->chunk * sizeof(*ids));
         if (s->front >= 0) ids[0] = s->front;
         s->next = text + s->first + 1;
-        status = fr_session_logits(engine->session, ids, s->chunk - 1, s->first, score_rows, s);
+        status = fr_session_logits(loaded->session, ids, s->chunk - 1, s->first, score_rows, s);
         fr_progress_end(&progress);
         if (status == FR_OK && args->given[FR_ARG_VERBOSE]) {
             fr_note("chunk %zu of %zu: perplexity %.4f so far", c + 1, s->chunks, exp(mean(&s->own)));
@@ -157,8 +157,8 @@ static int check(const fr_arguments *args) {
 }
 
 /* How the text is cut: the base's chunks, or as the options say. */
-static int cut(scoring *s, const fr_engine *engine, const fr_arguments *args, const fr_prompt *text) {
-    size_t limit = (size_t)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT), stride = 0;
+static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
+    size_t limit = (size_t)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), stride = 0;
     size_t wanted = (size_t)args->number[FR_ARG_CONTEXT];
     if (s->comparing) s->chunk = s->base.chunk;
     else if (args->given[FR_ARG_CONTEXT]) s->chunk = wanted ? wanted : limit;
@@ -191,13 +191,13 @@ static int cut(scoring *s, const fr_engine *engine, const fr_arguments *args, co
 }
 
 /* The id that the tokenizer puts in front of a text. */
-static int find_front(scoring *s, const fr_engine *engine, const fr_arguments *args) {
+static int find_front(scoring *s, const fr_loaded *loaded, const fr_arguments *args) {
     const fr_tokenizer *tokenizer;
     int32_t *ids;
     size_t count;
     s->front = -1;
     if (args->given[FR_ARG_STRIDE]) return 0;
-    int code = fr_engine_tokenizer(engine, args, &tokenizer);
+    int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
     if (!code) code = fr_exit_status(fr_tokenize(tokenizer, "", 0, true, true, &ids, &count));
     if (code) return code;
     if (count) s->front = ids[0];
@@ -206,8 +206,8 @@ static int find_front(scoring *s, const fr_engine *engine, const fr_arguments *a
 }
 
 /* The base's file, to be read or written. */
-static int prepare_base(scoring *s, const fr_engine *engine, const fr_arguments *args, const fr_prompt *text) {
-    size_t vocab = (size_t)fr_model_fact(engine->model, FR_FACT_VOCAB);
+static int prepare_base(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
+    size_t vocab = (size_t)fr_model_fact(loaded->model, FR_FACT_VOCAB);
     if (s->saving) fr_base_begin(&s->base, s->writer.file, s->ids, s->chunk, vocab, s->chunks);
     if (!s->comparing) return 0;
     if (s->base.vocab != vocab) {
@@ -223,32 +223,32 @@ static int prepare_base(scoring *s, const fr_engine *engine, const fr_arguments 
     return 0;
 }
 
-static int run(scoring *s, fr_engine *engine, const fr_arguments *args, fr_prompt *text) {
-    int code = fr_engine_open(engine, args);
-    if (!code && text->bytes) code = fr_prompt_tokenize(text, engine, args);
-    if (!code) code = find_front(s, engine, args);
-    if (!code) code = cut(s, engine, args, text);
-    if (!code) code = prepare_base(s, engine, args, text);
-    if (!code) code = fr_engine_start(engine, args, s->chunk, 0);
-    return code ? code : score(s, engine, args);
+static int run(scoring *s, fr_loaded *loaded, const fr_arguments *args, fr_prompt *text) {
+    int code = fr_loaded_open(loaded, args);
+    if (!code && text->bytes) code = fr_prompt_tokenize(text, loaded, args);
+    if (!code) code = find_front(s, loaded, args);
+    if (!code) code = cut(s, loaded, args, text);
+    if (!code) code = prepare_base(s, loaded, args, text);
+    if (!code) code = fr_loaded_start(loaded, args, s->chunk, 0);
+    return code ? code : score(s, loaded, args);
 }
 
 int fr_verb_perplexity(const fr_arguments *args) {
     int code = check(args);
     if (code) return code;
     scoring s = {.comparing = args->given[FR_ARG_KL], .saving = args->given[FR_ARG_BASE] && !args->given[FR_ARG_KL]};
-    fr_engine engine = {0};
+    fr_loaded loaded = {0};
     fr_prompt text = {0};
     if (args->given[FR_ARG_FILE]) code = fr_prompt_read(&text, args);
     if (!code && s.comparing) code = fr_base_open(&s.base, args->text[FR_ARG_BASE]);
     if (!code && s.saving) code = fr_writer_open(&s.writer, args->text[FR_ARG_BASE]);
-    if (!code) code = run(&s, &engine, args, &text);
+    if (!code) code = run(&s, &loaded, args, &text);
     if (s.saving && !code) code = fr_writer_close(&s.writer);
     else if (s.saving) fr_writer_abandon(&s.writer);
     if (!code) report(&s);
     fr_base_close(&s.base);
     free(s.base_row);
-    fr_engine_close(&engine);
+    fr_loaded_close(&loaded);
     fr_prompt_free(&text);
     return code;
 }

@@ -6,7 +6,7 @@
 
 typedef struct fr_replying {
     fr_reply *reply;
-    fr_engine *engine;
+    fr_loaded *loaded;
     const fr_arguments *args;
     fr_stream *text;
     fr_reply_view *view; /* NULL: the text is not taken apart */
@@ -15,7 +15,7 @@ typedef struct fr_replying {
 
 static bool ends_sequence(const fr_replying *r, int32_t id) {
     const int32_t *eos;
-    size_t count = r->args->given[FR_ARG_IGNORE_EOS] ? 0 : fr_model_eos(r->engine->model, &eos);
+    size_t count = r->args->given[FR_ARG_IGNORE_EOS] ? 0 : fr_model_eos(r->loaded->model, &eos);
     for (size_t i = 0; i < count; i++) {
         if (eos[i] == id) return true;
     }
@@ -48,7 +48,7 @@ static fr_status take_id(fr_replying *r, int32_t id, bool accepted) {
 static fr_reply_logprob *grow_logprobs(fr_replying *r) {
     fr_reply *reply = r->reply;
     if (!r->args->given[FR_ARG_LOGPROBS]) return NULL;
-    int64_t best = r->args->number[FR_ARG_LOGPROBS], vocab = fr_model_fact(r->engine->model, FR_FACT_VOCAB);
+    int64_t best = r->args->number[FR_ARG_LOGPROBS], vocab = fr_model_fact(r->loaded->model, FR_FACT_VOCAB);
     reply->best = (size_t)(best < vocab ? best : vocab);
     return fr_resize(reply->logprobs, reply->capacity * (reply->best + 1), sizeof(*reply->logprobs));
 }
@@ -59,7 +59,7 @@ static void take_logprobs(fr_replying *r, size_t index, int32_t id) {
     const int32_t *ids;
     const float *values;
     row->id = id;
-    size_t best = fr_session_logprobs(r->engine->session, index, &row->value, &ids, &values);
+    size_t best = fr_session_logprobs(r->loaded->session, index, &row->value, &ids, &values);
     for (size_t i = 0; i < best; i++) row[1 + i] = (fr_reply_logprob){ids[i], values[i]};
 }
 
@@ -87,12 +87,12 @@ static fr_status run_steps(fr_replying *r) {
         int32_t ids[FR_STEP_MAX];
         size_t limit = FR_STEP_MAX, count, accepted;
         if (most > 0 && (size_t)most - reply->count < limit) limit = (size_t)most - reply->count;
-        fr_status status = fr_session_step(r->engine->session, ids, limit, &count, &accepted);
+        fr_status status = fr_session_step(r->loaded->session, ids, limit, &count, &accepted);
         if (status == FR_ABORTED) {
             reply->end = FR_END_INTERRUPT;
             break;
         }
-        if (status == FR_OK) status = fr_tracer_text(&r->engine->trace, "reply", ids, count, false);
+        if (status == FR_OK) status = fr_tracer_text(&r->loaded->trace, "reply", ids, count, false);
         if (status == FR_OK) status = take_step(r, ids, count, accepted);
         if (status != FR_OK) return status;
         if (r->text) fr_stream_flush(r->text);
@@ -122,18 +122,18 @@ static fr_status finish_text(fr_replying *r) {
     return FR_OK;
 }
 
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text, fr_reply_view *view) {
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view) {
     *reply = (fr_reply){0};
-    fr_replying r = {.reply = reply, .engine = engine, .args = args, .text = text, .view = view};
+    fr_replying r = {.reply = reply, .loaded = loaded, .args = args, .text = text, .view = view};
     fr_status status = FR_OK;
     if (text && !view) {
         const fr_tokenizer *tokenizer;
-        int code = fr_engine_tokenizer(engine, args, &tokenizer);
+        int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
         if (code) return code;
         status = fr_decoder_new(tokenizer, false, &r.decoder);
     }
     if (status == FR_OK) status = run_steps(&r);
-    if (status == FR_OK) status = fr_tracer_text(&engine->trace, "reply", NULL, 0, true);
+    if (status == FR_OK) status = fr_tracer_text(&loaded->trace, "reply", NULL, 0, true);
     if (status == FR_OK && text) status = finish_text(&r);
     fr_decoder_free(r.decoder);
     return fr_exit_status(status);
@@ -155,8 +155,8 @@ const char *fr_end_name(fr_end end) {
     }
 }
 
-void fr_reply_remark(const fr_reply *reply, const fr_engine *engine, const fr_arguments *args) {
+void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args) {
     if (args->given[FR_ARG_QUIET] || reply->end != FR_END_CONTEXT) return;
     fr_note("the context is full: it holds %zu tokens (-c N; this model's own limit is %lld)",
-            fr_session_context(engine->session), (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
+            fr_session_context(loaded->session), (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT));
 }

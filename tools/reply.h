@@ -2,7 +2,7 @@
 #ifndef FR_TOOLS_REPLY_H
 #define FR_TOOLS_REPLY_H
 
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "reply_view.h"
 
@@ -32,13 +32,13 @@ typedef struct fr_reply {
 
 /* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted. view:
  * NULL, or what takes a chat's reply apart before it goes there. Gives the exit status. */
-int fr_reply_run(fr_reply *reply, fr_engine *engine, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
 void fr_reply_free(fr_reply *reply);
 
 /* "eos", "length", "context", "stop", "interrupt". */
 const char *fr_end_name(fr_end end);
 
 /* Remarks on an end that the caller may not have expected, once its text is out; nothing with --quiet. */
-void fr_reply_remark(const fr_reply *reply, const fr_engine *engine, const fr_arguments *args);
+void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args);
 
 #endif

@@ -1,5 +1,5 @@
 /* forerun report: a trace to one HTML page with plots. */
-#include "engine.h"
+#include "loaded.h"
 #include "page.h"
 #include "verbs.h"
 

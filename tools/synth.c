@@ -1,5 +1,5 @@
 /* forerun synth: random weights of a shape, as GGUF. */
-#include "engine.h"
+#include "loaded.h"
 #include "forerun_lab.h"
 #include "output.h"
 #include "progress.h"
@@ -22,7 +22,7 @@ int fr_verb_synth(const fr_arguments *args) {
     fr_options *options;
     fr_writer writer;
     fr_progress progress = fr_progress_begin("writing", args->given[FR_ARG_QUIET]);
-    int code = fr_engine_options(&options, args);
+    int code = fr_loaded_options(&options, args);
     if (code) return code;
     fr_options_set_progress(options, fr_progress_show, &progress);
     code = fr_writer_open(&writer, args->text[FR_ARG_OUT_FILE]);

@@ -5,7 +5,7 @@
 
 #include "chat_settings.h"
 #include "conversation.h"
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -47,7 +47,7 @@ static int print(const fr_tokenizer *tokenizer, const fr_marked_text *text, cons
 
 static int open_tokenizer(const fr_arguments *args, fr_tokenizer **tokenizer) {
     fr_options *options = NULL;
-    int code = fr_engine_options(&options, args);
+    int code = fr_loaded_options(&options, args);
     if (!code) code = fr_exit_status(fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer));
     fr_options_free(options);
     return code;

@@ -1,5 +1,5 @@
 /* forerun tokenize: text in, ids out; with --decode the other way; with --pieces each beside its text. */
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "verbs.h"
 

@@ -5,7 +5,7 @@
  * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. Sampled is
  * with --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. Before the hashes stands the
  * version of the numerics: only those of the same version can be compared. */
-#include "engine.h"
+#include "loaded.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -57,44 +57,44 @@ static fr_status set_sampling(fr_options *options) {
 }
 
 /* How a session draws is said when it is opened: a second one, once the first has given its memory back. */
-static fr_status print_sampled(fr_engine *engine, const int32_t *prompt) {
-    fr_session_close(engine->session);
-    engine->session = NULL;
-    fr_status status = set_sampling(engine->options);
+static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
+    fr_session_close(loaded->session);
+    loaded->session = NULL;
+    fr_status status = set_sampling(loaded->options);
     if (status == FR_OK)
-        status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
-    return status == FR_OK ? print_text("sampled-ids", engine->session, prompt, SAMPLED) : status;
+        status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
+    return status == FR_OK ? print_text("sampled-ids", loaded->session, prompt, SAMPLED) : status;
 }
 
-static fr_status run(fr_engine *engine) {
-    int64_t vocab = fr_model_fact(engine->model, FR_FACT_VOCAB);
+static fr_status run(fr_loaded *loaded) {
+    int64_t vocab = fr_model_fact(loaded->model, FR_FACT_VOCAB);
     int32_t prompt[PROMPT];
     for (int64_t i = 0; i < PROMPT; i++) prompt[i] = (int32_t)(vocab / 4 + 7919 * i % (vocab / 2 + 1));
 
     printf("%-12s %d\n", "numerics", FR_NUMERICS_VERSION);
     uint64_t logits = FNV_BASIS, draft = FNV_BASIS;
-    fr_status status = fr_session_logits(engine->session, prompt, PROMPT, 0, hash_rows, &logits);
+    fr_status status = fr_session_logits(loaded->session, prompt, PROMPT, 0, hash_rows, &logits);
     if (status != FR_OK) return status;
     print_hash("logits", logits);
-    if (engine->drafter) {
-        status = fr_session_draft_logits(engine->session, prompt, PROMPT, DRAFT_STEPS, hash_rows, &draft);
+    if (loaded->drafter) {
+        status = fr_session_draft_logits(loaded->session, prompt, PROMPT, DRAFT_STEPS, hash_rows, &draft);
         if (status != FR_OK) return status;
         print_hash("draft-logits", draft);
     }
-    status = print_text("greedy-ids", engine->session, prompt, GREEDY);
-    return status == FR_OK ? print_sampled(engine, prompt) : status;
+    status = print_text("greedy-ids", loaded->session, prompt, GREEDY);
+    return status == FR_OK ? print_sampled(loaded, prompt) : status;
 }
 
 int fr_verb_verify(const fr_arguments *args) {
-    fr_engine engine = {0};
-    int code = fr_engine_open(&engine, args);
+    fr_loaded loaded = {0};
+    int code = fr_loaded_open(&loaded, args);
     /* The number of tokens is fixed, whatever they are. */
-    if (!code) code = fr_exit_status(fr_options_set(engine.options, FR_OPT_IGNORE_EOS, 1));
-    if (!code) code = fr_engine_start(&engine, args, PROMPT, SAMPLED);
+    if (!code) code = fr_exit_status(fr_options_set(loaded.options, FR_OPT_IGNORE_EOS, 1));
+    if (!code) code = fr_loaded_start(&loaded, args, PROMPT, SAMPLED);
     if (!code && !args->given[FR_ARG_QUIET]) {
-        fr_note("isa %s, threads %d", fr_model_isa(engine.model), engine.threads);
+        fr_note("isa %s, threads %d", fr_model_isa(loaded.model), loaded.threads);
     }
-    if (!code) code = fr_exit_status(run(&engine));
-    fr_engine_close(&engine);
+    if (!code) code = fr_exit_status(run(&loaded));
+    fr_loaded_close(&loaded);
     return code;
 }

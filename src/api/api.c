@@ -4,6 +4,7 @@
 #include "forerun.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "forerun_lab.h"
 #include "formats/error.h"
@@ -43,9 +44,15 @@ static void log_session(const fr_session *s) {
     const double *value = s->stats.value;
     fr_log_line(&s->log, FR_LOG_INFO,
                 "session: context %zu, keys %s, values %s, MB of KV %.1f, checkpoints %.1f (%zu), scratch %.1f",
-                s->context, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v),
+                s->context, fr_dtype_name(s->engine->kv_types.k), fr_dtype_name(s->engine->kv_types.v),
                 value[FR_STAT_TARGET_KV_BYTES] / 1e6, value[FR_STAT_CHECKPOINT_BYTES] / 1e6, s->kv_checkpoints.capacity,
                 value[FR_STAT_SCRATCH_BYTES] / 1e6);
+}
+
+/* Before a session runs anything: no other session of its engine drafts meanwhile. */
+static uint64_t enter(fr_session *session) {
+    fr_engine_settle(session->engine);
+    return fr_fpenv_enter();
 }
 
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model) {
@@ -117,7 +124,7 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_session_create(model, drafter, &resolved, session);
+    fr_status status = fr_session_create_alone(model, drafter, &resolved, session);
     fr_fpenv_leave(environment);
     if (status == FR_OK) log_session(*session);
     return status;
@@ -125,6 +132,77 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 
 void fr_session_close(fr_session *session) {
     fr_session_destroy(session);
+}
+
+fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
+                         fr_engine **engine) {
+    if (!model || !engine) return fr_fail(FR_USAGE, "fr_engine_open: a model and a place for the engine are needed");
+    if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
+    if (sessions == 0 || sessions > FR_SESSIONS_MAX)
+        return fr_fail(FR_USAGE, "fr_engine_open: 1 to %d sessions, not %zu", FR_SESSIONS_MAX, sessions);
+    fr_options resolved = fr_options_resolve(options);
+    return fr_engine_create(model, drafter, &resolved, sessions, engine);
+}
+
+void fr_engine_close(fr_engine *engine) {
+    fr_engine_destroy(engine);
+}
+
+fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session) {
+    if (!engine || !session) return fr_fail(FR_USAGE, "fr_engine_session: an engine and a place for it are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_create(engine, &resolved, session);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork) {
+    if (!session || !fork) return fr_fail(FR_USAGE, "fr_session_fork: a session and a place for its fork are needed");
+    fr_options resolved = options ? *options : session->options;
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_copy(session, &resolved, fork);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) {
+    if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
+    uint64_t environment = enter(session);
+    fr_async_draft_cancel(session);
+    fr_status status = fr_timeline_put(session, ids, count);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+size_t fr_session_waiting(const fr_session *session) {
+    return session->pending ? session->length - session->kv.length : 0;
+}
+
+static fr_status check_rounds(const fr_engine *engine, const fr_round *rounds, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const fr_round *r = &rounds[i];
+        if (!r->session || r->session->engine != engine)
+            return fr_fail(FR_USAGE, "fr_engine_step: session %zu is not of this engine", i);
+        if (!r->ids || r->limit == 0) return fr_fail(FR_USAGE, "fr_engine_step: room for at least one id is needed");
+        if (r->session->length == 0) return fr_fail(FR_USAGE, "fr_engine_step: session %zu has no prompt yet", i);
+        for (size_t j = 0; j < i; j++)
+            if (rounds[j].session == r->session)
+                return fr_fail(FR_USAGE, "fr_engine_step: session %zu is there twice", i);
+    }
+    return FR_OK;
+}
+
+fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
+    FR_TRY(check_rounds(engine, rounds, count));
+    uint64_t environment = fr_fpenv_enter();
+    fr_cycle_round(engine, rounds, count);
+    fr_fpenv_leave(environment);
+    return FR_OK;
+}
+
+void fr_session_cancel(fr_session *session) {
+    atomic_store(&session->cancelled, true);
 }
 
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
@@ -152,7 +230,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
         if (!pictures[i] || pictures[i]->vision != session->model->vision)
             return fr_fail(FR_USAGE, "fr_session_show: picture %zu was opened for another model", i);
     fr_async_draft_cancel(session);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_session_look(session, pictures, count);
     fr_fpenv_leave(environment);
     return status;
@@ -161,7 +239,7 @@ fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures
 fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     fr_async_draft_cancel(session);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_timeline_append(session, ids, count);
     fr_fpenv_leave(environment);
     return status;
@@ -170,7 +248,7 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count) {
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     fr_async_draft_cancel(session);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_timeline_set(session, ids, count);
     fr_fpenv_leave(environment);
     return status;
@@ -180,8 +258,7 @@ fr_status fr_session_truncate(fr_session *session, size_t length) {
     if (length > session->length)
         return fr_fail(FR_USAGE, "fr_session_truncate: the timeline has %zu tokens, not %zu", session->length, length);
     fr_async_draft_cancel(session);
-    fr_timeline_truncate(session, length);
-    return FR_OK;
+    return fr_timeline_truncate(session, length);
 }
 
 fr_status fr_session_save(const fr_session *session, const char *path) {
@@ -216,8 +293,8 @@ void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     if (!ids || limit == 0) return fr_fail(FR_USAGE, "fr_session_step: room for at least one id is needed");
     if (session->length == 0) return fr_fail(FR_USAGE, "fr_session_step: give the session a prompt first");
-    uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_cycle_round(session, ids, limit, count, accepted);
+    uint64_t environment = enter(session);
+    fr_status status = fr_cycle_step(session, ids, limit, count, accepted);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -238,7 +315,7 @@ void fr_draft_cancel(fr_session *session) {
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits) {
     if (!ids || !count || steps == 0 || steps >= FR_STEP_MAX)
         return fr_fail(FR_USAGE, "fr_draft_now: steps must be 1 to %d, with room for as many ids", FR_STEP_MAX - 1);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_async_draft_now(session, steps, ids, count, logits);
     fr_fpenv_leave(environment);
     return status;
@@ -276,7 +353,7 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
     if (!ids || count == 0) return fr_fail(FR_INPUT, "the prompt is empty");
     if (first_row >= count || !sink) return fr_fail(FR_USAGE, "fr_session_logits: first_row is beyond the prompt");
     fr_async_draft_cancel(session);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_cycle_score(session, ids, count, first_row, sink, context);
     fr_fpenv_leave(environment);
     return status;
@@ -291,7 +368,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
     if (!session->drafter || session->draft->method == &fr_draft_none)
         return fr_fail(FR_USAGE, "draft logits need a drafter");
     fr_async_draft_cancel(session);
-    uint64_t environment = fr_fpenv_enter();
+    uint64_t environment = enter(session);
     fr_status status = fr_cycle_score_drafts(session, ids, count, steps, sink, context);
     fr_fpenv_leave(environment);
     return status;

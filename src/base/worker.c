@@ -53,10 +53,16 @@ fr_status fr_worker_open(fr_worker **worker) {
     return FR_OK;
 }
 
-void fr_worker_close(fr_worker *e) {
-    if (!e) return;
+void fr_worker_wait(fr_worker *e) {
     pthread_mutex_lock(&e->mutex);
     while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+void fr_worker_close(fr_worker *e) {
+    if (!e) return;
+    fr_worker_wait(e);
+    pthread_mutex_lock(&e->mutex);
     e->stop = true;
     pthread_cond_broadcast(&e->changed);
     pthread_mutex_unlock(&e->mutex);
@@ -76,8 +82,8 @@ void fr_worker_start(fr_worker *e, fr_worker_fn *fn, void *context) {
 
 /* What became of it; from now on of nothing. */
 static fr_failure take_failure(fr_worker *e) {
+    fr_worker_wait(e);
     pthread_mutex_lock(&e->mutex);
-    while (e->fn) pthread_cond_wait(&e->changed, &e->mutex);
     fr_failure failure = e->failure;
     e->failure = (fr_failure){0};
     pthread_mutex_unlock(&e->mutex);

@@ -22,6 +22,9 @@ void fr_worker_start(fr_worker *worker, fr_worker_fn *fn, void *context);
 /* Waits for it and gives its status, once; the caller's fr_last_error() is then its line. What it wrote is seen. */
 fr_status fr_worker_join(fr_worker *worker);
 
+/* Waits until none is under way; how it went is told later. */
+void fr_worker_wait(fr_worker *worker);
+
 /* Waits for it where nobody asks how it went: the caller's fr_last_error() stays. */
 void fr_worker_drop(fr_worker *worker);
 

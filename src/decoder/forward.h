@@ -60,8 +60,9 @@ typedef struct fr_forward {
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
-    int64_t *best;         /* [threads, FR_STEP_MAX]: the first head_rows out: the largest logit's id, -1 if any is
+    int64_t *best;         /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is
                             * not finite */
+    size_t best_stride;    /* head_rows at most */
 } fr_forward;
 
 /* What makes logits of hidden rows. */

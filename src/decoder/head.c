@@ -42,13 +42,13 @@ static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, s
 static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t vocab, size_t r) {
     int64_t best = NOTHING;
     for (size_t t = 0; t < team->count; t++)
-        best = larger(f->logits + r * vocab, best, f->best[t * FR_STEP_MAX + r]);
+        best = larger(f->logits + r * vocab, best, f->best[t * f->best_stride + r]);
     return best;
 }
 
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     size_t begin, end, hidden = head->matrix->cols, piece = piece_features(f->head_rows);
-    int64_t *best = f->best + team->index * FR_STEP_MAX;
+    int64_t *best = f->best + team->index * f->best_stride;
     fr_matrix_input_rows(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
     fr_matrix_part(team, head->matrix, &begin, &end);

@@ -82,7 +82,7 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0), bytes = kv->page_bytes[kind];
-        size_t number = tables * table_pages(kv, kind) + room.branches * BRANCH_PAGES;
+        size_t number = room.timelines * tables * table_pages(kv, kind) + room.branches * BRANCH_PAGES;
         fr_kv_pages pages = fr_kv_pages_layout(arena, bytes, bytes ? number : 0);
         if (kv->pages) kv->pages[kind] = pages;
     }

@@ -80,6 +80,7 @@ typedef struct fr_kv_room {
     size_t batch;       /* rows of the largest; with as many as the context has no layer lets go of pages */
     size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
     size_t branches;    /* forks that run ahead of it at a time, by less than a page */
+    size_t timelines;   /* that are laid out like it, itself included */
 } fr_kv_room;
 
 /* Takes the cache and its pages from the arena, or measures them. */

@@ -4,8 +4,8 @@
  * depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under rejection
  * sampling, which a user has to ask for, the distribution of the text doesn't.)
  *
- * Life of a method in a session: open (twice: measuring, then real), then after each prompt begin, then rounds of
- * propose and commit, at last close. */
+ * Life of a method in an engine: workspace; in each of its sessions: open (both twice: measuring, then real), then
+ * after each prompt begin, then rounds of propose and commit, at last close. */
 #ifndef FR_SRC_DRAFT_H
 #define FR_SRC_DRAFT_H
 
@@ -48,11 +48,12 @@ typedef struct fr_draft {
     bool follows; /* wants all of the target's hidden rows */
 } fr_draft;
 
-/* What a session has room for. */
+/* What there is room for. */
 typedef struct fr_draft_sizes {
-    size_t threads, context;
+    size_t threads, context, sessions;
     size_t rows; /* of the largest batch */
     fr_kv_types kv_types;
+    void *workspace; /* what the drafter's method laid out for all sessions; NULL: nothing, or it was measured */
 } fr_draft_sizes;
 
 struct fr_draft_method {
@@ -64,8 +65,17 @@ struct fr_draft_method {
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
-    /* Takes the state from the arena; NULL while measuring. drafter is not looked at by methods without weights. */
+    /* Takes what all sessions of an engine work in, one at a time, from the arena; NULL while measuring. NULL instead
+     * of the function: nothing. */
+    void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
+
+    /* Takes a session's state from the arena; NULL while measuring. drafter is not looked at by methods without
+     * weights. */
     fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
+
+    /* Makes a new state of this method that of another, whose timeline becomes its own; NULL: begin does, of a timeline
+     * that it was told nothing of. */
+    void (*fork)(fr_draft *fork, const fr_draft *draft);
 
     /* Proposes up to `count` (1 to 15) ids that may follow the timeline; *proposed may be less, 0 too. logits: NULL, or
      * room for [count, vocab], where each step's scores go (-infinity for ids not scored). */
@@ -79,7 +89,7 @@ struct fr_draft_method {
     /* Where `follows` is set: the target has run more positions, and its rows are about to be overwritten. Called after
      * each batch of a prompt and before every forward that no propose comes before. The cache may be shorter than at
      * the last call; ids up to and including index kv->length are then still the same. */
-    void (*follow)(fr_draft *draft, const fr_draft_view *view);
+    fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
     /* What became of the last proposal; the view is the one after acceptance. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
@@ -87,7 +97,7 @@ struct fr_draft_method {
     /* The KV cache that the state holds of its own. */
     const fr_kv *(*kv)(const fr_draft *draft);
 
-    /* Frees what open did not take from the arena. */
+    /* Frees what open did not take from the arena, and lets go of pages. */
     void (*close)(fr_draft *draft);
 };
 

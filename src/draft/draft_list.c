@@ -45,7 +45,7 @@ fr_status fr_draft_words_check(const char *words) {
     return FR_OK;
 }
 
-static bool has(const fr_draft_list *list, const fr_draft_method *method) {
+bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method) {
     for (size_t i = 0; i < list->count; i++)
         if (list->methods[i] == method) return true;
     return false;
@@ -59,7 +59,7 @@ fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_
         FR_TRY(next_method(&words, &method));
         if (method == &fr_draft_mtp && !drafter) return fr_fail(FR_USAGE, "spec-type mtp needs a drafter");
         if (method == &fr_draft_mtp) method = drafter->method;
-        if (method != &fr_draft_none && !has(list, method)) list->methods[list->count++] = method;
+        if (method != &fr_draft_none && !fr_draft_list_has(list, method)) list->methods[list->count++] = method;
     }
     if (list->count == 0) list->methods[list->count++] = &fr_draft_none;
     for (size_t i = 0; list->count > 1 && i < list->count; i++)
@@ -76,8 +76,8 @@ typedef struct chain {
     size_t spoke; /* whose proposal the last one was */
 } chain;
 
-static void follow(fr_draft *link, const fr_draft_view *view) {
-    if (link->follows) link->method->follow(link, view);
+static fr_status follow(fr_draft *link, const fr_draft_view *view) {
+    return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
 static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
@@ -89,13 +89,14 @@ static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_
         FR_TRY(link->method->propose(link, view, count, ids, proposed, logits));
         if (*proposed) break;
     }
-    for (size_t i = c->spoke + 1; i < c->count; i++) follow(c->links[i], view);
+    for (size_t i = c->spoke + 1; i < c->count; i++) FR_TRY(follow(c->links[i], view));
     return FR_OK;
 }
 
-static void chain_follow(fr_draft *draft, const fr_draft_view *view) {
+static fr_status chain_follow(fr_draft *draft, const fr_draft_view *view) {
     chain *c = (chain *)draft;
-    for (size_t i = 0; i < c->count; i++) follow(c->links[i], view);
+    for (size_t i = 0; i < c->count; i++) FR_TRY(follow(c->links[i], view));
+    return FR_OK;
 }
 
 static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
@@ -122,6 +123,13 @@ static const fr_kv *chain_kv(const fr_draft *draft) {
     return NULL;
 }
 
+static void chain_fork(fr_draft *fork, const fr_draft *draft) {
+    chain *c = (chain *)fork;
+    const chain *of = (const chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->fork) c->links[i]->method->fork(c->links[i], of->links[i]);
+}
+
 static void chain_close(fr_draft *draft) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++)
@@ -130,6 +138,7 @@ static void chain_close(fr_draft *draft) {
 
 static const fr_draft_method draft_chain = {
     .name = "chain",
+    .fork = chain_fork,
     .propose = chain_propose,
     .begin = chain_begin,
     .commit = chain_commit,

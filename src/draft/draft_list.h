@@ -20,6 +20,8 @@ typedef struct fr_draft_list {
 fr_status fr_draft_words_check(const char *words);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
+bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);
+
 /* Opens what was chosen, as fr_draft_method.open does. */
 fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafter, fr_arena *arena,
                              const fr_draft_sizes *sizes);

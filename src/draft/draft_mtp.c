@@ -17,8 +17,8 @@
 #include "src/decoder/parts.h"
 #include "src/draft/assistant_gemma4.h"
 
+/* Nothing of a chain is kept, so that all is workspace. */
 typedef struct mtp {
-    fr_draft base;
     const fr_drafter *drafter;
     fr_activations *activations;
     fr_row row;             /* the one that is run: it sees the target's K/V, and stands behind them */
@@ -32,15 +32,20 @@ typedef struct mtp {
     float *tiles;           /* [threads, tiles_width(a)] scores of the whole tiles that a cluster lies in */
 } mtp;
 
+typedef struct mtp_draft {
+    fr_draft base;
+    mtp *workspace;
+} mtp_draft;
+
 /* A cluster may begin and end within a tile. */
 static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
 
-static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+static void *mtp_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_assistant *a = drafter->net;
     size_t candidates = a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab;
-    mtp state = {.base.method = &fr_draft_mtp, .drafter = drafter};
+    mtp state = {.drafter = drafter};
     mtp *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations activations, *activations_place = fr_arena_take(arena, 1, sizeof *activations_place);
     fr_activations_layout(&activations, &a->trunk, drafter->target->kernels, a->trunk.packed, arena, 1,
@@ -56,6 +61,14 @@ static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_d
     *activations_place = activations;
     state.activations = activations_place;
     *place = state;
+    return place;
+}
+
+static fr_draft *mtp_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    (void)drafter;
+    mtp_draft *place = fr_arena_take(arena, 1, sizeof *place);
+    if (!place) return NULL;
+    *place = (mtp_draft){.base.method = &fr_draft_mtp, .workspace = sizes->workspace};
     return &place->base;
 }
 
@@ -172,7 +185,7 @@ static void write_logits(const mtp *m, float *logits) {
 
 static fr_status mtp_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
                              float *logits) {
-    mtp *m = (mtp *)draft;
+    mtp *m = ((mtp_draft *)draft)->workspace;
     const fr_model *target = m->drafter->target;
     size_t hidden = target->trunk.spec.hidden;
     int32_t id = view->ids[view->length - 1], last = (int32_t)view->length - 1;
@@ -213,12 +226,13 @@ static void mtp_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* The next proposal starts from the target's own rows: nothing of a chain is kept, so no begin and no commit. */
+/* The next proposal starts from the target's own rows: no begin and no commit. */
 const fr_draft_method fr_draft_mtp = {
     .name = "mtp",
     .architectures = fr_gemma4_assistants,
     .load = mtp_load,
     .unload = mtp_unload,
+    .workspace = mtp_workspace,
     .open = mtp_open,
     .propose = mtp_propose,
 };

@@ -60,9 +60,9 @@ static fr_status scripted_propose(fr_draft *draft, const fr_draft_view *view, si
     return FR_OK;
 }
 
-static void scripted_follow(fr_draft *draft, const fr_draft_view *view) {
+static fr_status scripted_follow(fr_draft *draft, const fr_draft_view *view) {
     scripted *s = (scripted *)draft;
-    s->inner->method->follow(s->inner, view);
+    return s->inner->method->follow(s->inner, view);
 }
 
 static void scripted_begin(fr_draft *draft, const fr_draft_view *view) {

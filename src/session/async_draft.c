@@ -24,9 +24,11 @@ fr_status fr_async_draft_submit(fr_session *s) {
     fr_async_draft *a = &s->async;
     if (a->state == FR_ASYNC_UNDER_WAY) return fr_fail(FR_USAGE, "fr_draft_submit: drafts are under way already");
     if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
+    fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
     a->round = (fr_depth_round){.asked = fr_session_depth(s, fr_smaller(most_drafts(s), s->draft_max))};
     a->state = FR_ASYNC_UNDER_WAY;
+    s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);
     return FR_OK;
 }
@@ -66,6 +68,11 @@ fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_depth_round *round
 void fr_async_draft_cancel(fr_session *s) {
     if (s->async.state == FR_ASYNC_UNDER_WAY) fr_worker_drop(s->async.worker);
     s->async.state = FR_ASYNC_NONE;
+}
+
+void fr_async_draft_close(fr_session *s) {
+    if (s->async.worker && s->engine->drafting == s->async.worker) s->engine->drafting = NULL;
+    fr_worker_close(s->async.worker);
 }
 
 fr_status fr_async_draft_now(fr_session *s, size_t steps, int32_t *ids, size_t *count, float *logits) {

@@ -34,8 +34,9 @@ fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 /* For a round: the drafts that were submitted, at most `limit` of them; afterwards there are none. */
 fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_depth_round *round);
 
-/* Waits if drafts are under way, and drops them. */
+/* Waits if drafts are under way, and drops them; ends the thread too. */
 void fr_async_draft_cancel(fr_session *session);
+void fr_async_draft_close(fr_session *session);
 
 /* Drafts up to `steps` ids here and now, each the best one, and drops them. logits: NULL, or room for
  * [steps, vocab]. */

@@ -32,106 +32,211 @@ static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
     double start = fr_clock(), clock = start;
     bool submitted = s->async.state != FR_ASYNC_NONE;
     FR_TRY(submitted ? fr_async_draft_take(s, limit, round) : draft_now(s, limit, round));
-    if (round->asked == 0) fr_session_follow(s);
+    if (round->asked == 0) FR_TRY(fr_session_follow(s));
     fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
     round->draft_seconds = clock - start;
     fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, round->drafted);
     return FR_OK;
 }
 
-/* Drafts stand behind the timeline already; one forward of K + 1 rows says how far they are right. */
-static fr_status verify(fr_session *s, size_t drafted, size_t *count, size_t *accepted) {
-    size_t rows = drafted + 1, stood;
-    int32_t token;
-    fr_forward f;
-    FR_TRY(fr_session_batch(s, rows, &f));
-    f.head_rows = rows;
+/* What the target's rows say of the drafts behind the timeline. */
+static fr_status accept(const fr_part *part, size_t drafted, fr_round *t) {
+    fr_session *s = part->session;
     double clock = fr_clock();
-    fr_forward_run(s->pool, &f);
-    fr_stats_lap(&s->stats, FR_STAT_VERIFY_SECONDS, &clock);
+    size_t stood;
+    int32_t token;
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length, stood + 1);
-    *count = commit(s, stood + 1);
-    *accepted = fr_smaller(stood, *count);
-    s->hidden_row = *count - 1;
+    t->count = commit(s, stood + 1);
+    t->accepted = fr_smaller(stood, t->count);
+    fr_session_keep_hidden(s, fr_part_hidden(part, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
-    fr_stats_round(&s->stats, drafted, *accepted, *count);
+    fr_stats_round(&s->stats, drafted, t->accepted, t->count);
     if (s->draft->method->commit) {
         fr_draft_view view = fr_session_view(s);
-        s->draft->method->commit(s->draft, &view, drafted, *accepted);
+        s->draft->method->commit(s->draft, &view, drafted, t->accepted);
         s->told = s->length;
     }
     fr_stats_lap(&s->stats, FR_STAT_ACCEPT_SECONDS, &clock);
     return FR_OK;
 }
 
-fr_status fr_cycle_round(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
-    size_t from = s->length;
-    fr_depth_round round = {0};
+static void trace(const fr_round *t, size_t rows) {
+    fr_session *s = t->session;
+    fr_trace_accept(&s->trace, &s->stats,
+                    &(fr_trace_round){.position = s->length - t->count,
+                                      .rows = rows,
+                                      .accepted = t->accepted,
+                                      .ids = t->ids,
+                                      .count = t->count,
+                                      .logits = s->logits,
+                                      .vocab = s->model->trunk.spec.vocab});
+}
+
+static void hand_out_ids(const fr_round *t) {
+    const fr_session *s = t->session;
+    memcpy(t->ids, s->ids + s->length - t->count, t->count * sizeof *t->ids);
+}
+
+/* The id that a prompt's forward predicted. */
+static void give_next(fr_round *t) {
+    fr_session *s = t->session;
+    fr_async_draft_cancel(s); /* which had nothing to draft from */
+    s->fresh = false;
+    s->ids[s->length] = s->next;
+    t->count = commit(s, 1);
+    hand_out_ids(t);
+    trace(t, 0);
+}
+
+static size_t room(const fr_round *t) {
+    const fr_session *s = t->session;
+    return s->ended ? 0 : fr_smaller(t->limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
+}
+
+/* What the session does in this round. */
+static fr_status begin(fr_round *t) {
+    fr_session *s = t->session;
+    t->count = t->accepted = 0;
+    s->stage = FR_STAGE_NOTHING;
+    FR_TRY(fr_session_check_abort(s));
+    if (s->pending) {
+        FR_TRY(fr_timeline_begin(s));
+        s->stage = FR_STAGE_PROMPT;
+    } else if (room(t) && s->fresh) {
+        give_next(t);
+    } else if (room(t)) {
+        s->stage = FR_STAGE_VERIFY;
+    }
+    return FR_OK;
+}
+
+static void note(fr_round *t, fr_status status) {
+    t->status = status;
+    if (status == FR_OK) return;
+    t->session->stage = FR_STAGE_NOTHING;
+    t->session->failure = fr_failure_keep(status);
+    t->error = t->session->failure.line;
+}
+
+/* Rows that are given out in a round. */
+typedef struct allotment {
+    size_t prompts; /* left of those for prompts */
+    size_t heads;   /* left of those with logits, when each session has had one */
+    size_t waiting; /* sessions that have not been given theirs */
+} allotment;
+
+static fr_status take_part(fr_round *t, allotment *left, fr_part *part) {
+    fr_session *s = t->session;
+    size_t share = left->heads / left->waiting--;
+    if (s->stage == FR_STAGE_PROMPT) {
+        *part = fr_timeline_piece(s, left->prompts);
+        left->prompts -= part->rows;
+        if (part->rows == 0) s->stage = FR_STAGE_NOTHING;
+        return FR_OK;
+    }
+    FR_TRY(propose(s, fr_smaller(share, fr_smaller(s->draft_max, room(t) - 1)), &s->round));
+    left->heads -= s->round.drafted;
+    *part = (fr_part){.session = s, .rows = s->round.drafted + 1, .heads = s->round.drafted + 1};
+    return FR_OK;
+}
+
+static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
+    fr_session *s = t->session;
+    double start = fr_clock();
+    s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
+    FR_TRY(accept(part, s->round.drafted, t));
+    s->round.accepted = t->accepted;
+    s->round.verify_seconds = seconds + fr_clock() - start;
+    s->stats.value[FR_STAT_DECODE_SECONDS] += s->round.draft_seconds + s->round.verify_seconds;
+    if (fr_session_adaptive(s)) fr_depth_report(&s->depth, &s->round);
+    hand_out_ids(t);
+    trace(t, s->round.drafted + 1);
+    return FR_OK;
+}
+
+static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
+    fr_session *s = t->session;
+    FR_TRY(fr_failure_raise(&part->failure));
+    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
+    s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
+    return fr_timeline_finish(part, seconds);
+}
+
+void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
+    fr_part *part = e->parts;
+    allotment left = {.prompts = e->chunk, .heads = e->head_rows};
+    fr_engine_settle(e);
+    for (fr_round *t = rounds; t < rounds + count; t++) {
+        note(t, begin(t));
+        if (t->session->stage != FR_STAGE_NOTHING) left.waiting++;
+    }
+    left.heads -= left.waiting;
+    for (fr_round *t = rounds; t < rounds + count; t++) {
+        if (t->session->stage == FR_STAGE_NOTHING) continue;
+        note(t, take_part(t, &left, part));
+        if (t->session->stage != FR_STAGE_NOTHING) part++;
+    }
+    double start = fr_clock();
+    fr_batch_run(e, e->parts, (size_t)(part - e->parts));
+    double seconds = fr_clock() - start;
+    part = e->parts;
+    for (fr_round *t = rounds; t < rounds + count; t++)
+        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds));
+}
+
+fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
+    fr_round round = {.session = s, .ids = ids, .limit = limit};
     *count = *accepted = 0;
     FR_TRY(fr_session_check_abort(s));
     if (s->pending) FR_TRY(fr_timeline_run(s));
-    bool ran = !s->fresh;
-    limit = fr_smaller(limit, fr_smaller(FR_STEP_MAX, s->context - s->length));
-    if (s->ended || limit == 0) return FR_OK;
-    if (!ran) {
-        fr_async_draft_cancel(s); /* which had nothing to draft from */
-        s->fresh = false;
-        s->ids[s->length] = s->next;
-        *count = commit(s, 1);
-    } else {
-        double start = fr_clock(), clock = start;
-        FR_TRY(propose(s, fr_smaller(s->draft_max, limit - 1), &round));
-        FR_TRY(verify(s, round.drafted, count, accepted));
-        fr_stats_lap(&s->stats, FR_STAT_DECODE_SECONDS, &clock);
-        round.accepted = *accepted;
-        round.verify_seconds = clock - start - round.draft_seconds;
-        if (fr_session_adaptive(s)) fr_depth_report(&s->depth, &round);
-    }
-    memcpy(ids, s->ids + from, *count * sizeof *ids);
-    fr_trace_accept(&s->trace, &s->stats,
-                    &(fr_trace_round){.position = from,
-                                      .rows = ran ? round.drafted + 1 : 0,
-                                      .accepted = *accepted,
-                                      .ids = ids,
-                                      .count = *count,
-                                      .logits = s->logits,
-                                      .vocab = s->model->trunk.spec.vocab});
-    return FR_OK;
+    fr_cycle_round(s->engine, &round, 1);
+    *count = round.count;
+    *accepted = round.accepted;
+    return round.status == FR_OK ? FR_OK : fr_failure_raise(&s->failure);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- scores */
 
-/* Logits of the batch's rows from `first` on, FR_STEP_MAX rows at a time. */
+/* Logits of the batch's rows from `first` on, as many at a time as there is room for. */
 static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {
     for (f->head_first = first; f->head_first < f->batch.count; f->head_first += f->head_rows) {
-        f->head_rows = fr_smaller(FR_STEP_MAX, f->batch.count - f->head_first);
-        fr_head_run(s->pool, f);
+        f->head_rows = fr_smaller(f->best_stride, f->batch.count - f->head_first);
+        fr_head_run(s->engine->pool, f);
         for (size_t r = 0; r < f->head_rows; r++)
-            if (s->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
-        FR_TRY(sink(context, s->logits, f->head_rows, s->model->trunk.spec.vocab));
+            if (f->best[r] < 0) return fr_session_not_finite(s, s->kv.length + f->head_first + r);
+        FR_TRY(sink(context, f->logits, f->head_rows, s->model->trunk.spec.vocab));
     }
     return FR_OK;
+}
+
+/* The next `count` ids, of which the logits of those of positions from first_row on are handed out. */
+static fr_status score_piece(fr_session *s, size_t count, size_t first_row, fr_logits_fn *sink, void *context) {
+    fr_engine *e = s->engine;
+    size_t position = s->kv.length, first = first_row > position ? fr_smaller(first_row - position, count) : 0;
+    FR_TRY(fr_kv_claim(&s->kv, count));
+    fr_batch_rows(s, position, count, 0, -1);
+    fr_forward f = fr_batch_forward(e, count);
+    f.keep = s->draft->follows ? 0 : first;
+    fr_forward_run(e->pool, &f);
+    FR_TRY(hand_out(s, &f, first, sink, context));
+    fr_timeline_advance(s, position + count, false);
+    fr_session_keep_hidden(s, e->hidden + (count - 1) * s->model->trunk.spec.hidden, 1);
+    if (!s->draft->follows) return FR_OK;
+    fr_draft_view view = fr_session_view(s);
+    view.hidden = e->hidden + (count - 1) * s->model->trunk.spec.hidden;
+    return s->draft->method->follow(s->draft, &view);
 }
 
 fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                          void *context) {
     fr_session_clear(s);
     FR_TRY(fr_timeline_extend(s, ids, count));
-    fr_session_follow(s);
+    FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        fr_forward f;
-        FR_TRY(fr_session_batch(s, fr_smaller(s->chunk, count - s->kv.length), &f));
-        size_t first = first_row > s->kv.length ? first_row - s->kv.length : 0;
-        first = fr_smaller(first, f.batch.count);
-        f.keep = s->draft->follows ? 0 : first;
-        fr_forward_run(s->pool, &f);
-        FR_TRY(hand_out(s, &f, first, sink, context));
-        fr_timeline_advance(s, s->kv.length + f.batch.count, false);
-        s->hidden_row = f.batch.count - 1;
-        fr_session_follow(s);
+        FR_TRY(score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), first_row, sink, context));
     }
     fr_timeline_forget_pictures(s);
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
@@ -142,12 +247,13 @@ fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count,
                                 void *context) {
     int32_t drafts[FR_STEP_MAX];
     size_t proposed;
+    float *logits = s->engine->logits;
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
     s->pending = false; /* the last id is as one that a step gave */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* the largest logit goes on, whatever would be drawn */
-    FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, s->logits));
-    return sink(context, s->logits, proposed, s->model->trunk.spec.vocab);
+    FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, logits));
+    return sink(context, logits, proposed, s->model->trunk.spec.vocab);
 }

@@ -68,6 +68,13 @@ fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, siz
     return checkpoint;
 }
 
+void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_checkpoints *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        const fr_kv_checkpoint *of = &s->at[i];
+        hold(kv, place(fork, kv, of->position, of->from)->pages, of->pages, of->from, of->position);
+    }
+}
+
 fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer) {
     fr_kv_layer view = *layer;
     view.pages = checkpoint->pages;

@@ -34,6 +34,9 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prom
  * NULL: there is no room at all. */
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, size_t from);
 
+/* Those of another timeline, whose fork `kv` is, in one that has none. */
+void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_checkpoints *checkpoints);
+
 /* A sliding layer as a checkpoint has it. */
 fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer);
 

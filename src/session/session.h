@@ -1,7 +1,7 @@
-/* Opening and closing a session: what it takes, and its threads.
+/* Opening and closing a session: what it takes.
  *
- * In: a model, perhaps a drafter, options. Out: a session (state.h) with all its memory. The functions are those of
- * forerun.h without the checks and the floating-point environment of api.c. */
+ * In: an engine, or a model and perhaps a drafter; options. Out: a session (state.h) with all its memory. The
+ * functions are those of forerun.h without the checks and the floating-point environment of api.c. */
 #ifndef FR_SRC_SESSION_H
 #define FR_SRC_SESSION_H
 
@@ -16,8 +16,14 @@ typedef struct fr_session_bytes {
 
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                              fr_session_bytes *bytes);
-fr_status fr_session_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
-                            fr_session **session);
+
+/* A timeline in an engine; or alone, with an engine of its own. */
+fr_status fr_session_create(fr_engine *engine, const fr_options *options, fr_session **session);
+fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                                  fr_session **session);
+
+/* fr_session_fork of forerun.h. */
+fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy);
 void fr_session_destroy(fr_session *session);
 
 /* Pictures run through the tower, for the next prompt. */

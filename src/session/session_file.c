@@ -106,8 +106,8 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
     fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
-                            .k_type = s->kv_types.k,
-                            .v_type = s->kv_types.v,
+                            .k_type = s->engine->kv_types.k,
+                            .v_type = s->engine->kv_types.v,
                             .checkpoints = (uint32_t)s->kv_checkpoints.count,
                             .model = model,
                             .length = s->length,
@@ -211,9 +211,10 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     FR_TRY(fr_fingerprint(s->model, &model));
     if (head->model != model)
         return fr_fail(FR_INPUT, "%s is a session of another model than %s", path, s->model->files.path);
-    if (head->k_type != s->kv_types.k || head->v_type != s->kv_types.v)
+    if (head->k_type != s->engine->kv_types.k || head->v_type != s->engine->kv_types.v)
         return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
-                       path, fr_dtype_name(s->kv_types.k), fr_dtype_name(s->kv_types.v));
+                       path, fr_dtype_name(s->engine->kv_types.k),
+                       fr_dtype_name(s->engine->kv_types.v));
     if (head->length > s->context)
         return fr_fail(FR_INPUT, "%s holds %llu tokens, the context %zu: raise -c", path,
                        (unsigned long long)head->length, s->context);
@@ -309,7 +310,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const uint8_t *bytes = saved->caches;
     fr_kv *kv = &s->kv;
     fr_session_replace_attached(s, attached, saved->attached_size);
-    fr_timeline_truncate(s, 0);
+    FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_kv_restore(kv, held, frontier));
     s->length = (size_t)head->length;
     s->pending = s->length > 0;

@@ -1,6 +1,8 @@
 /* A session between calls: see state.h. */
 #include "src/session/state.h"
 
+#include <string.h>
+
 #include "formats/error.h"
 #include "src/session/accept.h"
 
@@ -19,30 +21,9 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
         for (int axis = 0; axis < FR_AXES; axis++) s->places[i].at[axis] = (int32_t)place;
 }
 
-fr_batch fr_session_rows(fr_session *s, size_t position, size_t count) {
-    size_t hidden = s->model->trunk.spec.hidden;
-    for (size_t r = 0; r < count; r++)
-        s->rows[r] = (fr_row){.id = s->ids[position + r],
-                              .position = (int32_t)(position + r),
-                              .parent = (int32_t)r - 1,
-                              .place = s->places[position + r],
-                              .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
-    return (fr_batch){.rows = s->rows, .count = count, .timelines = s->timelines};
-}
-
-fr_status fr_session_batch(fr_session *s, size_t count, fr_forward *forward) {
-    FR_TRY(fr_kv_claim(&s->kv, count));
-    *forward = (fr_forward){.model = s->model,
-                            .activations = s->activations,
-                            .batch = fr_session_rows(s, s->kv.length, count),
-                            .hidden = s->hidden,
-                            .logits = s->logits,
-                            .best = s->best};
-    return FR_OK;
-}
-
-fr_status fr_session_check_abort(const fr_session *s) {
-    if (!s->abort || !s->abort(s->abort_context)) return FR_OK;
+fr_status fr_session_check_abort(fr_session *s) {
+    bool cancelled = atomic_exchange(&s->cancelled, false);
+    if (!cancelled && !(s->abort && s->abort(s->abort_context))) return FR_OK;
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 
@@ -73,14 +54,19 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .told = s->told,
                            .kv = &s->kv,
                            .hidden = s->hidden + s->hidden_row * s->model->trunk.spec.hidden,
-                           .pool = s->pool,
+                           .pool = s->engine->pool,
                            .picker = s->sampler.on ? &s->picker : NULL};
 }
 
-void fr_session_follow(fr_session *s) {
-    if (!s->draft->follows) return;
+fr_status fr_session_follow(fr_session *s) {
+    if (!s->draft->follows) return FR_OK;
     fr_draft_view view = fr_session_view(s);
-    s->draft->method->follow(s->draft, &view);
+    return s->draft->method->follow(s->draft, &view);
+}
+
+void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {
+    memcpy(s->hidden, rows, count * s->model->trunk.spec.hidden * sizeof *rows);
+    s->hidden_row = count - 1;
 }
 
 bool fr_session_adaptive(const fr_session *s) {

@@ -3,15 +3,19 @@
  * Invariants between calls, once a prompt has run:
  *     kv.length == length - (fresh ? 0 : 1)   every id but the last one given has been run
  *     fresh: `next` is what the target says after the timeline, and has not been given yet
- *     hidden[hidden_row] is the target's row of position kv.length - 1
+ *     hidden[hidden_row] is the target's row of position kv.length - 1; before it those of the same round
  * While `pending`, after a truncation or an abort, the ids from kv.length < length on wait to be run as a prompt's are
  * (timeline.h), and none of the above holds yet; the next prompt or step begins with it. */
 #ifndef FR_SRC_STATE_H
 #define FR_SRC_STATE_H
 
+#include <stdatomic.h>
+
+#include "formats/error.h"
 #include "src/draft/draft_list.h"
 #include "src/session/async_draft.h"
 #include "src/session/depth.h"
+#include "src/session/engine.h"
 #include "src/session/logprobs.h"
 #include "src/session/sampler.h"
 #include "src/session/kv_checkpoints.h"
@@ -19,40 +23,45 @@
 #include "src/session/trace.h"
 #include "src/vision/picture.h"
 
+/* What a session does in a round. */
+typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
+
 struct fr_session {
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
+    fr_engine *engine;
+    size_t number; /* of its timeline there */
+    fr_engine *own_engine; /* that is closed with it; NULL: it is one of several in an engine */
     fr_arena arena;
-    fr_plan plan; /* no thread until it is claimed (cores.h) */
-    fr_pool *pool;
-    size_t context, chunk, draft_max, checkpoints_max;
-    bool ignore_eos, swa_full, adapts;
-    fr_kv_types kv_types;
+    size_t context, draft_max;
+    bool ignore_eos, adapts;
 
     fr_log log;
+    fr_options options; /* it was opened with */
+    atomic_bool cancelled; /* by another thread, for the next forward to see */
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
 
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
-    void *activations;
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;
     fr_depth depth; /* if `adapts`: how many drafts a round asks for */
+    fr_stage stage; /* of the round that runs; */
+    fr_depth_round round; /* its drafts */
+    fr_failure failure;   /* of the last round, where it failed */
     int32_t *ids;   /* [context] the timeline */
     fr_place *places; /* [context + FR_STEP_MAX] */
-    fr_row *rows;     /* [of the largest batch] those of the forward that runs */
-    fr_kv *timelines[1];
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* their rows, while it runs */
     size_t length;
     size_t met;     /* while `pending`: ids before it have been run, if not since the last truncation */
     size_t told;    /* ids before it are those that the draft method was last shown */
-    float *hidden;  /* [rows of the largest batch, hidden] */
+    float *hidden;  /* [FR_STEP_MAX, hidden] */
     size_t hidden_row;
-    float *logits;  /* [FR_STEP_MAX, vocab] */
-    int64_t *best;  /* [threads, FR_STEP_MAX] */
+    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine; */
+    const int64_t *best; /* [rows] the largest one's id each */
     int32_t next;
     bool fresh, pending, ended;
 
@@ -73,13 +82,8 @@ void fr_session_clear(fr_session *session);
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);
 
-/* `count` ids of the timeline from a position on as a batch; and the forward of the next ids that have not been run,
- * and are about to be, their slots in the cache claimed. */
-fr_batch fr_session_rows(fr_session *session, size_t position, size_t count);
-fr_status fr_session_batch(fr_session *session, size_t count, fr_forward *forward);
-
 /* FR_ABORTED once the caller wants no more; FR_NUMERIC, of logits at a position that are not finite. */
-fr_status fr_session_check_abort(const fr_session *session);
+fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
 /* What the target says about the drafts behind the timeline: how many stand, and the token after them (of the rows'
@@ -88,7 +92,10 @@ fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, 
 
 /* What a draft method is shown; and of the target's rows, before they are overwritten. */
 fr_draft_view fr_session_view(fr_session *session);
-void fr_session_follow(fr_session *session);
+fr_status fr_session_follow(fr_session *session);
+
+/* The cache's frontier is behind these hidden rows, of which the session keeps the last ones: FR_STEP_MAX at most. */
+void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
 
 /* How many drafts a round that has room for `limit` asks for, which may adapt; as many ids as the round asks for,
  * proposed behind the timeline. */

@@ -86,33 +86,65 @@ static fr_status check_pictures(const fr_session *s) {
     return FR_OK;
 }
 
-static fr_status run_pending(fr_session *s) {
+fr_status fr_timeline_begin(fr_session *s) {
     FR_TRY(check_pictures(s));
-    fr_session_follow(s);
-    while (s->kv.length < s->length) {
-        FR_TRY(fr_session_check_abort(s));
-        size_t rows = fr_smaller(s->chunk, s->length - s->kv.length), before = s->met;
-        bool last = s->kv.length + rows == s->length;
-        fr_forward f;
-        FR_TRY(fr_session_batch(s, rows, &f));
-        f.head_first = rows - 1;
-        f.head_rows = last;
-        f.keep = s->draft->follows ? 0 : rows - f.head_rows;
-        double clock = fr_clock();
-        fr_forward_run(s->pool, &f);
-        fr_trace_prompt(&s->trace, fr_clock() - clock, s->kv.length, s->ids + s->kv.length, rows);
-        fr_timeline_advance(s, s->kv.length + rows, last);
-        s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
-        s->hidden_row = rows - 1;
-        fr_session_follow(s);
+    return fr_session_follow(s);
+}
+
+fr_part fr_timeline_piece(fr_session *s, size_t rows) {
+    size_t left = s->length - s->kv.length;
+    return (fr_part){.session = s, .rows = fr_smaller(rows, left), .heads = rows >= left};
+}
+
+/* The method sees the target's rows of the piece up to `end`, where the frontier is; the last one is kept. */
+static fr_status see(const fr_part *piece, size_t end) {
+    fr_session *s = piece->session;
+    fr_draft_view view = fr_session_view(s);
+    view.hidden = fr_part_hidden(piece, end - 1);
+    if (s->draft->follows) FR_TRY(s->draft->method->follow(s->draft, &view));
+    fr_session_keep_hidden(s, view.hidden, 1);
+    return FR_OK;
+}
+
+/* Rows with logits don't lie behind those without (batch.h): a method that follows sees them one after the other. */
+static fr_status advance(const fr_part *piece) {
+    fr_session *s = piece->session;
+    size_t first = s->kv.length, plain = piece->rows - piece->heads;
+    if (plain && piece->heads && s->draft->follows) {
+        fr_kv_commit(&s->kv, first + plain);
+        FR_TRY(see(piece, plain));
     }
+    fr_timeline_advance(s, first + piece->rows, piece->heads);
+    return piece->heads || s->draft->follows ? see(piece, piece->rows) : FR_OK;
+}
+
+fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
+    fr_session *s = piece->session;
+    size_t before = s->met, stood;
+    fr_trace_prompt(&s->trace, seconds, s->kv.length, s->ids + s->kv.length, piece->rows);
+    FR_TRY(advance(piece));
+    s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
+    if (!piece->heads) return FR_OK;
     fr_timeline_forget_pictures(s);
-    size_t stood;
     FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
+    fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);
     s->fresh = true;
     s->pending = false;
     begin_drafting(s);
+    return FR_OK;
+}
+
+static fr_status run_pending(fr_session *s) {
+    FR_TRY(fr_timeline_begin(s));
+    while (s->pending) {
+        FR_TRY(fr_session_check_abort(s));
+        fr_part piece = fr_timeline_piece(s, s->engine->chunk);
+        double clock = fr_clock();
+        fr_batch_run(s->engine, &piece, 1);
+        FR_TRY(fr_failure_raise(&piece.failure));
+        FR_TRY(fr_timeline_finish(&piece, fr_clock() - clock));
+    }
     return FR_OK;
 }
 
@@ -136,9 +168,9 @@ static void cut_pictures(fr_session *s) {
 }
 
 /* The frontier stops before the last id: what the target says after it takes that id's own run. */
-void fr_timeline_truncate(fr_session *s, size_t length) {
-    if (length == s->length) return;
-    fr_session_follow(s);
+fr_status fr_timeline_truncate(fr_session *s, size_t length) {
+    if (length == s->length) return FR_OK;
+    FR_TRY(fr_session_follow(s));
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
     s->length = length;
@@ -152,6 +184,7 @@ void fr_timeline_truncate(fr_session *s, size_t length) {
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
                 ran - s->kv.length);
+    return FR_OK;
 }
 
 /* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
@@ -164,14 +197,46 @@ static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t ke
     return kept;
 }
 
-fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
+fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     size_t kept = 0, most = fr_smaller(s->length, count);
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
     kept = before_pictures(s, ids, kept);
     FR_TRY(check(s, kept, ids + kept, count - kept));
-    fr_timeline_truncate(s, kept);
+    FR_TRY(fr_timeline_truncate(s, kept));
     s->ended = false;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
-    if (kept < count) return fr_timeline_append(s, ids + kept, count - kept);
-    return s->fresh ? FR_OK : fr_timeline_run(s); /* fresh: just this prompt has run last */
+    if (kept < count) return fr_timeline_extend(s, ids + kept, count - kept);
+    s->met = met(s);
+    s->pending = !s->fresh; /* fresh: just this prompt has run last */
+    return FR_OK;
+}
+
+fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_timeline_put(s, ids, count));
+    return s->pending ? fr_timeline_run(s) : FR_OK;
+}
+
+/* Whether both draft by the same methods, so that one's state can be the other's. */
+static bool drafts_alike(const fr_session *a, const fr_session *b) {
+    return a->draft->method == b->draft->method && memcmp(&a->methods, &b->methods, sizeof a->methods) == 0;
+}
+
+/* What was predicted after a prompt is chosen anew, by the copy's own settings, from its last id's own run. */
+void fr_timeline_copy(fr_session *copy, const fr_session *s) {
+    bool alike = drafts_alike(copy, s);
+    size_t ran = s->fresh ? s->length - 1 : s->kv.length;
+    fr_kv_fork(&copy->kv, &s->kv);
+    fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
+    if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
+    memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
+    memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
+    fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
+    copy->length = s->length;
+    copy->met = met(s);
+    copy->ended = s->ended;
+    copy->pending = s->fresh || s->pending;
+    bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
+    copy->pending |= unseen && s->length > 0;
+    if (copy->pending) fr_kv_checkpoints_rewind(&copy->kv_checkpoints, &copy->kv, unseen ? 0 : ran);
+    else if (s->length > 0) begin_drafting(copy);
 }

@@ -6,12 +6,16 @@
 #ifndef FR_SRC_TIMELINE_H
 #define FR_SRC_TIMELINE_H
 
-#include "src/session/state.h"
+#include "src/session/batch.h"
 
-/* fr_session_prompt, fr_session_set_prompt and fr_session_truncate of forerun.h. */
+/* fr_session_prompt, fr_session_put, fr_session_set_prompt and fr_session_truncate of forerun.h. */
 fr_status fr_timeline_append(fr_session *session, const int32_t *ids, size_t count);
+fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
-void fr_timeline_truncate(fr_session *session, size_t length);
+fr_status fr_timeline_truncate(fr_session *session, size_t length);
+
+/* Makes a session that nothing was run in what another of its engine is, by holding its pages. */
+void fr_timeline_copy(fr_session *copy, const fr_session *session);
 
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
 fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t count);
@@ -24,5 +28,11 @@ void fr_timeline_forget_pictures(fr_session *session);
 
 /* Moves the frontier forward over what a forward wrote. */
 void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
+
+/* What is pending in pieces, each a part of a forward (batch.h), of at most `rows`: before each begin, and finish
+ * once it has run. */
+fr_status fr_timeline_begin(fr_session *session);
+fr_part fr_timeline_piece(fr_session *session, size_t rows);
+fr_status fr_timeline_finish(const fr_part *piece, double seconds);
 
 #endif

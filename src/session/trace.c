@@ -109,6 +109,7 @@ void fr_trace_begin(fr_trace *t, const fr_stats *stats, const fr_trace_subject *
     if (!line) return;
     t->began = fr_clock();
     t->round = 0;
+    t->margin = NAN;
     memcpy(t->told, stats->value, sizeof t->told);
     begin_line(t, "begin");
     put(t, ",\"trace\":1,\"version\":\"%d.%d.%d\"", FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH);
@@ -128,6 +129,10 @@ void fr_trace_prompt(fr_trace *t, double seconds, size_t position, const int32_t
     end_line(t);
 }
 
+void fr_trace_predict(fr_trace *t, const float *logits, size_t vocab) {
+    if (t->line) t->margin = margin(logits, vocab);
+}
+
 void fr_trace_draft(fr_trace *t, const char *method, size_t position, const int32_t *ids, size_t count) {
     if (!t->line || count == 0) return;
     begin_line(t, "draft");
@@ -145,7 +150,7 @@ void fr_trace_accept(fr_trace *t, const fr_stats *stats, const fr_trace_round *r
     put(t, ",\"margins\":[");
     for (size_t i = 0; i < round->count; i++) {
         if (i) put(t, ",");
-        put_real(t, margin(round->logits + i * round->vocab, round->vocab));
+        put_real(t, round->rows ? margin(round->logits + i * round->vocab, round->vocab) : t->margin);
     }
     put(t, "]");
     put_phase(t, "draft_seconds", stats, FR_STAT_DRAFT_SECONDS);

@@ -15,6 +15,7 @@ typedef struct fr_trace {
     size_t length, capacity;
     double began, told[FR_STAT_COUNT]; /* the clock at the first line; totals as the last line has them */
     size_t round;
+    double margin; /* of the id that was predicted last */
 } fr_trace;
 
 /* Room for the longest line of a session over files of these paths (drafter NULL: none), whose prompt forwards have up
@@ -35,6 +36,9 @@ void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subje
 /* A prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 
+/* The id that is given next was chosen from these logits, which a round of others may overwrite first. */
+void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
+
 /* Ids were proposed for the positions from `position` on. */
 void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const int32_t *ids, size_t count);
 
@@ -45,7 +49,7 @@ typedef struct fr_trace_round {
     size_t accepted; /* drafts among the ids, the first ones */
     const int32_t *ids;
     size_t count;
-    const float *logits; /* [count, vocab]: the rows that the ids were chosen from */
+    const float *logits; /* [count, vocab]: the rows that the ids were chosen from; without rows: fr_trace_predict */
     size_t vocab;
 } fr_trace_round;
 

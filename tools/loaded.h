@@ -1,8 +1,8 @@
 /* What a command line names, opened: the prompt's ids, the model, its drafter, a session over them.
  *
  * Every function gives an exit status: 0, or 1 or 2 after its line on standard error. */
-#ifndef FR_TOOLS_ENGINE_H
-#define FR_TOOLS_ENGINE_H
+#ifndef FR_TOOLS_LOADED_H
+#define FR_TOOLS_LOADED_H
 
 #include <jansson.h>
 
@@ -11,7 +11,7 @@
 #include "progress.h"
 #include "trace.h"
 
-typedef struct fr_engine {
+typedef struct fr_loaded {
     fr_options *options;
     fr_model *model;
     fr_picture *pictures[FR_IMAGES_MAX]; /* of each --image, and of a chat */
@@ -21,31 +21,31 @@ typedef struct fr_engine {
     fr_progress progress;
     int threads; /* that the session computes with */
     fr_tracer trace;
-} fr_engine;
+} fr_loaded;
 
 /* The library's options, as the command line has them. */
-int fr_engine_options(fr_options **options, const fr_arguments *args);
+int fr_loaded_options(fr_options **options, const fr_arguments *args);
 
 /* The model, and pictures for it: its tokenizer and facts decide how large the session will be. */
-int fr_engine_open(fr_engine *engine, const fr_arguments *args);
+int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args);
 
 /* One more picture; and only the first `count` of them. */
-int fr_engine_add_picture(fr_engine *engine, const char *path);
-void fr_engine_keep_pictures(fr_engine *engine, size_t count);
+int fr_loaded_add_picture(fr_loaded *loaded, const char *path);
+void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count);
 
 /* Shows the session all pictures, of which its timeline may have had others so far: that is emptied. */
-int fr_engine_show(fr_engine *engine);
+int fr_loaded_show(fr_loaded *loaded);
 
 /* The drafter, if it shall draft, and the session, for a prompt of so many ids and `more` after them (-1: no limit). It
  * begins as --prompt-cache's file left it, if there is one. With --trace its lines go to the trace from here on. */
-int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more);
+int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
 /* Saves the session to --prompt-cache's file, if one was named. */
-int fr_engine_save(const fr_engine *engine, const fr_arguments *args);
-void fr_engine_close(fr_engine *engine);
+int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
+void fr_loaded_close(fr_loaded *loaded);
 
 /* The model's tokenizer; a folder without one is an error. */
-int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer);
+int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
 
 /* The prompt as it was given: bytes, or ids. Read before a model is opened. */
 typedef struct fr_prompt {
@@ -62,18 +62,18 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
 /* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation, with the pictures where
  * they say so themselves, or before them. Without --chat, bytes that say so are left alone. */
-int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args);
+int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
 /* The same of a whole conversation, whose parts say where the pictures are if there are any. */
-int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, const json_t *messages);
+int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
 
 /* What there is worth saying about the model's chat template, as a note. */
-void fr_engine_note_chat(const fr_engine *engine, const fr_arguments *args);
+void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);
 
 /* To ids, each picture's token as often as the picture needs; nothing to do for a prompt of ids. What a template made
  * has its control tokens where that wrote them, with --parse-special everywhere, as bytes have. A prompt without any id
  * is an error. */
-int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args);
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 void fr_prompt_free(fr_prompt *prompt);
 
 #endif

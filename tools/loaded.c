@@ -1,5 +1,5 @@
-/* From a command line to an opened session and the ids to give it (engine.h). */
-#include "engine.h"
+/* From a command line to an opened session and the ids to give it (loaded.h). */
+#include "loaded.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -94,60 +94,60 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     return status == FR_OK ? set_sampling(options, args) : status;
 }
 
-int fr_engine_options(fr_options **options, const fr_arguments *args) {
+int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     *options = fr_options_new();
     if (!*options) return fr_bad_input("out of memory: options");
     return fr_exit_status(set_options(*options, args));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- engine */
+/* ---------------------------------------------------------------------------------------------------------- loaded */
 
-int fr_engine_open(fr_engine *engine, const fr_arguments *args) {
-    *engine = (fr_engine){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
-    int code = fr_engine_options(&engine->options, args);
-    if (!code) code = fr_tracer_open(&engine->trace, args->text[FR_ARG_TRACE]);
+int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
+    *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
+    int code = fr_loaded_options(&loaded->options, args);
+    if (!code) code = fr_tracer_open(&loaded->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
-    fr_options_set_progress(engine->options, fr_progress_show, &engine->progress);
-    fr_status status = fr_model_open(args->text[FR_ARG_MODEL], engine->options, &engine->model);
-    fr_progress_end(&engine->progress);
-    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(engine->model, i); i++)
-        fr_note("%s", fr_model_note(engine->model, i));
+    fr_options_set_progress(loaded->options, fr_progress_show, &loaded->progress);
+    fr_status status = fr_model_open(args->text[FR_ARG_MODEL], loaded->options, &loaded->model);
+    fr_progress_end(&loaded->progress);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(loaded->model, i); i++)
+        fr_note("%s", fr_model_note(loaded->model, i));
     code = fr_exit_status(status);
-    for (size_t i = 0; !code && i < args->image_count; i++) code = fr_engine_add_picture(engine, args->images[i]);
+    for (size_t i = 0; !code && i < args->image_count; i++) code = fr_loaded_add_picture(loaded, args->images[i]);
     return code;
 }
 
-int fr_engine_add_picture(fr_engine *engine, const char *path) {
-    if (engine->picture_count == FR_IMAGES_MAX)
+int fr_loaded_add_picture(fr_loaded *loaded, const char *path) {
+    if (loaded->picture_count == FR_IMAGES_MAX)
         return fr_bad_input("%s: there are %d pictures already, which is as many as there may be", path, FR_IMAGES_MAX);
-    fr_status status = fr_picture_open(path, engine->model, &engine->pictures[engine->picture_count]);
-    engine->picture_count += status == FR_OK;
+    fr_status status = fr_picture_open(path, loaded->model, &loaded->pictures[loaded->picture_count]);
+    loaded->picture_count += status == FR_OK;
     return fr_exit_status(status);
 }
 
-void fr_engine_keep_pictures(fr_engine *engine, size_t count) {
-    while (engine->picture_count > count) fr_picture_close(engine->pictures[--engine->picture_count]);
+void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count) {
+    while (loaded->picture_count > count) fr_picture_close(loaded->pictures[--loaded->picture_count]);
 }
 
-static fr_status show(const fr_engine *engine) {
-    return fr_session_show(engine->session, (const fr_picture *const *)engine->pictures, engine->picture_count);
+static fr_status show(const fr_loaded *loaded) {
+    return fr_session_show(loaded->session, (const fr_picture *const *)loaded->pictures, loaded->picture_count);
 }
 
-int fr_engine_show(fr_engine *engine) {
-    fr_session_reset(engine->session);
-    return fr_exit_status(show(engine));
+int fr_loaded_show(fr_loaded *loaded) {
+    fr_session_reset(loaded->session);
+    return fr_exit_status(show(loaded));
 }
 
-int fr_engine_tokenizer(const fr_engine *engine, const fr_arguments *args, const fr_tokenizer **tokenizer) {
-    *tokenizer = fr_model_tokenizer(engine->model);
+int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer) {
+    *tokenizer = fr_model_tokenizer(loaded->model);
     if (*tokenizer) return 0;
     return fr_bad_input("%s has no tokenizer: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
 }
 
 /* Without -c: the default, more where prompt and limit together are more, and where there is no limit, doubled until
  * the prompt leaves room. */
-static int64_t choose_context(const fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
-    int64_t limit = fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
+static int64_t choose_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
+    int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
     if (args->given[FR_ARG_CONTEXT]) {
         wanted = args->number[FR_ARG_CONTEXT] ? args->number[FR_ARG_CONTEXT] : limit;
         if (wanted > limit && !args->given[FR_ARG_QUIET]) {
@@ -172,13 +172,13 @@ static int count_threads(void) {
     return count;
 }
 
-static void describe(const fr_engine *engine, const fr_arguments *args) {
+static void describe(const fr_loaded *loaded, const fr_arguments *args) {
     fr_note("model %s, %.2f GB of weights", args->text[FR_ARG_MODEL],
-            (double)fr_model_fact(engine->model, FR_FACT_WEIGHT_BYTES) / 1e9);
-    if (engine->drafter)
+            (double)fr_model_fact(loaded->model, FR_FACT_WEIGHT_BYTES) / 1e9);
+    if (loaded->drafter)
         fr_note("drafter %s", args->given[FR_ARG_DRAFTER] ? args->text[FR_ARG_DRAFTER] : "in the same checkpoint");
-    fr_note("isa %s, threads %d, context %zu", fr_model_isa(engine->model), engine->threads,
-            fr_session_context(engine->session));
+    fr_note("isa %s, threads %d, context %zu", fr_model_isa(loaded->model), loaded->threads,
+            fr_session_context(loaded->session));
 }
 
 /* An option that means nothing where nobody drafts; NULL: none was given. */
@@ -191,64 +191,64 @@ static const char *needs_drafter(const fr_arguments *args) {
 }
 
 /* The drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding. */
-static int open_drafter(fr_engine *engine, const fr_arguments *args) {
+static int open_drafter(fr_loaded *loaded, const fr_arguments *args) {
     if (!args->uses_drafter) return 0;
-    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(engine->model, FR_FACT_MTP_LAYERS) == 0) {
+    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0) {
         const char *needs = needs_drafter(args);
         if (!needs) return 0;
         return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer", needs);
     }
-    fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], engine->model, engine->options, &engine->drafter);
-    fr_progress_end(&engine->progress);
-    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(engine->drafter, i); i++)
-        fr_note("%s", fr_drafter_note(engine->drafter, i));
+    fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &loaded->drafter);
+    fr_progress_end(&loaded->progress);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(loaded->drafter, i); i++)
+        fr_note("%s", fr_drafter_note(loaded->drafter, i));
     return fr_exit_status(status);
 }
 
-static void note_chance(const fr_engine *engine, const fr_arguments *args) {
+static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {
     const char *accept = args->text[FR_ARG_ACCEPT];
     bool rejects = accept && strcmp(accept, "rejection") == 0 && args->real[FR_ARG_TEMP] > 0;
-    if (rejects && fr_session_adapts(engine->session) && !args->given[FR_ARG_QUIET])
+    if (rejects && fr_session_adapts(loaded->session) && !args->given[FR_ARG_QUIET])
         fr_note("--accept rejection with --draft-max auto: no two runs need give the same text (set --draft-max K)");
 }
 
-int fr_engine_start(fr_engine *engine, const fr_arguments *args, size_t prompt, int64_t more) {
-    int64_t context = choose_context(engine, args, prompt, more);
+int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
+    int64_t context = choose_context(loaded, args, prompt, more);
     if ((int64_t)prompt > context) {
         return fr_bad_input("the prompt has %zu tokens and the context holds %lld (the model's own limit is %lld)",
-                            prompt, (long long)context, (long long)fr_model_fact(engine->model, FR_FACT_CONTEXT_LIMIT));
+                            prompt, (long long)context, (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT));
     }
-    fr_status status = fr_options_set(engine->options, FR_OPT_CONTEXT, context);
+    fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, context);
     if (status == FR_OK) {
-        int code = open_drafter(engine, args);
+        int code = open_drafter(loaded, args);
         if (code) return code;
         int before = count_threads();
-        status = fr_session_open(engine->model, engine->drafter, engine->options, &engine->session);
-        engine->threads = 1 + count_threads() - before; /* the caller's own computes too */
+        status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
+        loaded->threads = 1 + count_threads() - before; /* the caller's own computes too */
     }
-    if (status == FR_OK && engine->picture_count) status = show(engine);
-    if (status == FR_OK) note_chance(engine, args);
-    if (status == FR_OK) fr_tracer_follow(&engine->trace, engine->session, fr_model_tokenizer(engine->model));
-    if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(engine, args);
+    if (status == FR_OK && loaded->picture_count) status = show(loaded);
+    if (status == FR_OK) note_chance(loaded, args);
+    if (status == FR_OK) fr_tracer_follow(&loaded->trace, loaded->session, fr_model_tokenizer(loaded->model));
+    if (status == FR_OK && args->given[FR_ARG_VERBOSE]) describe(loaded, args);
     if (status == FR_OK && args->given[FR_ARG_PROMPT_CACHE] && access(args->text[FR_ARG_PROMPT_CACHE], F_OK) == 0) {
-        status = fr_session_restore(engine->session, args->text[FR_ARG_PROMPT_CACHE]);
+        status = fr_session_restore(loaded->session, args->text[FR_ARG_PROMPT_CACHE]);
     }
     return fr_exit_status(status);
 }
 
-int fr_engine_save(const fr_engine *engine, const fr_arguments *args) {
+int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args) {
     if (!args->given[FR_ARG_PROMPT_CACHE]) return 0;
-    return fr_exit_status(fr_session_save(engine->session, args->text[FR_ARG_PROMPT_CACHE]));
+    return fr_exit_status(fr_session_save(loaded->session, args->text[FR_ARG_PROMPT_CACHE]));
 }
 
-void fr_engine_close(fr_engine *engine) {
-    fr_tracer_abandon(&engine->trace);
-    fr_session_close(engine->session);
-    fr_drafter_close(engine->drafter);
-    fr_engine_keep_pictures(engine, 0);
-    fr_model_close(engine->model);
-    fr_options_free(engine->options);
-    *engine = (fr_engine){0};
+void fr_loaded_close(fr_loaded *loaded) {
+    fr_tracer_abandon(&loaded->trace);
+    fr_session_close(loaded->session);
+    fr_drafter_close(loaded->drafter);
+    fr_loaded_keep_pictures(loaded, 0);
+    fr_model_close(loaded->model);
+    fr_options_free(loaded->options);
+    *loaded = (fr_loaded){0};
 }
 
 /* ----------------------------------------------------------------------------------------------------------- prompt */
@@ -282,16 +282,16 @@ int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     return 0;
 }
 
-void fr_engine_note_chat(const fr_engine *engine, const fr_arguments *args) {
-    const char *note = fr_chat_note(fr_model_tokenizer(engine->model), engine->picture_count > 0);
+void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args) {
+    const char *note = fr_chat_note(fr_model_tokenizer(loaded->model), loaded->picture_count > 0);
     if (note && !args->given[FR_ARG_QUIET]) fr_note("%s", note);
 }
 
-int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args, const json_t *messages) {
+int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages) {
     const fr_tokenizer *tokenizer;
-    int code = fr_engine_tokenizer(engine, args, &tokenizer);
+    int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
     if (code) return code;
-    json_t *settings = fr_chat_settings(args, engine->picture_count > 0);
+    json_t *settings = fr_chat_settings(args, loaded->picture_count > 0);
     code = fr_conversation_render(messages, tokenizer, settings, &prompt->rendered);
     json_decref(settings);
     return code;
@@ -299,8 +299,8 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_engine *engine, const fr_argu
 
 #define IMAGE_TOKEN "<|image|>"
 
-int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
-    size_t pictures = engine->picture_count;
+int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args) {
+    size_t pictures = loaded->picture_count;
     bool placed = prompt->bytes && memmem(prompt->bytes, prompt->length, IMAGE_TOKEN, strlen(IMAGE_TOKEN));
     if (!prompt->bytes || !(args->given[FR_ARG_CHAT] || (pictures && !placed))) return 0;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
@@ -308,22 +308,22 @@ int fr_prompt_render(fr_prompt *prompt, const fr_engine *engine, const fr_argume
         fr_conversation_add_placed(messages, prompt->bytes, prompt->length, IMAGE_TOKEN);
     else
         fr_conversation_add(messages, "user", prompt->bytes, prompt->length, placed ? 0 : pictures);
-    fr_engine_note_chat(engine, args);
-    int code = fr_prompt_converse(prompt, engine, args, messages);
+    fr_loaded_note_chat(loaded, args);
+    int code = fr_prompt_converse(prompt, loaded, args, messages);
     json_decref(messages);
     return code;
 }
 
 /* Each picture's one token becomes as many as it needs; where they are not as many as the pictures, the session says
  * so. */
-static void expand(fr_prompt *prompt, const fr_engine *engine) {
-    int64_t token = fr_model_fact(engine->model, FR_FACT_IMAGE_TOKEN);
+static void expand(fr_prompt *prompt, const fr_loaded *loaded) {
+    int64_t token = fr_model_fact(loaded->model, FR_FACT_IMAGE_TOKEN);
     size_t most = prompt->count, count = 0, picture = 0;
-    for (size_t i = 0; i < engine->picture_count; i++) most += fr_picture_tokens(engine->pictures[i]);
+    for (size_t i = 0; i < loaded->picture_count; i++) most += fr_picture_tokens(loaded->pictures[i]);
     int32_t *ids = fr_resize(NULL, most, sizeof(*ids));
     for (size_t i = 0; i < prompt->count; i++) {
-        bool shown = prompt->tokens[i] == token && picture < engine->picture_count;
-        size_t copies = shown ? fr_picture_tokens(engine->pictures[picture++]) : 1;
+        bool shown = prompt->tokens[i] == token && picture < loaded->picture_count;
+        size_t copies = shown ? fr_picture_tokens(loaded->pictures[picture++]) : 1;
         while (copies--) ids[count++] = prompt->tokens[i];
     }
     fr_free(prompt->tokens);
@@ -341,14 +341,14 @@ static fr_status tokenize(fr_prompt *prompt, const fr_tokenizer *tokenizer, bool
     return fr_tokenize(tokenizer, text->text, text->length, false, true, &prompt->tokens, &prompt->count);
 }
 
-int fr_prompt_tokenize(fr_prompt *prompt, const fr_engine *engine, const fr_arguments *args) {
+int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args) {
     if (prompt->bytes || prompt->rendered.text) {
         const fr_tokenizer *tokenizer;
-        int code = fr_engine_tokenizer(engine, args, &tokenizer);
+        int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
         if (!code) code = fr_exit_status(tokenize(prompt, tokenizer, args->given[FR_ARG_PARSE_SPECIAL]));
         if (code) return code;
         prompt->ids = prompt->tokens;
-        if (engine->picture_count) expand(prompt, engine);
+        if (loaded->picture_count) expand(prompt, loaded);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
 }

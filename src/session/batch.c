@@ -1,0 +1,73 @@
+/* Rows of several sessions in one forward: see batch.h. */
+#include "src/session/batch.h"
+
+void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
+    fr_engine *e = s->engine;
+    size_t hidden = s->model->trunk.spec.hidden;
+    for (size_t r = 0; r < count; r++)
+        e->batch[at + r] = (fr_row){.id = s->ids[position + r],
+                                    .timeline = (int32_t)s->number,
+                                    .position = (int32_t)(position + r),
+                                    .parent = r ? (int32_t)(at + r) - 1 : parent,
+                                    .place = s->places[position + r],
+                                    .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
+}
+
+fr_forward fr_batch_forward(fr_engine *e, size_t count) {
+    return (fr_forward){.model = e->model,
+                        .activations = e->activations,
+                        .batch = {.rows = e->batch, .count = count, .timelines = e->timelines},
+                        .hidden = e->hidden,
+                        .logits = e->logits,
+                        .best = e->best,
+                        .best_stride = e->head_rows};
+}
+
+/* Rows without logits of those sessions that have pages. Gives how many rows there are; *keep: those whose hidden rows
+ * nobody reads. */
+static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
+    size_t rows = 0;
+    bool read = false;
+    for (fr_part *p = parts; p < parts + count; p++) {
+        p->failure = fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows));
+        if (p->failure.status != FR_OK) continue;
+        size_t plain = p->rows - p->heads;
+        p->at = rows;
+        fr_batch_rows(p->session, p->session->kv.length, plain, p->at, -1);
+        rows += plain;
+        read |= plain && p->session->draft->follows;
+    }
+    *keep = read ? 0 : rows;
+    return rows;
+}
+
+static size_t place_heads(fr_engine *e, fr_part *parts, size_t count, size_t rows) {
+    size_t vocab = e->model->trunk.spec.vocab, first = rows;
+    for (fr_part *p = parts; p < parts + count; p++) {
+        fr_session *s = p->session;
+        if (p->failure.status != FR_OK) continue;
+        size_t plain = p->rows - p->heads;
+        p->heads_at = rows;
+        fr_batch_rows(s, s->kv.length + plain, p->heads, p->heads_at, plain ? (int32_t)(p->at + plain) - 1 : -1);
+        s->logits = e->logits + (rows - first) * vocab;
+        s->best = e->best + (rows - first);
+        rows += p->heads;
+    }
+    return rows;
+}
+
+const float *fr_part_hidden(const fr_part *p, size_t row) {
+    const fr_engine *e = p->session->engine;
+    size_t plain = p->rows - p->heads, at = row < plain ? p->at + row : p->heads_at + (row - plain);
+    return e->hidden + at * e->model->trunk.spec.hidden;
+}
+
+void fr_batch_run(fr_engine *e, fr_part *parts, size_t count) {
+    size_t keep, first = place_plain(parts, count, &keep), rows = place_heads(e, parts, count, first);
+    if (rows == 0) return;
+    fr_forward f = fr_batch_forward(e, rows);
+    f.keep = keep;
+    f.head_first = first;
+    f.head_rows = rows - first;
+    fr_forward_run(e->pool, &f);
+}

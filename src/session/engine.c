@@ -1,0 +1,146 @@
+/* An engine laid out, opened and closed: see engine.h. */
+#include "src/session/engine.h"
+
+#include <stdlib.h>
+
+#include "formats/error.h"
+#include "src/base/cores.h"
+#include "src/base/sizes.h"
+#include "src/session/batch.h"
+
+/* Rows that logits are made of at a time: beyond, each costs as much as any, and logits are megabytes. */
+enum { MOST_HEAD_ROWS = 64 };
+
+/* All that decides what it takes. */
+static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
+    const fr_model *model = e->model;
+    const fr_trunk_spec *spec = &model->trunk.spec;
+    int64_t context = options->value[FR_OPT_CONTEXT];
+    e->context = context > 0 ? (size_t)context : fr_smaller(4096, spec->context_limit);
+    if (e->context > spec->context_limit)
+        return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, e->context,
+                       spec->context_limit);
+    e->chunk = fr_smaller((size_t)options->value[FR_OPT_CHUNK], e->context);
+    e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
+    e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
+    e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
+    e->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
+    e->kv_types = fr_model_kv_types(model, options);
+    return fr_kv_check(model->trunk.kv_shapes, model->trunk.kv_count, e->kv_types);
+}
+
+fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
+    return (fr_draft_sizes){.threads = e->model->plan.threads,
+                            .context = e->context,
+                            .sessions = e->capacity,
+                            .rows = e->rows,
+                            .kv_types = e->kv_types,
+                            .workspace = e->draft_workspace};
+}
+
+/* The target's KV shapes, its windows as long as the drafter looks back. malloc'd. */
+static fr_kv_shape *kv_shapes(const fr_engine *e) {
+    const fr_trunk *trunk = &e->model->trunk;
+    fr_kv_shape *shapes = malloc(trunk->kv_count * sizeof *shapes);
+    for (size_t i = 0; shapes && i < trunk->kv_count; i++) {
+        shapes[i] = trunk->kv_shapes[i];
+        if (shapes[i].window && e->drafter) shapes[i].window = fr_larger(shapes[i].window, e->drafter->lookback);
+    }
+    return shapes;
+}
+
+/* Called twice, with a measuring arena and a real one. */
+static void layout(fr_engine *e, const fr_kv_shape *shapes) {
+    const fr_trunk *trunk = &e->model->trunk;
+    size_t threads = e->model->plan.threads;
+    const fr_kv_room room = {.context = e->context,
+                             .batch = e->swa_full ? e->context : e->rows,
+                             .checkpoints = e->checkpoints,
+                             .timelines = e->capacity};
+    fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, room);
+    e->kv_bytes = e->arena.used;
+    e->spare_bytes = fr_kv_spare_bytes(&e->kv) * e->capacity;
+    e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
+    e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
+    e->parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->parts);
+    e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
+    e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
+    e->logits = fr_arena_take(&e->arena, e->head_rows * trunk->spec.vocab, sizeof *e->logits);
+    e->best = fr_arena_take(&e->arena, threads * e->head_rows, sizeof *e->best);
+    if (!e->drafts || !e->drafter->method->workspace) return;
+    const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
+    e->draft_workspace = e->drafter->method->workspace(e->drafter, &e->arena, &sizes);
+}
+
+static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
+    layout(e, shapes);
+    if (!e->arena.overflow) return FR_OK;
+    return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
+}
+
+/* Whether sessions of these options draft with the drafter's weights. */
+static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
+    fr_draft_list methods;
+    FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));
+    e->drafts = e->drafter && fr_draft_list_has(&methods, e->drafter->method);
+    return FR_OK;
+}
+
+static fr_status take_memory(fr_engine *e, bool measure_only) {
+    fr_kv_shape *shapes = kv_shapes(e);
+    if (!shapes) return fr_fail_memory("KV shapes", e->model->trunk.kv_count * sizeof *shapes);
+    fr_status status = measure(e, shapes);
+    if (status == FR_OK && !measure_only) {
+        status = fr_arena_open(&e->arena, e->arena.used, "session");
+        if (status == FR_OK) layout(e, shapes);
+        if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
+    }
+    free(shapes);
+    return status;
+}
+
+static fr_status prepare(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                         size_t sessions, bool measure_only) {
+    *e = (fr_engine){.model = model, .drafter = drafter, .capacity = sessions};
+    FR_TRY(choose_sizes(e, options));
+    FR_TRY(choose_drafting(e, options));
+    return take_memory(e, measure_only);
+}
+
+fr_status fr_engine_measure(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
+    return prepare(e, model, drafter, options, 1, true);
+}
+
+static fr_status open_engine(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                             size_t sessions) {
+    FR_TRY(prepare(e, model, drafter, options, sessions, false));
+    e->plan = model->plan;
+    fr_cores_claim(&model->machine, &e->plan);
+    return fr_pool_open(&e->plan, &e->pool);
+}
+
+fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
+                           fr_engine **engine) {
+    *engine = NULL;
+    fr_engine *e = calloc(1, sizeof *e);
+    if (!e) return fr_fail_memory("engine", sizeof *e);
+    fr_status status = open_engine(e, model, drafter, options, sessions);
+    if (status == FR_OK)
+        *engine = e;
+    else
+        fr_engine_destroy(e);
+    return status;
+}
+
+void fr_engine_destroy(fr_engine *e) {
+    if (!e) return;
+    fr_pool_close(e->pool);
+    fr_cores_release(&e->plan);
+    fr_arena_close(&e->arena);
+    free(e);
+}
+
+void fr_engine_settle(fr_engine *e) {
+    if (e->drafting) fr_worker_wait(e->drafting);
+    e->drafting = NULL;
+}

@@ -1,0 +1,58 @@
+/* What sessions of one model have in common: threads, pages of keys and values, and all that a forward works in.
+ *
+ * In: a model, perhaps a drafter, options that say how many timelines of how many positions there may be. Out:
+ * fr_engine. Sessions are timelines in it (session.h): each has its own tables of pages, and in a forward its rows
+ * stand beside those of others (rows.h). A session that was opened alone has an engine of its own. One thread at a
+ * time. */
+#ifndef FR_SRC_ENGINE_H
+#define FR_SRC_ENGINE_H
+
+#include "src/base/worker.h"
+#include "src/draft/draft.h"
+
+struct fr_engine {
+    const fr_model *model;
+    const fr_drafter *drafter; /* NULL: none */
+    fr_arena arena;
+    fr_plan plan; /* no thread until it is claimed (cores.h) */
+    fr_pool *pool;
+    size_t capacity;  /* sessions that there is room for */
+    size_t context;   /* positions that each may have */
+    size_t chunk;     /* rows of prompts in a forward */
+    size_t rows;      /* of the largest batch */
+    size_t head_rows; /* of those, that logits are made of at a time */
+    size_t checkpoints;
+    bool swa_full;
+    bool drafts; /* with the drafter's weights */
+    fr_kv_types kv_types;
+
+    fr_kv kv; /* holds no position: the pages of all sessions' caches, which are laid out like it */
+    void *activations;
+    void *draft_workspace; /* of the drafter's method */
+    fr_row *batch;    /* [rows] those of the forward that runs, */
+    struct fr_part *parts; /* [capacity] and whose (batch.h) */
+    fr_kv **timelines; /* [capacity] their caches; NULL: of no session */
+    float *hidden;    /* [rows, hidden] */
+    float *logits;    /* [head_rows, vocab] */
+    int64_t *best;    /* [threads, head_rows] */
+
+    fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
+    size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
+};
+
+/* Reads the options and lays it out without memory: arena.used is what it would take. */
+fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
+                            const fr_options *options);
+fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
+                           fr_engine **engine);
+
+/* Its sessions are closed already. NULL is nothing. */
+void fr_engine_destroy(fr_engine *engine);
+
+/* What a draft method has room for in it. */
+fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);
+
+/* Waits for drafts that are under way; whose they are asks later how it went. */
+void fr_engine_settle(fr_engine *engine);
+
+#endif

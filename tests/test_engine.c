@@ -1,0 +1,417 @@
+/* Sessions in one engine: each says what it says alone, to the last bit of its logits, whoever its neighbours are, in
+ * whatever order they are called, and whatever becomes of them. The reference is a session of its own; other suites
+ * hold those against transformers. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/base/sizes.h"
+#include "src/session/fingerprint.h"
+#include "src/session/state.h"
+#include "tests/reference.h"
+
+enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 90 };
+
+static const char *const fixtures[] = {"gemma4-e",    "gemma4-dense", "gemma4-moe",
+                                       "glm-ocr-odd", "llama",        "gemma4-e-odd"};
+enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
+
+static uint32_t state = 1;
+
+static size_t below(size_t n) {
+    state = state * 1664525u + 1013904223u;
+    return (size_t)(((uint64_t)state * n) >> 32);
+}
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+/* ---------------------------------------------------------------------------------------------------------- subject */
+
+typedef struct subject {
+    fr_model *model;
+    fr_drafter *drafter; /* NULL: the fixture has none */
+    fr_options *options;
+} subject;
+
+static void set(subject *s, fr_option option, int64_t value) {
+    require(fr_options_set(s->options, option, value));
+}
+
+static subject open_subject(const char *fixture, int64_t threads) {
+    subject s = {.options = fr_options_new()};
+    char path[256];
+    set(&s, FR_OPT_THREADS, threads);
+    set(&s, FR_OPT_CONTEXT, CONTEXT);
+    set(&s, FR_OPT_CHUNK, CHUNK);
+    set(&s, FR_OPT_IGNORE_EOS, 1);
+    snprintf(path, sizeof path, "%s%s", FR_TEST_MODELS, fixture);
+    require(fr_model_open(path, s.options, &s.model));
+    snprintf(path, sizeof path, "%s%s/assistant", FR_TEST_MODELS, fixture);
+    if (access(path, F_OK) == 0)
+        require(fr_drafter_open(path, s.model, s.options, &s.drafter));
+    else if (fr_model_fact(s.model, FR_FACT_MTP_LAYERS) > 0)
+        require(fr_drafter_open(NULL, s.model, s.options, &s.drafter));
+    return s;
+}
+
+static void close_subject(subject *s) {
+    fr_drafter_close(s->drafter);
+    fr_model_close(s->model);
+    fr_options_free(s->options);
+}
+
+static void sample(fr_options *options, int64_t seed) {
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.8));
+    require(fr_options_set(options, FR_OPT_SEED, seed));
+}
+
+static void make_ids(const subject *s, int32_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = (int32_t)below((size_t)fr_model_fact(s->model, FR_FACT_VOCAB));
+        if (ids[i] == fr_model_fact(s->model, FR_FACT_IMAGE_TOKEN)) ids[i] = 1;
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- answer */
+
+/* What a session said: ids, and the logits that they were chosen from but for the first. */
+typedef struct answer {
+    int32_t ids[CONTEXT];
+    size_t count;
+    uint64_t logits;
+} answer;
+
+static void hear(answer *a, const fr_session *s, const int32_t *ids, size_t count, bool first) {
+    size_t bytes = s->model->trunk.spec.vocab * sizeof *s->logits;
+    memcpy(a->ids + a->count, ids, count * sizeof *ids);
+    for (size_t i = 0; i < count && !first; i++)
+        a->logits = fr_hash(a->logits, s->logits + i * bytes / sizeof *s->logits, bytes);
+    a->count += count;
+}
+
+static answer answer_alone(const subject *s, const int32_t *prompt, size_t length, size_t most) {
+    answer a = {0};
+    int32_t ids[FR_STEP_MAX];
+    fr_session *session;
+    require(fr_session_open(s->model, s->drafter, s->options, &session));
+    require(fr_session_prompt(session, prompt, length));
+    while (a.count < most) {
+        size_t count, accepted;
+        bool first = session->fresh;
+        require(fr_session_step(session, ids, fr_smaller(FR_STEP_MAX, most - a.count), &count, &accepted));
+        hear(&a, session, ids, count, first);
+    }
+    fr_session_close(session);
+    return a;
+}
+
+/* ------------------------------------------------------------------------------------------------------- neighbours */
+
+typedef struct talk {
+    fr_session *session;
+    int32_t prompt[LONGEST];
+    size_t length, most, starts; /* the round in which it begins */
+    answer said, alone;
+} talk;
+
+/* Rounds until all have said what they shall; each begins and ends when it likes. */
+static void converse(fr_engine *engine, talk *talks, size_t count) {
+    static int32_t ids[MOST][FR_STEP_MAX];
+    for (size_t turn = 0, left = count; left > 0; turn++) {
+        fr_round rounds[MOST];
+        talk *whose[MOST];
+        bool first[MOST];
+        size_t n = 0;
+        for (talk *t = talks; t < talks + count; t++) {
+            if (turn == t->starts) require(fr_session_put(t->session, t->prompt, t->length));
+            if (turn < t->starts || t->said.count == t->most) continue;
+            whose[n] = t;
+            first[n] = t->session->fresh;
+            rounds[n] = (fr_round){
+                .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
+            n++;
+        }
+        require(fr_engine_step(engine, rounds, n));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_msg(rounds[i].status == FR_OK, "%s", rounds[i].error);
+            hear(&whose[i]->said, whose[i]->session, ids[i], rounds[i].count, first[i]);
+            left -= whose[i]->said.count == whose[i]->most;
+        }
+    }
+}
+
+static const struct {
+    size_t sessions;
+    int64_t threads, draft_max;
+    bool sampled;
+} crowds[] = {{1, 1, 3, false}, {2, 2, 0, false},  {2, 1, FR_DRAFT_AUTO, true}, {8, 2, 3, true},
+              {8, 3, 0, true},  {16, 2, 5, false}, {16, 1, FR_DRAFT_AUTO, true}};
+enum { CROWDS = sizeof crowds / sizeof *crowds };
+
+START_TEST(neighbours_change_nothing) {
+    size_t fixture = (size_t)_i / CROWDS, crowd = (size_t)_i % CROWDS, sessions = crowds[crowd].sessions;
+    static talk talks[MOST];
+    fr_engine *engine;
+    state = (uint32_t)_i + 1;
+    subject s = open_subject(fixtures[fixture], crowds[crowd].threads);
+    set(&s, FR_OPT_DRAFT_MAX, crowds[crowd].draft_max);
+    require(fr_engine_open(s.model, s.drafter, s.options, sessions, &engine));
+    for (size_t i = 0; i < sessions; i++) {
+        if (crowds[crowd].sampled) sample(s.options, (int64_t)i);
+        talks[i] = (talk){.length = 1 + below(LONGEST), .most = 1 + below(120), .starts = below(6)};
+        make_ids(&s, talks[i].prompt, talks[i].length);
+        require(fr_engine_session(engine, s.options, &talks[i].session));
+        talks[i].alone = answer_alone(&s, talks[i].prompt, talks[i].length, talks[i].most);
+    }
+    converse(engine, talks, sessions);
+    for (size_t i = 0; i < sessions; i++) {
+        const talk *t = &talks[i];
+        ck_assert_msg(memcmp(t->said.ids, t->alone.ids, t->most * sizeof *t->said.ids) == 0,
+                      "%s: session %zu of %zu says something else than alone", fixtures[fixture], i, sessions);
+        ck_assert_msg(t->said.logits == t->alone.logits, "%s: session %zu of %zu has other logits than alone",
+                      fixtures[fixture], i, sessions);
+        fr_session_close(t->session);
+    }
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        ck_assert_uint_eq(engine->kv.pages[kind].free_count, engine->kv.pages[kind].count);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------- random calls */
+
+enum { SESSIONS = 8 };
+
+/* A session in an engine, and one alone that the same was done to. */
+typedef struct twin {
+    fr_session *in, *alone;
+    fr_options *options;
+} twin;
+
+typedef struct world {
+    subject subject;
+    fr_engine *engine;
+    twin twins[SESSIONS];
+    char file[64], file_alone[64];
+    size_t calls[12];
+} world;
+
+static fr_options *options_like(const world *w, size_t number) {
+    fr_options *options = fr_options_new();
+    *options = *w->subject.options;
+    if (number % 2) sample(options, (int64_t)below(3));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, number % 3 ? (int64_t)below(6) : FR_DRAFT_AUTO));
+    return options;
+}
+
+static void open_twin(world *w, size_t i) {
+    twin *t = &w->twins[i];
+    t->options = options_like(w, i);
+    require(fr_engine_session(w->engine, t->options, &t->in));
+    require(fr_session_open(w->subject.model, w->subject.drafter, t->options, &t->alone));
+}
+
+static void close_twin(twin *t) {
+    fr_session_close(t->in);
+    fr_session_close(t->alone);
+    fr_options_free(t->options);
+    *t = (twin){0};
+}
+
+static void check_twin(const twin *t) {
+    ck_assert_uint_eq(t->in->length, t->alone->length);
+    ck_assert_mem_eq(t->in->ids, t->alone->ids, t->in->length * sizeof *t->in->ids);
+}
+
+static void prompt(world *w, twin *t, bool whole) {
+    int32_t ids[40];
+    size_t count = 1 + below(40);
+    make_ids(&w->subject, ids, count);
+    if (t->in->length + count > CONTEXT - 60) whole = true;
+    if (whole && below(2)) memcpy(ids, t->in->ids, fr_smaller(count, t->in->length) * sizeof *ids);
+    fr_status (*call)(fr_session *, const int32_t *, size_t) = whole ? fr_session_set_prompt : fr_session_prompt;
+    require(call(t->alone, ids, count));
+    require(whole && below(2) ? fr_session_put(t->in, ids, count) : call(t->in, ids, count));
+}
+
+/* `count` ids of the session alone. */
+static void step_alone(const twin *t, size_t count, int32_t *ids) {
+    for (size_t made = 0, got, accepted; made < count; made += got)
+        require(fr_session_step(t->alone, ids + made, fr_smaller(FR_STEP_MAX, count - made), &got, &accepted));
+}
+
+/* Some of them say some ids, in rounds together; some drafts are made ahead meanwhile. */
+static void rounds(world *w) {
+    static int32_t ids[SESSIONS][64], alone[64];
+    size_t want[SESSIONS], made[SESSIONS] = {0}, left = 0;
+    for (size_t i = 0; i < SESSIONS; i++) {
+        const fr_session *s = w->twins[i].in;
+        want[i] = s && s->length && s->length < CONTEXT - 60 ? below(2) * (1 + below(12)) : 0;
+        left += want[i] > 0;
+    }
+    while (left > 0) {
+        fr_round all[SESSIONS];
+        size_t who[SESSIONS], n = 0;
+        for (size_t i = 0; i < SESSIONS; i++)
+            if (made[i] < want[i]) {
+                who[n] = i;
+                all[n++] = (fr_round){.session = w->twins[i].in, .ids = ids[i] + made[i], .limit = want[i] - made[i]};
+            }
+        size_t ahead = below(2 * SESSIONS);
+        fr_session *drafting = ahead < SESSIONS ? w->twins[ahead].in : NULL;
+        if (drafting && drafting->length && drafting->async.state == FR_ASYNC_NONE) require(fr_draft_submit(drafting));
+        require(fr_engine_step(w->engine, all, n));
+        for (size_t r = 0; r < n; r++) {
+            ck_assert_msg(all[r].status == FR_OK, "%s", all[r].error);
+            made[who[r]] += all[r].count;
+            left -= made[who[r]] == want[who[r]];
+        }
+    }
+    for (size_t i = 0; i < SESSIONS; i++) {
+        if (want[i] == 0) continue;
+        step_alone(&w->twins[i], want[i], alone);
+        ck_assert_mem_eq(ids[i], alone, want[i] * sizeof *alone);
+    }
+}
+
+static void cut(twin *t) {
+    size_t length = below(t->in->length + 1);
+    require(fr_session_truncate(t->in, length));
+    require(fr_session_truncate(t->alone, length));
+}
+
+/* A fork says what a session alone says of the same ids. */
+static void fork_twin(world *w, size_t from, size_t to) {
+    const twin *t = &w->twins[from];
+    twin *f = &w->twins[to];
+    if (f->in) close_twin(f);
+    f->options = options_like(w, below(2) ? from : to);
+    require(fr_session_fork(t->in, f->options, &f->in));
+    require(fr_session_open(w->subject.model, w->subject.drafter, f->options, &f->alone));
+    if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
+}
+
+/* Aborted before anything is run, it goes on as if nobody had asked. */
+static void cancel(const world *w, twin *t) {
+    int32_t ids[4];
+    fr_round round = {.session = t->in, .ids = ids, .limit = 4};
+    fr_session_cancel(t->in);
+    require(fr_engine_step(w->engine, &round, 1));
+    ck_assert_int_eq(round.status, FR_ABORTED);
+    ck_assert_ptr_nonnull(strstr(round.error, "aborted"));
+    ck_assert_uint_eq(round.count, 0);
+}
+
+static void save_and_restore(world *w, twin *t, twin *into) {
+    require(fr_session_save(t->in, w->file));
+    require(fr_session_save(t->alone, w->file_alone));
+    require(fr_session_restore(into->in, w->file));
+    require(fr_session_restore(into->alone, w->file_alone));
+}
+
+static void call_something(world *w) {
+    size_t what = below(12), i = below(SESSIONS), j = (i + 1 + below(SESSIONS - 1)) % SESSIONS;
+    twin *t = &w->twins[i];
+    if (!t->in) open_twin(w, i);
+    if (t->in->length == 0 && what > 2) what = 1;
+    w->calls[what]++;
+    switch (what) {
+    case 0: close_twin(t); return;
+    case 1: prompt(w, t, false); break;
+    case 2: prompt(w, t, true); break;
+    case 3: cut(t); break;
+    case 4: fork_twin(w, i, j); break;
+    case 5: cancel(w, t); break;
+    case 6:
+        if (w->twins[j].in) save_and_restore(w, t, &w->twins[j]);
+        break;
+    case 7:
+        fr_session_reset(t->in);
+        fr_session_reset(t->alone);
+        break;
+    default: rounds(w);
+    }
+    check_twin(t);
+}
+
+static size_t sequences(void) {
+    const char *full = getenv("FULL");
+    return full && *full ? 2000 : 40;
+}
+
+START_TEST(any_calls_say_what_they_say_alone) {
+    world w = {.subject = open_subject(fixtures[_i], 1 + _i % 3)};
+    state = (uint32_t)_i + 77;
+    snprintf(w.file, sizeof w.file, "/tmp/forerun-engine-%d", getpid());
+    snprintf(w.file_alone, sizeof w.file_alone, "/tmp/forerun-alone-%d", getpid());
+    require(fr_engine_open(w.subject.model, w.subject.drafter, w.subject.options, SESSIONS, &w.engine));
+    for (size_t n = 0; n < sequences(); n++) {
+        for (size_t call = 0; call < 25; call++) call_something(&w);
+        for (size_t i = 0; i < SESSIONS; i++)
+            if (w.twins[i].in) close_twin(&w.twins[i]);
+        for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+            ck_assert_uint_eq(w.engine->kv.pages[kind].free_count, w.engine->kv.pages[kind].count);
+    }
+    for (size_t what = 0; what < 9; what++) ck_assert_uint_gt(w.calls[what], 10);
+    unlink(w.file);
+    unlink(w.file_alone);
+    fr_engine_close(w.engine);
+    close_subject(&w.subject);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------------- misuse */
+
+START_TEST(calls_that_can_not_be_are_refused) {
+    subject s = open_subject("gemma4-e", 1);
+    fr_engine *engine;
+    fr_session *session, *more, *alone;
+    int32_t ids[2] = {1, 2};
+    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, 0, &engine), FR_USAGE);
+    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, FR_SESSIONS_MAX + 1, &engine), FR_USAGE);
+    require(fr_engine_open(s.model, s.drafter, s.options, 1, &engine));
+    require(fr_engine_session(engine, s.options, &session));
+    ck_assert_int_eq(fr_engine_session(engine, s.options, &more), FR_USAGE);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "room for 1 session"));
+    ck_assert_int_eq(fr_session_fork(session, NULL, &more), FR_USAGE);
+    fr_round rounds[2] = {{.session = session, .ids = ids, .limit = 2}, {.session = session, .ids = ids, .limit = 2}};
+    ck_assert_int_eq(fr_engine_step(engine, rounds, 1), FR_USAGE);
+    require(fr_session_put(session, ids, 2));
+    ck_assert_uint_eq(fr_session_waiting(session), 2);
+    ck_assert_int_eq(fr_engine_step(engine, rounds, 2), FR_USAGE);
+    require(fr_session_open(s.model, s.drafter, s.options, &alone));
+    rounds[1].session = alone;
+    ck_assert_int_eq(fr_engine_step(engine, rounds, 2), FR_USAGE);
+    require(fr_engine_step(engine, rounds, 1));
+    ck_assert_uint_eq(fr_session_waiting(session), 0);
+    fr_session_close(alone);
+    fr_session_close(session);
+    require(fr_engine_session(engine, s.options, &session));
+    fr_session_close(session);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("engine");
+    TCase *one = tcase_create("neighbours"), *calls = tcase_create("calls"), *misuse = tcase_create("misuse");
+    tcase_set_timeout(one, 60);
+    tcase_set_timeout(calls, 120);
+    tcase_add_loop_test(one, neighbours_change_nothing, 0, FIXTURES * CROWDS);
+    tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, 0, FIXTURES);
+    tcase_add_test(misuse, calls_that_can_not_be_are_refused);
+    suite_add_tcase(suite, one);
+    suite_add_tcase(suite, calls);
+    suite_add_tcase(suite, misuse);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
