@@ -64,13 +64,13 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
 }
 
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  fr_kv_room room) {
+                  fr_kv_sizes sizes) {
     *kv = (fr_kv){.count = count};
-    take_tables(kv, arena, room.context);
+    take_tables(kv, arena, sizes.context);
     for (size_t i = 0; i < count; i++)
         if (shapes[i].window > kv->window) kv->window = shapes[i].window;
-    kv->keeps = keeps(kv->window, room.context, room.batch);
-    if (kv->keeps) kv->spare = fr_smaller(room.checkpoints, room.context / kv->keeps);
+    kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
+    if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
     for (size_t i = 0; i < count; i++) {
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
         layer.kind = shapes[i].window ? FR_KV_SLIDING : FR_KV_FULL;
@@ -82,7 +82,7 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0), bytes = kv->page_bytes[kind];
-        size_t number = room.timelines * tables * table_pages(kv, kind) + room.branches * BRANCH_PAGES;
+        size_t number = sizes.timelines * tables * table_pages(kv, kind) + sizes.branches * BRANCH_PAGES;
         fr_kv_pages pages = fr_kv_pages_layout(arena, bytes, bytes ? number : 0);
         if (kv->pages) kv->pages[kind] = pages;
     }

@@ -75,17 +75,17 @@ typedef struct fr_kv {
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* What a cache has pages for. */
-typedef struct fr_kv_room {
+typedef struct fr_kv_sizes {
     size_t context;
     size_t batch;       /* rows of the largest; with as many as the context has no layer lets go of pages */
     size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
     size_t branches;    /* forks that run ahead of it at a time, by less than a page */
     size_t timelines;   /* that are laid out like it, itself included */
-} fr_kv_room;
+} fr_kv_sizes;
 
 /* Takes the cache and its pages from the arena, or measures them. */
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
-                  fr_kv_room room);
+                  fr_kv_sizes sizes);
 
 /* Bytes per position that a cache of these shapes grows by while no page is let go of. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);

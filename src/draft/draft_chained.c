@@ -175,7 +175,7 @@ static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_chained *net, con
     const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
     size_t context = sizes->context + FR_STEP_MAX;
     fr_kv_layout(kv, arena, &shape, 1, sizes->kv_types,
-                 (fr_kv_room){.context = context, .batch = context, .timelines = sizes->sessions});
+                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions});
 }
 
 static void *chained_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {

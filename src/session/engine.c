@@ -53,11 +53,11 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
-    const fr_kv_room room = {.context = e->context,
-                             .batch = e->swa_full ? e->context : e->rows,
-                             .checkpoints = e->checkpoints,
-                             .timelines = e->capacity};
-    fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, room);
+    const fr_kv_sizes kv_sizes = {.context = e->context,
+                                  .batch = e->swa_full ? e->context : e->rows,
+                                  .checkpoints = e->checkpoints,
+                                  .timelines = e->capacity};
+    fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, kv_sizes);
     e->kv_bytes = e->arena.used;
     e->spare_bytes = fr_kv_spare_bytes(&e->kv) * e->capacity;
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
