@@ -26,13 +26,12 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
  * a shared one where no other is left. What lies in it is as good as anything. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        for (size_t block = 0; kv->page_bytes[kind] && block * FR_KV_PAGE < end; block++) {
-            uint8_t **page = &kv->table[kind][block];
+        for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
+            fr_kv_pages *pages = &kv->pages[kind];
+            uint8_t **page = &kv->table[kind][block], *shared = pages->data + block % pages->count * pages->bytes;
             if (*page) continue;
-            *page = fr_kv_pages_take(&kv->pages[kind]);
-            if (*page) continue;
-            *page = kv->pages[kind].data + block % kv->pages[kind].count * kv->pages[kind].bytes;
-            fr_kv_page_hold(&kv->pages[kind], *page);
+            *page = fr_kv_pages_take(pages);
+            if (!*page) fr_kv_pages_hold(pages, page, &shared, 0, 1);
         }
 }
 

@@ -41,7 +41,7 @@ static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows
 
 /* A layer whose pages lie in any order; those of which no row may see anything are missing. */
 static fr_kv_layer make_layer(const batch *b) {
-    size_t blocks = ((size_t)b->last + b->rows + FR_KV_PAGE - 1) / FR_KV_PAGE;
+    size_t blocks = fr_kv_blocks((size_t)b->last + b->rows);
     size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
     size_t half = b->kv_heads * FR_KV_PAGE * row;
     fr_kv_layer layer = {.k = {.at = 0, .type = b->type, .bytes = row},

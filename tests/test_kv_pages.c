@@ -188,7 +188,8 @@ START_TEST(a_full_pool_is_told) {
     ck_assert_int_eq(fr_kv_claim(kv, 1), FR_MEMORY);
     ck_assert_str_eq(fr_last_error(), "no page for keys and values at position 64 is left: all 24 are held");
     check_contents(t);
-    fr_kv_page_drop(pages, pages->data + (pages->count - 1) * pages->bytes);
+    uint8_t *last = pages->data + (pages->count - 1) * pages->bytes;
+    fr_kv_pages_drop(pages, &last, 0, 1);
     forward(t, 1, 1);
     check_contents(t);
     close_timeline(t);

@@ -58,7 +58,7 @@ enum { BRANCH_PAGES = 2 };
 
 static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
     kv->layers = fr_arena_take(arena, kv->count, sizeof *kv->layers);
-    kv->blocks = round_up(context, FR_KV_PAGE) / FR_KV_PAGE;
+    kv->blocks = fr_kv_blocks(context);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
@@ -118,11 +118,6 @@ size_t fr_kv_spare_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-static void let_go(fr_kv *kv, fr_kv_kind kind, size_t block) {
-    if (kv->table[kind][block]) fr_kv_page_drop(&kv->pages[kind], kv->table[kind][block]);
-    kv->table[kind][block] = NULL;
-}
-
 /* A page that nobody else holds, with what was accepted in it. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
@@ -133,14 +128,14 @@ static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
         return fr_fail(FR_MEMORY, "no page for keys and values at position %zu is left: all %zu are held", kv->length,
                        pages->count);
     if (page && block * FR_KV_PAGE < kv->length) memcpy(mine, page, pages->bytes);
-    let_go(kv, kind, block);
+    fr_kv_pages_drop(pages, kv->table[kind], block, block + 1);
     kv->table[kind][block] = mine;
     return FR_OK;
 }
 
 static fr_status own_all(fr_kv *kv, fr_kv_kind kind, size_t from, size_t end) {
     if (kv->page_bytes[kind] == 0) return FR_OK;
-    for (size_t block = from / FR_KV_PAGE; block * FR_KV_PAGE < end; block++) FR_TRY(own(kv, kind, block));
+    for (size_t block = from / FR_KV_PAGE; block < fr_kv_blocks(end); block++) FR_TRY(own(kv, kind, block));
     return FR_OK;
 }
 
@@ -151,7 +146,7 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
 
 fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
     size_t end = kv->length + rows, from = fr_kv_held_from(kv, kv->from, end);
-    for (size_t block = kv->from / FR_KV_PAGE; block < from / FR_KV_PAGE; block++) let_go(kv, FR_KV_SLIDING, block);
+    fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], kv->table[FR_KV_SLIDING], kv->from / FR_KV_PAGE, from / FR_KV_PAGE);
     kv->from = from;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) FR_TRY(own_all(kv, kind, kv->length, end));
     return FR_OK;
@@ -178,8 +173,7 @@ bool fr_kv_holds_lookback(const fr_kv *kv, size_t length) {
 
 void fr_kv_rewind(fr_kv *kv, size_t length) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        for (size_t block = round_up(length, FR_KV_PAGE) / FR_KV_PAGE; block < kv->blocks; block++)
-            let_go(kv, kind, block);
+        fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], fr_kv_blocks(length), kv->blocks);
     kv->length = length;
     if (length == 0) kv->from = 0;
 }
@@ -195,19 +189,14 @@ void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
     fork->length = kv->length;
     fork->from = kv->from;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        for (size_t block = 0; block * FR_KV_PAGE < kv->length; block++) {
-            fork->table[kind][block] = kv->table[kind][block];
-            if (fork->table[kind][block]) fr_kv_page_hold(&kv->pages[kind], fork->table[kind][block]);
-        }
+        fr_kv_pages_hold(&kv->pages[kind], fork->table[kind], kv->table[kind], 0, fr_kv_blocks(kv->length));
 }
 
 void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        for (size_t block = 0; block < kv->blocks; block++) {
-            let_go(kv, kind, block);
-            kv->table[kind][block] = fork->table[kind][block];
-            fork->table[kind][block] = NULL;
-        }
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], 0, kv->blocks);
+        fr_kv_pages_hold(&kv->pages[kind], kv->table[kind], fork->table[kind], 0, kv->blocks);
+    }
     kv->length = fork->length;
     kv->from = fork->from;
     fr_kv_reset(fork);

@@ -21,13 +21,23 @@ uint8_t *fr_kv_pages_take(fr_kv_pages *pages) {
     return pages->data + number * pages->bytes;
 }
 
-void fr_kv_page_hold(fr_kv_pages *pages, const uint8_t *page) {
-    pages->holders[number_of(pages, page)]++;
+void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
+    for (size_t block = from; block < end; block++) {
+        to[block] = table[block];
+        if (table[block]) pages->holders[number_of(pages, table[block])]++;
+    }
 }
 
-void fr_kv_page_drop(fr_kv_pages *pages, const uint8_t *page) {
+static void drop(fr_kv_pages *pages, const uint8_t *page) {
     size_t number = number_of(pages, page);
     if (--pages->holders[number] == 0) pages->free[pages->free_count++] = (uint32_t)number;
+}
+
+void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end) {
+    for (size_t block = from; block < end; block++) {
+        if (table[block]) drop(pages, table[block]);
+        table[block] = NULL;
+    }
 }
 
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page) {

@@ -28,9 +28,14 @@ fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 /* A page that nobody held, held once; NULL: all are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
 
-/* One holder more, one less. */
-void fr_kv_page_hold(fr_kv_pages *pages, const uint8_t *page);
-void fr_kv_page_drop(fr_kv_pages *pages, const uint8_t *page);
+/* A table has a page, or NULL, for each 64 positions: how many entries the first `positions` take up. */
+static inline size_t fr_kv_blocks(size_t positions) {
+    return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
+}
+
+/* Entries [from, end) of a table: in another too, which held none there; and let go of. */
+void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
+void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);
 
 /* Whether somebody else holds it too. */
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page);

@@ -26,26 +26,17 @@ static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     return least;
 }
 
-/* A table of the sliding layers that holds nothing more. */
-static void empty(fr_kv *kv, uint8_t **table) {
-    for (size_t block = 0; block < kv->blocks; block++) {
-        if (table[block]) fr_kv_page_drop(&kv->pages[FR_KV_SLIDING], table[block]);
-        table[block] = NULL;
-    }
-}
-
-/* Pages of positions [from, end) of one table in another, too. */
+/* A table of the sliding layers holds pages of positions [from, end) of another, and nothing more. */
 static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
-    for (size_t block = from / FR_KV_PAGE; block * FR_KV_PAGE < end; block++) {
-        to[block] = table[block];
-        fr_kv_page_hold(&kv->pages[FR_KV_SLIDING], table[block]);
-    }
+    fr_kv_pages *pages = &kv->pages[FR_KV_SLIDING];
+    fr_kv_pages_drop(pages, to, 0, kv->blocks);
+    fr_kv_pages_hold(pages, to, table, from / FR_KV_PAGE, fr_kv_blocks(end));
 }
 
 /* Its table goes to the first free place. */
 static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     fr_kv_checkpoint dropped = s->at[index];
-    empty(kv, dropped.pages);
+    fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], dropped.pages, 0, kv->blocks);
     s->count--;
     memmove(s->at + index, s->at + index + 1, (s->count - index) * sizeof *s->at);
     s->at[s->count] = dropped;
@@ -63,7 +54,7 @@ static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position,
 
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
     fr_kv_checkpoint *checkpoint = place(s, kv, position, from);
-    for (size_t block = from / FR_KV_PAGE; checkpoint && block * FR_KV_PAGE < position; block++)
+    for (size_t block = from / FR_KV_PAGE; checkpoint && block < fr_kv_blocks(position); block++)
         checkpoint->pages[block] = fr_kv_pages_take(&kv->pages[FR_KV_SLIDING]);
     return checkpoint;
 }
@@ -112,7 +103,6 @@ void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *s, fr_kv *kv, size_t leng
         if (serves(&s->at[i], kv, fr_smaller(s->at[i].position, length))) best = &s->at[i];
     fr_kv_rewind(kv, best ? fr_smaller(best->position, length) : 0);
     if (!best) return;
-    empty(kv, kv->table[FR_KV_SLIDING]);
     hold(kv, kv->table[FR_KV_SLIDING], best->pages, best->from, kv->length);
     kv->from = best->from;
 }

@@ -155,7 +155,7 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
     a->narrow_width = fr_larger(c->hidden, c->out);
     a->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
     a->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
-    a->qkv_pages = fr_arena_take(arena, (patches + FR_KV_PAGE - 1) / FR_KV_PAGE, sizeof *a->qkv_pages);
+    a->qkv_pages = fr_arena_take(arena, fr_kv_blocks(patches), sizeof *a->qkv_pages);
     for (size_t p = 0; a->qkv_pages && p < patches; p += FR_KV_PAGE)
         a->qkv_pages[p / FR_KV_PAGE] = (const uint8_t *)(a->qkv + p * 3 * c->hidden);
     a->attn = fr_arena_take(arena, patches * c->hidden, sizeof(float));
