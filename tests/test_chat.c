@@ -366,6 +366,29 @@ START_TEST(wrong_places) {
 }
 END_TEST
 
+/* Pictures change nothing where there is no template, or none that can be read, whether or not a family is known:
+ * a chat is refused, a reply is a text. */
+START_TEST(pictures_without_a_template) {
+    static const struct {
+        const char *open, *close, *config, *line;
+    } cases[] = {
+        {"<|turn>", "<|im_end|>", NULL, "this model has no chat template"},
+        {"<|turn>", "<|im_end|>", "{\"chat_template\": 3}", "tokenizer_config.json"},
+        {"<|turn>", "<turn|>", "{\"chat_template\": 3}", "tokenizer_config.json"},
+    };
+    static const char options[] = "{\"pictures\": true}";
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_tokenizer *tokenizer = open_small(cases[i].open, cases[i].close, cases[i].config);
+        fr_reply_parser *parser;
+        check_failure(tokenizer, HELLO, options, cases[i].line);
+        ck_assert_int_eq(fr_reply_parser_new(tokenizer, NULL, NULL, &parser), FR_OK);
+        ck_assert_int_eq(fr_reply_parser_begin(parser, NULL, options, true, 1), FR_OK);
+        fr_reply_parser_free(parser);
+        fr_tokenizer_close(tokenizer);
+    }
+}
+END_TEST
+
 START_TEST(a_template_without_end) {
     size_t length = ((size_t)1 << 20) + 1;
     char *template = malloc(length + 1);
@@ -497,6 +520,7 @@ static Suite *chat_suite(void) {
     tcase_add_loop_test(cases, families_as_published, 0, 2);
     tcase_add_test(cases, places);
     tcase_add_test(cases, wrong_places);
+    tcase_add_test(cases, pictures_without_a_template);
     tcase_add_test(cases, a_template_without_end);
     tcase_add_test(cases, broken_template);
     tcase_add_test(cases, a_file_of_the_users);

@@ -64,16 +64,8 @@ static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokeniz
     return set_token(own, given, "eos_token", tokenizer->end);
 }
 
-/* Which template it is for. *own: one that was compiled for this, to be closed. */
-static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template,
-                        fr_template **own) {
+static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template) {
     const fr_chat_template *chosen = fr_chat_templates_for(chat, options);
-    if (!chosen) {
-        const fr_chat_family *family = chat->family;
-        FR_TRY(fr_template_compile(family->source, strlen(family->source), family->name, own));
-        *template = *own;
-        return FR_OK;
-    }
     *template = chosen->ready;
     if (chosen->error) return fr_fail(FR_INPUT, "%s", chosen->error);
     return *template ? FR_OK
@@ -82,16 +74,13 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
 
 static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
                         fr_marked_text *text) {
-    const fr_template *template = NULL;
-    fr_template *compiled = NULL;
+    const fr_template *template;
     FR_TRY(check_messages(messages));
     FR_TRY(check_options(given));
     FR_TRY(add_defaults(given, messages));
     FR_TRY(set_own(own, given, tokenizer));
-    FR_TRY(choose(&tokenizer->chat, given, &template, &compiled));
-    fr_status status = fr_template_render(template, own, given, (int64_t)time(NULL), text);
-    fr_template_close(compiled);
-    return status;
+    FR_TRY(choose(&tokenizer->chat, given, &template));
+    return fr_template_render(template, own, given, (int64_t)time(NULL), text);
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,

@@ -24,11 +24,11 @@ static fr_status say(char **note, const char *where, const char *what, const cha
     return FR_OK;
 }
 
-static fr_status compile_family(fr_chat_templates *chat, const char *where) {
-    const fr_chat_family *family = chat->family;
-    chat->built_in = chat->shows_pictures = true;
-    FR_TRY(say(&chat->note, where, "no chat template beside it", family->name));
-    return compile(&chat->any, family->source, strlen(family->source), family->name);
+/* Instead of the checkpoint's, which `what` says of. */
+static fr_status compile_family(fr_chat_template *template, const fr_chat_family *family, const char *where,
+                                const char *what, char **note) {
+    FR_TRY(say(note, where, what, family->name));
+    return compile(template, family->source, strlen(family->source), family->name);
 }
 
 static fr_status compile_own(fr_chat_template *template, const fr_chat_source *source) {
@@ -39,11 +39,12 @@ static fr_status open_all(fr_chat_templates *chat, const fr_chat_sources *source
     const char *picture = chat->family ? chat->family->picture : NULL;
     if (sources->error) return keep_error(&chat->any, sources->error);
     FR_TRY(compile_own(&chat->tools, &sources->tools));
-    if (!sources->any.text) return chat->family ? compile_family(chat, where) : FR_OK;
-    chat->shows_pictures = !picture || memmem(sources->any.text, sources->any.length, picture, strlen(picture));
-    if (!chat->shows_pictures)
-        FR_TRY(
-            say(&chat->picture_note, sources->any.where, "this chat template leaves pictures out", chat->family->name));
+    chat->built_in = chat->family && !sources->any.text;
+    if (chat->built_in)
+        return compile_family(&chat->any, chat->family, where, "no chat template beside it", &chat->note);
+    if (picture && !memmem(sources->any.text, sources->any.length, picture, strlen(picture)))
+        FR_TRY(compile_family(&chat->pictures, chat->family, sources->any.where,
+                              "this chat template leaves pictures out", &chat->picture_note));
     return compile_own(&chat->any, &sources->any);
 }
 
@@ -63,14 +64,18 @@ static void close_template(fr_chat_template *template) {
 void fr_chat_templates_close(fr_chat_templates *chat) {
     close_template(&chat->any);
     close_template(&chat->tools);
+    close_template(&chat->pictures);
     free(chat->note);
     free(chat->picture_note);
     *chat = (fr_chat_templates){0};
 }
 
+static bool is_there(const fr_chat_template *template) {
+    return template->ready || template->error;
+}
+
 const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options) {
-    bool pictures = json_is_true(json_object_get(options, "pictures")) && !chat->shows_pictures;
-    bool tools = json_array_size(json_object_get(options, "tools")) > 0 && (chat->tools.ready || chat->tools.error);
-    if (pictures) return NULL;
-    return tools ? &chat->tools : &chat->any;
+    if (is_there(&chat->pictures) && json_is_true(json_object_get(options, "pictures"))) return &chat->pictures;
+    if (is_there(&chat->tools) && json_array_size(json_object_get(options, "tools")) > 0) return &chat->tools;
+    return &chat->any;
 }

@@ -17,11 +17,11 @@ typedef struct fr_chat_template {
 
 typedef struct fr_chat_templates {
     fr_chat_template any, tools;  /* tools: for conversations with tools, where they have one of their own */
+    fr_chat_template pictures;    /* the family's, where `any` leaves pictures out */
     const fr_chat_family *family; /* NULL: none is known */
     bool built_in;                /* `any` is the family's */
-    bool shows_pictures;          /* `any` names the family's token for them */
-    char *note;         /* what is worth saying about `any`, or NULL */
-    char *picture_note; /* and where pictures are shown */
+    char *note;                   /* what is worth saying about `any`, or NULL */
+    char *picture_note;           /* and about `pictures` */
 } fr_chat_templates;
 
 /* where: the checkpoint, for the note. */
@@ -29,8 +29,7 @@ fr_status fr_chat_templates_open(fr_chat_templates *chat, const fr_chat_sources 
                                  const char *where);
 void fr_chat_templates_close(fr_chat_templates *chat);
 
-/* Which one is for a conversation, by the tools and pictures among its options; NULL: the family's own, as the
- * checkpoint's leaves pictures out. */
+/* Which one is for a conversation, by the tools and pictures among its options. */
 const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options);
 
 #endif

@@ -46,11 +46,9 @@ static size_t trusted_end(const fr_marked_text *prompt) {
 
 /* By the template that the prompt came from. */
 static fr_reply_format format_for(const fr_tokenizer *tokenizer, const json_t *options) {
-    const fr_chat_templates *chat = &tokenizer->chat;
-    const fr_chat_template *template = fr_chat_templates_for(chat, options);
-    const char *source = template ? "" : chat->family->source;
-    size_t length = strlen(source);
-    if (template && template->ready) source = fr_template_source(template->ready, &length);
+    const fr_template *template = fr_chat_templates_for(&tokenizer->chat, options)->ready;
+    size_t length = 0;
+    const char *source = template ? fr_template_source(template, &length) : "";
     return fr_reply_format_of(source, length, tokenizer);
 }
 
