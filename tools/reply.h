@@ -1,4 +1,4 @@
-/* One continuation: a session's steps in, ids and text out, and why it ended. */
+/* One continuation: what a session's steps give in, ids and text out, and why it ended. */
 #ifndef FR_TOOLS_REPLY_H
 #define FR_TOOLS_REPLY_H
 
@@ -20,7 +20,20 @@ typedef struct fr_reply_logprob {
     float value;
 } fr_reply_logprob;
 
+/* Whose it is, and where it goes. */
+typedef struct fr_reply_setting {
+    const fr_model *model;
+    fr_session *session;
+    int64_t most; /* ids at most, below 1: no limit */
+    int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
+    bool ignore_eos;
+    fr_stream *text;     /* NULL: only ids are wanted */
+    fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */
+} fr_reply_setting;
+
 typedef struct fr_reply {
+    fr_reply_setting setting;
+    fr_decoder *decoder; /* NULL without text, or with a view */
     int32_t *ids;
     size_t count;    /* on the session's timeline */
     size_t kept;     /* up to the token that completed a stop string */
@@ -30,10 +43,16 @@ typedef struct fr_reply {
     fr_end end;
 } fr_reply;
 
-/* Runs a prompted session to the end of its reply. text: where the reply goes, NULL when only ids are wanted. view:
- * NULL, or what takes a chat's reply apart before it goes there. Gives the exit status. */
-int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
+/* A reply that is empty yet, whose text needs the model's tokenizer; then what each step gave, of as many ids as there
+ * is room for, until it has ended; at last the end of its text. */
+fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
+size_t fr_reply_room(const fr_reply *reply);
+fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
+fr_status fr_reply_finish(fr_reply *reply);
 void fr_reply_free(fr_reply *reply);
+
+/* All that, of the session that the command line opened. Gives the exit status. */
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
 
 /* "eos", "length", "context", "stop", "interrupt". */
 const char *fr_end_name(fr_end end);
