@@ -123,6 +123,7 @@ typedef enum fr_option {
 #define FR_DRAFT_AUTO (-1)
 
 fr_options *fr_options_new(void); /* NULL when out of memory */
+fr_options *fr_options_copy(const fr_options *options); /* NULL when out of memory */
 void fr_options_free(fr_options *options);
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value);

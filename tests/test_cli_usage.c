@@ -176,7 +176,7 @@ START_TEST(wrong_usage_is_exit_2) {
 END_TEST
 
 static const char *const unbuilt[] = {
-    "serve -m x", "batch -m x",
+    "serve -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
     "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
     "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",

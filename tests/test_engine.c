@@ -130,7 +130,7 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
             if (turn == t->starts) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
-            first[n] = t->session->fresh;
+            first[n] = t->session->pending; /* its first id's logits may be gone */
             rounds[n] = (fr_round){
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;

@@ -83,8 +83,8 @@ static int prompt_session(fr_chat *chat, bool *refused) {
     *refused = code != 0;
     if (!code) code = bring_up_to_date(chat, prompt.ids, prompt.count, refused);
     if (!code && !*refused)
-        code = fr_reply_view_open(&chat->view, chat->tokenizer, chat->args, &prompt.rendered,
-                                  chat->loaded.picture_count > 0, &chat->text);
+        code = fr_exit_status(fr_reply_view_open(&chat->view, chat->tokenizer, chat->args, &prompt.rendered,
+                                                 chat->loaded.picture_count > 0, &chat->text));
     fr_prompt_free(&prompt);
     return code;
 }
@@ -99,7 +99,7 @@ static int answer(fr_chat *chat) {
         fr_flush_output();
         fr_reply_remark(&reply, &chat->loaded, args);
         fr_conversation_add(chat->messages, "assistant", chat->text.bytes, chat->text.length, 0);
-        code = fr_reply_view_add(&chat->view, fr_conversation_last(chat->messages));
+        code = fr_exit_status(fr_reply_view_add(&chat->view, fr_conversation_last(chat->messages)));
         fr_conversation_unpack_calls(fr_conversation_last(chat->messages));
         fr_figures figures = fr_figures_since(fr_figures_take(chat->loaded.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
@@ -227,13 +227,10 @@ static int resume(fr_chat *chat) {
 
 /* The session with its conversation, to --prompt-cache's file, if one was named. */
 static int save(fr_chat *chat) {
-    char *bytes;
     size_t length;
-    int code = fr_conversation_write(chat->messages, &bytes, &length);
-    if (code) return code;
-    fr_status status = fr_session_attach(chat->loaded.session, bytes, length);
+    char *bytes = fr_conversation_write(chat->messages, &length);
+    int code = fr_exit_status(fr_session_attach(chat->loaded.session, bytes, length));
     free(bytes);
-    code = fr_exit_status(status);
     return code ? code : fr_loaded_save(&chat->loaded, chat->args);
 }
 

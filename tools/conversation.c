@@ -108,11 +108,10 @@ void fr_conversation_forget(json_t *messages) {
         json_array_remove(messages, json_array_size(messages) - 1);
 }
 
-int fr_conversation_write(const json_t *messages, char **bytes, size_t *length) {
-    *bytes = json_dumps(messages, JSON_COMPACT);
-    if (!*bytes) return fr_bad_input("out of memory: a conversation");
-    *length = strlen(*bytes);
-    return 0;
+char *fr_conversation_write(const json_t *messages, size_t *length) {
+    char *bytes = fr_json_line(messages);
+    *length = strlen(bytes);
+    return bytes;
 }
 
 static bool is_conversation(const json_t *messages) {
@@ -132,12 +131,17 @@ json_t *fr_conversation_read(const void *bytes, size_t length) {
     return NULL;
 }
 
-int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
-                           fr_marked_text *text) {
-    char *said = json_dumps(messages, JSON_COMPACT), *options = json_dumps(settings, JSON_COMPACT);
-    int code = said && options ? fr_exit_status(fr_chat_render(tokenizer, said, options, text))
-                               : fr_bad_input("out of memory: a conversation");
+fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
+                                 fr_marked_text *text) {
+    char *said = fr_json_line(messages), *options = fr_json_line(settings);
+    fr_status status = fr_chat_render(tokenizer, said, options, text);
     free(said);
     free(options);
-    return code;
+    return status;
+}
+
+fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
+                                   int32_t **ids, size_t *count) {
+    if (!parse_special) return fr_tokenize_marked(tokenizer, text, ids, count);
+    return fr_tokenize(tokenizer, text->text, text->length, false, true, ids, count);
 }

@@ -35,15 +35,19 @@ size_t fr_conversation_take_back(json_t *messages);
 /* Takes back everything but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
-/* As bytes, which a conversation without pictures can be read from again. *bytes: free. Gives the exit status. */
-int fr_conversation_write(const json_t *messages, char **bytes, size_t *length);
+/* As bytes, which a conversation without pictures can be read from again; free. */
+char *fr_conversation_write(const json_t *messages, size_t *length);
 
 /* NULL for bytes of any other kind than those: a system turn at most, then a user's and an answer, again and again. */
 json_t *fr_conversation_read(const void *bytes, size_t length);
 
 /* The text to be tokenized, with the opening of the model's next turn. settings: fr_chat_render's options. text:
- * fr_marked_text_free. Gives the exit status. */
-int fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
-                           fr_marked_text *text);
+ * fr_marked_text_free. */
+fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
+                                 fr_marked_text *text);
+
+/* Its ids: control tokens where the template wrote them, or with parse_special everywhere. *ids: fr_free. */
+fr_status fr_conversation_tokenize(const fr_marked_text *text, const fr_tokenizer *tokenizer, bool parse_special,
+                                   int32_t **ids, size_t *count);
 
 #endif

@@ -118,9 +118,17 @@ static const fr_verb verbs[] = {
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
      "  forerun report trace.ndjson -o report.html\n", fr_verb_report},
-    {"batch", "many prompts from a file, several at once, answers to a file", 0,
-     "batch -m MODEL -f IN.jsonl -o OUT.jsonl -np N", NULL,
-     "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 4\n", NULL},
+    {"batch", "many prompts from a file, several at once, answers to a file", FR_VERB_BATCH,
+     "batch -m MODEL [-md DRAFTER] -f IN.jsonl -o OUT.jsonl [-np N] [options]",
+     "Each line of IN is a JSON object: {\"prompt\": TEXT}, {\"ids\": [...]} or {\"messages\": [...]}, and any of\n"
+     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos and images (paths); what it leaves out is as the\n"
+     "options say. OUT gets a line for each, in the same order, as soon as its turn has come: id, ids, text, stop and\n"
+     "stats (a chat's also what its reply is made of), or id and error, which makes the exit status 1. The ids are\n"
+     "those that generate gives: they do not depend on N, nor on the other lines.\n",
+     "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8\n"
+     "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
+     "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
+     fr_verb_batch},
     {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
 };
 

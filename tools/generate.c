@@ -25,35 +25,9 @@ static int check_tokenizer(const fr_loaded *loaded, const fr_arguments *args) {
     return needs_text(args) ? fr_loaded_tokenizer(loaded, args, &tokenizer) : 0;
 }
 
-/* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
-static json_t *logprobs_json(const fr_reply *reply) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < reply->kept; i++) {
-        const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
-        json_t *token = NULL, *best = json_array();
-        for (size_t b = 0; b <= reply->best; b++) {
-            json_t *entry = json_object();
-            fr_json_put(entry, "id", json_integer(row[b].id));
-            fr_json_put(entry, "logprob", json_real(row[b].value));
-            if (b == 0) token = entry;
-            else json_array_append_new(best, entry);
-        }
-        fr_json_put(token, "top_logprobs", best);
-        json_array_append_new(all, token);
-    }
-    return all;
-}
-
-/* view: NULL, or the chat's, whose text is what the reply says. */
-static int print_json(const fr_reply *reply, const fr_stream *text, const fr_reply_view *view,
-                      const fr_figures *figures, const fr_session *session) {
-    json_t *ids = json_array(), *object = json_object();
-    for (size_t i = 0; i < reply->kept; i++) json_array_append_new(ids, json_integer(reply->ids[i]));
-    fr_json_put(object, "ids", ids);
-    fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
-    int code = view ? fr_reply_view_add(view, object) : 0;
-    fr_json_put(object, "stop", json_string(fr_end_name(reply->end)));
-    if (reply->logprobs) fr_json_put(object, "logprobs", logprobs_json(reply));
+static int print_json(const fr_reply *reply, const fr_figures *figures, const fr_session *session) {
+    json_t *object = json_object();
+    int code = fr_exit_status(fr_reply_put(reply, object));
     fr_json_put(object, "stats", fr_figures_json(figures, session));
     int failed = json_dumpf(object, stdout, 0);
     putchar('\n');
@@ -67,8 +41,8 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
                      fr_stream *text, fr_reply_view *view) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool pictures = loaded->picture_count > 0;
-    int code = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : 0;
-    return code ? code : fr_reply_run(reply, loaded, args, text, view);
+    fr_status status = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : FR_OK;
+    return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view);
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
@@ -87,7 +61,7 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
     fr_form form = output_form(args);
     fr_stream text = {.out = form == FORM_TEXT ? stdout : NULL, .color = args->given[FR_ARG_COLOR],
                     .stops = args->stops, .stop_count = args->stop_count};
-    fr_reply reply = {.end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
+    fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
     fr_session_set_abort(loaded->session, fr_interrupt_came, NULL);
     int code = run_prompt(loaded, args, prompt, &reply.end);
@@ -99,7 +73,7 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
         if (form == FORM_TEXT && replies) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
-        if (form == FORM_JSON) code = print_json(&reply, &text, view, &figures, loaded->session);
+        if (form == FORM_JSON) code = print_json(&reply, &figures, loaded->session);
         fr_flush_output();
         fr_reply_remark(&reply, loaded, args);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);

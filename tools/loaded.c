@@ -144,9 +144,7 @@ int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const
     return fr_bad_input("%s has no tokenizer: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
 }
 
-/* Without -c: the default, more where prompt and limit together are more, and where there is no limit, doubled until
- * the prompt leaves room. */
-static int64_t choose_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
+int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
     if (args->given[FR_ARG_CONTEXT]) {
         wanted = args->number[FR_ARG_CONTEXT] ? args->number[FR_ARG_CONTEXT] : limit;
@@ -190,8 +188,7 @@ static const char *needs_drafter(const fr_arguments *args) {
     return args->given[FR_ARG_ACCEPT] ? "--accept" : NULL;
 }
 
-/* The drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding. */
-static int open_drafter(fr_loaded *loaded, const fr_arguments *args) {
+int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
     if (!args->uses_drafter) return 0;
     if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0) {
         const char *needs = needs_drafter(args);
@@ -213,14 +210,14 @@ static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {
 }
 
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
-    int64_t context = choose_context(loaded, args, prompt, more);
+    int64_t context = fr_loaded_context(loaded, args, prompt, more);
     if ((int64_t)prompt > context) {
         return fr_bad_input("the prompt has %zu tokens and the context holds %lld (the model's own limit is %lld)",
                             prompt, (long long)context, (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT));
     }
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, context);
     if (status == FR_OK) {
-        int code = open_drafter(loaded, args);
+        int code = fr_loaded_open_drafter(loaded, args);
         if (code) return code;
         int before = count_threads();
         status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
@@ -253,7 +250,8 @@ void fr_loaded_close(fr_loaded *loaded) {
 
 /* ----------------------------------------------------------------------------------------------------------- prompt */
 
-static int read_file(const char *path, fr_prompt *prompt) {
+int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
+    *prompt = (fr_prompt){0};
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file) return fr_bad_input("%s: %s", path, strerror(errno));
@@ -275,7 +273,7 @@ static int read_file(const char *path, fr_prompt *prompt) {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     *prompt = (fr_prompt){.ids = args->ids, .count = args->id_count};
     if (args->given[FR_ARG_IDS]) return 0;
-    if (args->given[FR_ARG_FILE]) return read_file(args->text[FR_ARG_FILE], prompt);
+    if (args->given[FR_ARG_FILE]) return fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
     prompt->length = strlen(args->text[FR_ARG_PROMPT]);
     prompt->bytes = fr_resize(NULL, prompt->length, 1);
     memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
@@ -292,7 +290,7 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
     int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
     if (code) return code;
     json_t *settings = fr_chat_settings(args, loaded->picture_count > 0);
-    code = fr_conversation_render(messages, tokenizer, settings, &prompt->rendered);
+    code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &prompt->rendered));
     json_decref(settings);
     return code;
 }
@@ -316,14 +314,14 @@ int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_argume
 
 /* Each picture's one token becomes as many as it needs; where they are not as many as the pictures, the session says
  * so. */
-static void expand(fr_prompt *prompt, const fr_loaded *loaded) {
-    int64_t token = fr_model_fact(loaded->model, FR_FACT_IMAGE_TOKEN);
+static void expand(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count) {
+    int64_t token = fr_model_fact(model, FR_FACT_IMAGE_TOKEN);
     size_t most = prompt->count, count = 0, picture = 0;
-    for (size_t i = 0; i < loaded->picture_count; i++) most += fr_picture_tokens(loaded->pictures[i]);
+    for (size_t i = 0; i < picture_count; i++) most += fr_picture_tokens(pictures[i]);
     int32_t *ids = fr_resize(NULL, most, sizeof(*ids));
     for (size_t i = 0; i < prompt->count; i++) {
-        bool shown = prompt->tokens[i] == token && picture < loaded->picture_count;
-        size_t copies = shown ? fr_picture_tokens(loaded->pictures[picture++]) : 1;
+        bool shown = prompt->tokens[i] == token && picture < picture_count;
+        size_t copies = shown ? fr_picture_tokens(pictures[picture++]) : 1;
         while (copies--) ids[count++] = prompt->tokens[i];
     }
     fr_free(prompt->tokens);
@@ -333,22 +331,27 @@ static void expand(fr_prompt *prompt, const fr_loaded *loaded) {
     prompt->count = count;
 }
 
-static fr_status tokenize(fr_prompt *prompt, const fr_tokenizer *tokenizer, bool parse_special) {
-    const fr_marked_text *text = &prompt->rendered;
-    if (!text->text)
-        return fr_tokenize(tokenizer, prompt->bytes, prompt->length, true, true, &prompt->tokens, &prompt->count);
-    if (!parse_special) return fr_tokenize_marked(tokenizer, text, &prompt->tokens, &prompt->count);
-    return fr_tokenize(tokenizer, text->text, text->length, false, true, &prompt->tokens, &prompt->count);
+fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
+                        bool parse_special) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(model);
+    fr_status status =
+        prompt->rendered.text
+            ? fr_conversation_tokenize(&prompt->rendered, tokenizer, parse_special, &prompt->tokens, &prompt->count)
+            : fr_tokenize(tokenizer, prompt->bytes, prompt->length, true, true, &prompt->tokens, &prompt->count);
+    if (status != FR_OK) return status;
+    prompt->ids = prompt->tokens;
+    if (picture_count) expand(prompt, model, pictures, picture_count);
+    return FR_OK;
 }
 
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args) {
     if (prompt->bytes || prompt->rendered.text) {
         const fr_tokenizer *tokenizer;
         int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
-        if (!code) code = fr_exit_status(tokenize(prompt, tokenizer, args->given[FR_ARG_PARSE_SPECIAL]));
+        if (!code)
+            code = fr_exit_status(fr_prompt_ids(prompt, loaded->model, loaded->pictures, loaded->picture_count,
+                                                args->given[FR_ARG_PARSE_SPECIAL]));
         if (code) return code;
-        prompt->ids = prompt->tokens;
-        if (loaded->picture_count) expand(prompt, loaded);
     }
     return prompt->count ? 0 : fr_bad_input("the prompt is empty: it has no token");
 }

@@ -40,6 +40,12 @@ int fr_loaded_show(fr_loaded *loaded);
  * begins as --prompt-cache's file left it, if there is one. With --trace its lines go to the trace from here on. */
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
+/* Of that, the drafter: that of -md, or the MTP layer in the model's own checkpoint; without either, plain decoding.
+ * And the context: without -c the default, more where prompt and limit together are more, and where there is no limit,
+ * doubled until the prompt leaves room. */
+int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args);
+int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
+
 /* Saves the session to --prompt-cache's file, if one was named. */
 int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
 void fr_loaded_close(fr_loaded *loaded);
@@ -59,6 +65,7 @@ typedef struct fr_prompt {
 } fr_prompt;
 
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
+int fr_prompt_read_file(fr_prompt *prompt, const char *path);
 
 /* --chat, or pictures: the prompt's bytes become the user's turn of a rendered conversation, with the pictures where
  * they say so themselves, or before them. Without --chat, bytes that say so are left alone. */
@@ -74,6 +81,11 @@ void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);
  * has its control tokens where that wrote them, with --parse-special everywhere, as bytes have. A prompt without any id
  * is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
+
+/* The same of a prompt that is text, for a model that has a tokenizer, with these pictures. */
+fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
+                        bool parse_special);
+
 void fr_prompt_free(fr_prompt *prompt);
 
 #endif

@@ -157,14 +157,21 @@ static int check_rules(fr_arguments *args) {
     if (args->image_count && args->given[FR_ARG_PROMPT_CACHE]) {
         return fr_wrong_usage("--prompt-cache with --image: a session with pictures can't be saved yet");
     }
+    bool batch = args->verb->bit == FR_VERB_BATCH;
+    if (batch && !(args->given[FR_ARG_FILE] && args->given[FR_ARG_OUT_FILE])) {
+        return fr_wrong_usage("batch needs -f IN.jsonl and -o OUT.jsonl");
+    }
+    if (batch && args->given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "rejection") == 0) {
+        return fr_wrong_usage("--accept rejection: its text depends on the neighbours, which batch promises not to");
+    }
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");
     }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     /* Every word that is built is none, or mtp under one of its names. */
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
-    bool drafts =
-        args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_VERIFY) || args->given[FR_ARG_DRAFT_STEPS];
+    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
+    bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp"));
     int code = check_prompt(args);
     if (!code) code = check_chat(args);

@@ -24,6 +24,7 @@ enum {
     FR_VERB_REPORT = 1024,
     FR_VERB_BENCH = 2048,
     FR_VERB_TEMPLATE = 4096,
+    FR_VERB_BATCH = 8192,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -81,6 +82,7 @@ typedef enum fr_arg {
     FR_ARG_PURE,
     FR_ARG_VOCAB,
     FR_ARG_LAYERS,
+    FR_ARG_PARALLEL,
     FR_ARG_TEMP,
     FR_ARG_TOP_K,
     FR_ARG_TOP_P,

@@ -208,10 +208,20 @@ json_t *fr_json_bytes(const char *bytes, size_t length) {
     return value;
 }
 
-void fr_json_put(json_t *object, const char *key, json_t *value) {
-    if (json_object_set_new(object, key, value) == 0) return;
+/* There is no memory for it. */
+static void give_up(void) {
     fr_note("out of memory: a JSON object");
     exit(1);
+}
+
+char *fr_json_line(const json_t *value) {
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (!text) give_up();
+    return text;
+}
+
+void fr_json_put(json_t *object, const char *key, json_t *value) {
+    if (json_object_set_new(object, key, value) != 0) give_up();
 }
 
 /* ------------------------------------------------------------------------------------------------------------ files */

@@ -69,6 +69,9 @@ void fr_quoted_print(const char *bytes, size_t length, FILE *out);
  * Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
+/* A value's text, on one line; free. A system without memory ends the command with exit status 1. */
+char *fr_json_line(const json_t *value);
+
 /* Hands a new value over to an object. */
 void fr_json_put(json_t *object, const char *key, json_t *value);
 

@@ -51,6 +51,9 @@ fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_
 fr_status fr_reply_finish(fr_reply *reply);
 void fr_reply_free(fr_reply *reply);
 
+/* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
+fr_status fr_reply_put(const fr_reply *reply, json_t *object);
+
 /* All that, of the session that the command line opened. Gives the exit status. */
 int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
 

@@ -57,16 +57,16 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (part == FR_REPLY_CALL_END) fputs("}</tool_call>", out);
 }
 
-int fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
-                       const fr_marked_text *prompt, bool pictures, fr_stream *text) {
+fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
+                             const fr_marked_text *prompt, bool pictures, fr_stream *text) {
     *view = (fr_reply_view){.text = text, .dim = text->out && isatty(fileno(text->out))};
     fr_status status = fr_reply_parser_new(tokenizer, take_part, view, &view->parser);
     json_t *settings = fr_chat_settings(args, pictures);
-    char *options = json_dumps(settings, JSON_COMPACT);
+    char *options = fr_json_line(settings);
     if (status == FR_OK) status = fr_reply_parser_begin(view->parser, prompt, options, true, prompt->length);
     free(options);
     json_decref(settings);
-    return fr_exit_status(status);
+    return status;
 }
 
 void fr_reply_view_close(fr_reply_view *view) {
@@ -91,12 +91,12 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped) {
     return status;
 }
 
-int fr_reply_view_add(const fr_reply_view *view, json_t *object) {
+fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object) {
     static const char *const keys[] = {"reasoning_content", "tool_calls"};
     char *json;
     size_t length;
     fr_status status = fr_reply_parser_message(view->parser, &json, &length);
-    if (status != FR_OK) return fr_exit_status(status);
+    if (status != FR_OK) return status;
     json_t *message = json_loadb(json, length, JSON_ALLOW_NUL, NULL);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(message, keys[i]);
@@ -104,5 +104,5 @@ int fr_reply_view_add(const fr_reply_view *view, json_t *object) {
     }
     json_decref(message);
     fr_free(json);
-    return 0;
+    return FR_OK;
 }

@@ -21,10 +21,10 @@ typedef struct fr_reply_view {
     bool begun;    /* something was shown */
 } fr_reply_view;
 
-/* prompt: the rendered conversation that the reply answers, which shows pictures or none. text must outlive the view.
- * Gives the exit status. */
-int fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
-                       const fr_marked_text *prompt, bool pictures, fr_stream *text);
+/* prompt: the rendered conversation that the reply answers, which shows pictures or none. text must outlive the
+ * view. */
+fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
+                             const fr_marked_text *prompt, bool pictures, fr_stream *text);
 void fr_reply_view_close(fr_reply_view *view);
 
 /* The next id, whether it was an accepted draft; and the reply's end, which shows what was held back. *stopped: its
@@ -32,8 +32,7 @@ void fr_reply_view_close(fr_reply_view *view);
 fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped);
 fr_status fr_reply_view_finish(fr_reply_view *view, bool *stopped);
 
-/* Adds what the reply is beside its content to a message or a result: reasoning_content and tool_calls. Gives the exit
- * status. */
-int fr_reply_view_add(const fr_reply_view *view, json_t *object);
+/* Adds what the reply is beside its content to a message or a result: reasoning_content and tool_calls. */
+fr_status fr_reply_view_add(const fr_reply_view *view, json_t *object);
 
 #endif

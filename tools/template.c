@@ -30,8 +30,7 @@ static int add_tools(const fr_arguments *args, json_t *settings) {
 static int print_ids(const fr_tokenizer *tokenizer, const fr_marked_text *text, bool parse_special) {
     int32_t *ids = NULL;
     size_t count = 0;
-    fr_status status = parse_special ? fr_tokenize(tokenizer, text->text, text->length, false, true, &ids, &count)
-                                     : fr_tokenize_marked(tokenizer, text, &ids, &count);
+    fr_status status = fr_conversation_tokenize(text, tokenizer, parse_special, &ids, &count);
     if (status == FR_OK) fr_ids_print(ids, count, stdout);
     fr_free(ids);
     return fr_exit_status(status);
@@ -62,7 +61,7 @@ int fr_verb_template(const fr_arguments *args) {
     if (!code) code = open_tokenizer(args, &tokenizer);
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));
-    if (!code) code = fr_conversation_render(messages, tokenizer, settings, &text);
+    if (!code) code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &text));
     if (!code) code = print(tokenizer, &text, args);
     json_decref(messages);
     json_decref(settings);

@@ -67,6 +67,12 @@ fr_options *fr_options_new(void) {
     return options;
 }
 
+fr_options *fr_options_copy(const fr_options *options) {
+    fr_options *copy = malloc(sizeof *copy);
+    if (copy) *copy = fr_options_resolve(options);
+    return copy;
+}
+
 void fr_options_free(fr_options *options) {
     free(options);
 }

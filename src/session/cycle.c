@@ -161,7 +161,9 @@ static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
     FR_TRY(fr_failure_raise(&part->failure));
     if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
-    return fr_timeline_finish(part, seconds);
+    FR_TRY(fr_timeline_finish(part, seconds));
+    if (s->fresh && room(t)) give_next(t);
+    return FR_OK;
 }
 
 void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {

@@ -1,0 +1,211 @@
+/* tools/: the verb batch. Its ids and texts are those that generate gives for each line alone, whatever -np is and
+ * whatever the other lines are. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/command.h"
+
+#define TARGET  DEMO
+#define BOTH    DEMO DEMO_DRAFTER
+#define SEES    "tests/data/models/glm-ocr-odd"
+#define PICTURE SEES "/image/digits.png"
+
+/* The lines of a batch's output, parsed. */
+static json_t *answers_of(const fr_command *c) {
+    json_t *all = json_array();
+    for (const char *line = c->out, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        ck_assert_ptr_nonnull(end);
+        json_t *answer = json_loadb(line, (size_t)(end - line), 0, NULL);
+        ck_assert_ptr_nonnull(answer);
+        json_array_append_new(all, answer);
+    }
+    return all;
+}
+
+/* Lines, and the options of generate that say the same. */
+static const struct {
+    const char *line, *options;
+} lines[] = {
+    {"{\"id\": 1, \"prompt\": \"Once upon a time\", \"n\": 40}", "-p 'Once upon a time' -n 40"},
+    {"{\"id\": [\"any\"], \"ids\": [2, 5, 9, 300], \"n\": 7}", "--ids 2,5,9,300 -n 7"},
+    {"{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], \"n\": 12}", "--chat -p Hi -n 12"},
+    {"{\"prompt\": \"import os\", \"n\": 60, \"temp\": 0.9, \"seed\": 7}", "-p 'import os' -n 60 --temp 0.9 --seed 7"},
+    {"{\"prompt\": \"import os\", \"temp\": 0.9, \"seed\": 7, \"stop\": [\"zzz\", \"\\n\"]}",
+     "-p 'import os' -n 30 --temp 0.9 --seed 7 --stop zzz --stop '\n'"},
+    {"{\"prompt\": \"def f(x):\", \"n\": 33, \"temp\": 1.2, \"top_k\": 20, \"top_p\": 0.9, \"min_p\": 0.01}",
+     "-p 'def f(x):' -n 33 --temp 1.2 --top-k 20 --top-p 0.9 --min-p 0.01"},
+    {"{\"prompt\": \"The\", \"ignore_eos\": true, \"n\": 90}", "-p The --ignore-eos -n 90"},
+    {"{\"prompt\": \"The\"}", "-p The -n 30"},
+    {"{\"prompt\": \"The\", \"n\": 1}", "-p The -n 1"},
+    {"{\"prompt\": \"The\", \"n\": 0}", "-p The -n 0"},
+};
+enum { LINES = sizeof lines / sizeof *lines };
+
+static char *input_of(size_t copies) {
+    char *input;
+    size_t length;
+    FILE *stream = open_memstream(&input, &length);
+    for (size_t i = 0; i < copies * LINES; i++) fprintf(stream, "%s\n", lines[(i * 7) % LINES].line);
+    fclose(stream);
+    return input;
+}
+
+static void check_answer(const json_t *answer, size_t line) {
+    fr_command alone = fr_command_ok("generate " TARGET "%s --output json", lines[line].options);
+    json_t *expected = json_loads(alone.out, 0, NULL);
+    static const char *const members[] = {"ids", "text", "stop"};
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_msg(json_equal(json_object_get(answer, members[i]), fr_json_get(expected, members[i])),
+                      "%s: another %s than alone", lines[line].line, members[i]);
+    ck_assert_ptr_nonnull(json_object_get(json_object_get(answer, "stats"), "target_calls"));
+    json_t *asked = json_loads(lines[line].line, 0, NULL), *id = json_object_get(asked, "id");
+    ck_assert(id ? json_equal(json_object_get(answer, "id"), id) : json_is_null(json_object_get(answer, "id")));
+    json_decref(asked);
+    json_decref(expected);
+    fr_command_free(&alone);
+}
+
+START_TEST(lines_say_what_they_say_alone) {
+    static const struct {
+        const char *options;
+        size_t copies;
+    } ways[] = {{TARGET "-np 1", 1}, {BOTH "-np 3 -t 2", 1}, {BOTH "", 2}, {BOTH "-np 16 --draft-max 5 -t 3", 3}};
+    char *input = input_of(ways[_i].copies);
+    fr_command c = fr_command_feed(input, "batch %s -f - -o - -n 30", ways[_i].options);
+    json_t *answers = answers_of(&c);
+    ck_assert_uint_eq(json_array_size(answers), ways[_i].copies * LINES);
+    for (size_t i = 0; i < json_array_size(answers); i++) check_answer(json_array_get(answers, i), (i * 7) % LINES);
+    ck_assert_str_eq(c.err, "");
+    json_decref(answers);
+    fr_command_free(&c);
+    free(input);
+}
+END_TEST
+
+START_TEST(pictures) {
+    const char *line = "{\"images\": [\"" PICTURE "\"], \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+                       "\"image\"}, {\"type\": \"text\", \"text\": \"Read:\"}]}], \"n\": 9}\n";
+    char input[2048];
+    snprintf(input, sizeof input, "%s{\"prompt\": \"Read:\", \"n\": 5}\n%s", line, line);
+    fr_command c = fr_command_feed(input, "batch -m " SEES " -f - -o - -np 3");
+    fr_command alone = fr_command_ok("generate -m " SEES " --image " PICTURE " --chat -p Read: -n 9 --output json");
+    json_t *answers = answers_of(&c), *expected = json_loads(alone.out, 0, NULL);
+    for (size_t i = 0; i < 3; i += 2)
+        ck_assert(json_equal(json_object_get(json_array_get(answers, i), "ids"), fr_json_get(expected, "ids")));
+    json_decref(expected);
+    json_decref(answers);
+    fr_command_free(&alone);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Each of them has its line of why, and the others are done. */
+START_TEST(lines_that_can_not_be_run) {
+    static const struct {
+        const char *line, *error;
+    } wrong[] = {
+        {"nonsense", "no JSON"},
+        {"[1]", "no JSON object"},
+        {"{\"id\": 5}", "one of prompt, ids and messages"},
+        {"{\"prompt\": \"x\", \"ids\": [1]}", "one of prompt, ids and messages"},
+        {"{\"prompt\": \"x\", \"bogus\": 1}", "\"bogus\" is not known"},
+        {"{\"prompt\": 3}", "prompt must be a text"},
+        {"{\"prompt\": \"x\", \"prompt\": \"y\"}", "no JSON"},
+        {"{\"ids\": [-1]}", "ids[0] is no id"},
+        {"{\"ids\": [2, 99999999]}", "outside the vocabulary"},
+        {"{\"ids\": []}", "ids must be"},
+        {"{\"messages\": 3}", "messages"},
+        {"{\"prompt\": \"x\", \"n\": \"y\"}", "n must be"},
+        {"{\"prompt\": \"x\", \"n\": -2}", "n must be"},
+        {"{\"prompt\": \"x\", \"temp\": -1}", "temperature must be"},
+        {"{\"prompt\": \"x\", \"temp\": \"hot\"}", "temp must be"},
+        {"{\"prompt\": \"x\", \"top_k\": 1.5}", "top_k must be a whole"},
+        {"{\"prompt\": \"x\", \"seed\": -1}", "seed must be"},
+        {"{\"prompt\": \"x\", \"stop\": [\"\"]}", "stop must be"},
+        {"{\"prompt\": \"x\", \"stop\": 4}", "stop must be"},
+        {"{\"prompt\": \"x\", \"ignore_eos\": 1}", "ignore_eos must be"},
+        {"{\"prompt\": \"x\", \"images\": [\"tests/data/none.png\"]}", "vision"},
+    };
+    enum { COUNT = sizeof wrong / sizeof *wrong };
+    char *input;
+    size_t length;
+    FILE *stream = open_memstream(&input, &length);
+    for (size_t i = 0; i < COUNT; i++) fprintf(stream, "%s\n{\"prompt\": \"The\", \"n\": 1}\n\n", wrong[i].line);
+    fclose(stream);
+    fr_command c = fr_command_run("batch " TARGET "-f - -o - -np 2 -c 64", input);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_str_eq(c.err, "forerun: 21 of 42 lines could not be run: each has its \"error\"\n");
+    json_t *answers = answers_of(&c);
+    ck_assert_uint_eq(json_array_size(answers), 2 * COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        const char *error = json_string_value(json_object_get(json_array_get(answers, 2 * i), "error"));
+        ck_assert_msg(error && strstr(error, wrong[i].error), "%s: %s", wrong[i].line, error ? error : "no error");
+        check_answer(json_array_get(answers, 2 * i + 1), 8);
+    }
+    json_decref(answers);
+    fr_command_free(&c);
+    free(input);
+}
+END_TEST
+
+START_TEST(too_long_for_the_context) {
+    char input[1024];
+    size_t at = (size_t)snprintf(input, sizeof input, "{\"ids\": [2");
+    for (int i = 0; i < 70; i++) at += (size_t)snprintf(input + at, sizeof input - at, ",5");
+    snprintf(input + at, sizeof input - at, "]}\n{\"ids\": [2, 5], \"ignore_eos\": true}\n");
+    fr_command c = fr_command_run("batch " TARGET "-f - -o - -c 64", input);
+    json_t *answers = answers_of(&c);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(json_array_get(answers, 0), "error")), "raise -c"));
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(answers, 1), "stop")), "context");
+    ck_assert_uint_eq(json_array_size(json_object_get(json_array_get(answers, 1), "ids")), 62);
+    json_decref(answers);
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(command_lines) {
+    static const struct {
+        const char *line;
+        int status;
+        const char *error;
+    } wrong[] = {{"batch " TARGET "-f -", 2, "-o OUT"},
+                 {"batch " TARGET "-o -", 2, "-f IN"},
+                 {"batch " TARGET "-f - -o - -np 0", 2, "-np"},
+                 {"batch " TARGET "-f - -o - -np 257", 2, "-np"},
+                 {"batch " TARGET "-f - -o - --accept rejection --temp 1", 2, "rejection"},
+                 {"batch " TARGET "-f tests/data/nothing.jsonl -o -", 1, "nothing.jsonl"},
+                 {"batch " TARGET "-f - -o tests/nowhere/out.jsonl", 1, "nowhere"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fr_command c = fr_command_run(wrong[i].line, "");
+        ck_assert_int_eq(c.status, wrong[i].status);
+        ck_assert_msg(strstr(c.err, wrong[i].error), "%s: %s", wrong[i].line, c.err);
+        ck_assert_str_eq(c.out, "");
+        fr_command_free(&c);
+    }
+    fr_command nothing = fr_command_feed("\n \n", "batch " TARGET "-f - -o -");
+    ck_assert_str_eq(nothing.out, "");
+    fr_command_free(&nothing);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("batch");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
+    tcase_add_test(cases, pictures);
+    tcase_add_test(cases, lines_that_can_not_be_run);
+    tcase_add_test(cases, too_long_for_the_context);
+    tcase_add_test(cases, command_lines);
+    Suite *suite = suite_create("cli_batch");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

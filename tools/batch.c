@@ -1,0 +1,196 @@
+/* forerun batch: many prompts from a file, several at once in one forward; their answers to a file, in the same
+ * order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interrupt.h"
+#include "job.h"
+#include "verbs.h"
+
+enum { USUAL_JOBS = 4 };
+
+typedef struct batch {
+    fr_job_setting setting;
+    fr_prompt input; /* the file's bytes */
+    size_t at;       /* of them have been read */
+    fr_job *jobs;    /* [places] */
+    size_t *numbers; /* [places] of their lines */
+    int32_t (*ids)[FR_STEP_MAX];
+    fr_round *rounds;
+    size_t places;
+    char **answers; /* [total] NULL: not there yet, or written */
+    size_t total, begun, done, written, failed;
+    size_t tokens;
+    FILE *out;
+    fr_progress progress;
+} batch;
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+static bool is_blank(const char *line, size_t length) {
+    while (length && strchr(" \t\r", line[length - 1])) length--;
+    return length == 0;
+}
+
+/* The next line that is not empty; NULL: there is none. */
+static const char *next_line(batch *b, size_t *length) {
+    while (b->at < b->input.length) {
+        const char *line = b->input.bytes + b->at, *end = memchr(line, '\n', b->input.length - b->at);
+        *length = end ? (size_t)(end - line) : b->input.length - b->at;
+        b->at += *length + 1;
+        if (!is_blank(line, *length)) return line;
+    }
+    return NULL;
+}
+
+static void count_lines(batch *b) {
+    size_t length;
+    while (next_line(b, &length)) b->total++;
+    b->at = 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- answers */
+
+static void show_progress(batch *b) {
+    char so_far[64];
+    snprintf(so_far, sizeof(so_far), ", %zu tokens", b->tokens);
+    fr_progress_count(&b->progress, b->done, b->total, b->total == 1 ? "line" : "lines", so_far);
+}
+
+/* Those whose turn has come. */
+static int write_answers(batch *b) {
+    while (b->written < b->total && b->answers[b->written]) {
+        char **answer = &b->answers[b->written++];
+        fprintf(b->out, "%s\n", *answer);
+        free(*answer);
+        *answer = NULL;
+    }
+    if (fflush(b->out) == 0) return 0;
+    return fr_bad_input("%s: %s", b->setting.args->text[FR_ARG_OUT_FILE], strerror(errno));
+}
+
+static void end_job(batch *b, size_t place) {
+    fr_job *job = &b->jobs[place];
+    b->answers[b->numbers[place]] = fr_job_answer(job);
+    b->failed += job->error[0] != '\0';
+    b->done++;
+    fr_job_end(job);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- rounds */
+
+/* Lines for all places that are free; those that can't be run are answered at once. */
+static void fill(batch *b) {
+    for (size_t place = 0; place < b->places; place++) {
+        size_t length;
+        const char *line;
+        while (!b->jobs[place].setting && (line = next_line(b, &length))) {
+            b->numbers[place] = b->begun++;
+            fr_job_begin(&b->jobs[place], &b->setting, line, length);
+            if (b->jobs[place].ended) end_job(b, place);
+        }
+    }
+}
+
+/* One round of all that are under way; *under_way: how many they were. */
+static int run_round(batch *b, size_t *under_way) {
+    size_t count = 0, places[FR_SESSIONS_MAX];
+    for (size_t place = 0; place < b->places; place++) {
+        if (!b->jobs[place].setting) continue;
+        places[count] = place;
+        b->rounds[count] = fr_job_round(&b->jobs[place], b->ids[count]);
+        count++;
+    }
+    *under_way = count;
+    int code = count ? fr_exit_status(fr_engine_step(b->setting.engine, b->rounds, count)) : 0;
+    for (size_t i = 0; i < count && !code; i++) {
+        fr_job *job = &b->jobs[places[i]];
+        fr_job_take(job, &b->rounds[i]);
+        b->tokens += b->rounds[i].count;
+        if (job->ended) end_job(b, places[i]);
+    }
+    return code;
+}
+
+static int run(batch *b) {
+    size_t under_way = 1;
+    int code = 0;
+    while (!code && under_way && !fr_interrupt_came(NULL)) {
+        fill(b);
+        code = run_round(b, &under_way);
+        if (!code) code = write_answers(b);
+        show_progress(b);
+    }
+    fr_progress_end(&b->progress);
+    for (size_t place = 0; place < b->places; place++)
+        if (b->jobs[place].setting) fr_job_end(&b->jobs[place]);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- verb */
+
+static int open_output(batch *b) {
+    const char *path = b->setting.args->text[FR_ARG_OUT_FILE];
+    b->out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
+    return b->out ? 0 : fr_bad_input("%s: %s", path, strerror(errno));
+}
+
+static int open_engine(batch *b, fr_loaded *loaded) {
+    const fr_arguments *args = b->setting.args;
+    int code = fr_loaded_open_drafter(loaded, args);
+    if (code) return code;
+    fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, fr_loaded_context(loaded, args, 0, 0));
+    if (status == FR_OK)
+        status = fr_engine_open(loaded->model, loaded->drafter, loaded->options, b->places, &b->setting.engine);
+    return fr_exit_status(status);
+}
+
+static void take_places(batch *b) {
+    b->jobs = fr_resize(NULL, b->places, sizeof(*b->jobs));
+    memset(b->jobs, 0, b->places * sizeof(*b->jobs));
+    b->numbers = fr_resize(NULL, b->places, sizeof(*b->numbers));
+    b->ids = fr_resize(NULL, b->places, sizeof(*b->ids));
+    b->rounds = fr_resize(NULL, b->places, sizeof(*b->rounds));
+    b->answers = fr_resize(NULL, b->total, sizeof(*b->answers));
+    memset(b->answers, 0, b->total * sizeof(*b->answers));
+}
+
+static void close_batch(batch *b) {
+    for (size_t i = 0; b->answers && i < b->total; i++) free(b->answers[i]);
+    if (b->out && b->out != stdout) fclose(b->out);
+    fr_engine_close(b->setting.engine);
+    fr_prompt_free(&b->input);
+    free(b->jobs);
+    free(b->numbers);
+    free(b->ids);
+    free(b->rounds);
+    free(b->answers);
+}
+
+static int run_batch(batch *b, fr_loaded *loaded) {
+    fr_interrupt_watch();
+    int code = open_engine(b, loaded);
+    if (!code) code = open_output(b);
+    if (code) return code;
+    take_places(b);
+    code = run(b);
+    if (!code && b->failed)
+        return fr_bad_input("%zu of %zu lines could not be run: each has its \"error\"", b->failed, b->total);
+    return code;
+}
+
+int fr_verb_batch(const fr_arguments *args) {
+    fr_loaded loaded = {0};
+    batch b = {.setting = {.args = args, .loaded = &loaded}, .places = USUAL_JOBS};
+    if (args->given[FR_ARG_PARALLEL]) b.places = (size_t)args->number[FR_ARG_PARALLEL];
+    int code = fr_prompt_read_file(&b.input, args->text[FR_ARG_FILE]);
+    if (!code) code = fr_loaded_open(&loaded, args);
+    count_lines(&b);
+    b.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);
+    if (!code) code = run_batch(&b, &loaded);
+    close_batch(&b);
+    fr_loaded_close(&loaded);
+    if (!code) fr_interrupt_repeat();
+    return code;
+}

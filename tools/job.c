@@ -1,0 +1,270 @@
+/* A line of a batch (job.h). */
+#include "job.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat_settings.h"
+#include "conversation.h"
+#include "figures.h"
+
+/* Why it can't be run; gives false. */
+static bool refuse(fr_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(fr_job *job, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(job->error, sizeof(job->error), format, args);
+    va_end(args);
+    job->ended = true;
+    return false;
+}
+
+static bool check(fr_job *job, fr_status status) {
+    return status == FR_OK || refuse(job, "%s", fr_last_error());
+}
+
+/* ----------------------------------------------------------------------------------------------------------- fields */
+
+typedef bool take_field(fr_job *job, const char *key, const json_t *value);
+
+static bool take_count(fr_job *job, const char *key, const json_t *value) {
+    json_int_t n = json_integer_value(value);
+    if (!json_is_integer(value) || n < -1 || n > INT32_MAX)
+        return refuse(job, "%s must be a number of ids, or -1", key);
+    job->most = n;
+    return true;
+}
+
+static bool take_number(fr_job *job, const char *key, const json_t *value) {
+    static const struct {
+        const char *key;
+        fr_option option;
+        bool whole;
+    } numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
+                   {"top_k", FR_OPT_TOP_K, true},
+                   {"top_p", FR_OPT_TOP_P, false},
+                   {"min_p", FR_OPT_MIN_P, false},
+                   {"seed", FR_OPT_SEED, true}};
+    size_t i = 0;
+    while (strcmp(numbers[i].key, key) != 0) i++;
+    bool fits = numbers[i].whole ? json_is_integer(value) : json_is_number(value);
+    if (!fits) return refuse(job, "%s must be a %snumber", key, numbers[i].whole ? "whole " : "");
+    if (numbers[i].whole) return check(job, fr_options_set(job->options, numbers[i].option, json_integer_value(value)));
+    return check(job, fr_options_set_number(job->options, numbers[i].option, json_number_value(value)));
+}
+
+static bool take_switch(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_boolean(value)) return refuse(job, "%s must be true or false", key);
+    job->ignore_eos = json_is_true(value);
+    return check(job, fr_options_set(job->options, FR_OPT_IGNORE_EOS, job->ignore_eos));
+}
+
+static bool take_stop(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_string(value) || json_string_length(value) == 0) return refuse(job, "%s must be texts", key);
+    if (strlen(json_string_value(value)) != json_string_length(value)) return refuse(job, "%s has a NUL in it", key);
+    if (job->stop_count == FR_STOPS_MAX) return refuse(job, "%s may have %d texts", key, FR_STOPS_MAX);
+    job->stops[job->stop_count++] = json_string_value(value);
+    return true;
+}
+
+static bool take_stops(fr_job *job, const char *key, const json_t *value) {
+    job->stop_count = 0;
+    if (!json_is_array(value)) return take_stop(job, key, value);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!take_stop(job, key, json_array_get(value, i))) return false;
+    return true;
+}
+
+static bool take_images(fr_job *job, const char *key, const json_t *value) {
+    size_t count = json_array_size(value);
+    if (!json_is_array(value) || count > FR_IMAGES_MAX)
+        return refuse(job, "%s must be an array of %d paths at most", key, FR_IMAGES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const char *path = json_string_value(json_array_get(value, i));
+        if (!path) return refuse(job, "%s must be an array of paths", key);
+        if (!check(job, fr_picture_open(path, job->setting->loaded->model, &job->pictures[i]))) return false;
+        job->picture_count++;
+    }
+    return true;
+}
+
+/* Read with the others there already: see take_prompt. */
+static bool take_later(fr_job *job, const char *key, const json_t *value) {
+    (void)job;
+    (void)key;
+    (void)value;
+    return true;
+}
+
+static bool take_fields(fr_job *job) {
+    static const struct {
+        const char *key;
+        take_field *take;
+    } fields[] = {{"id", take_later},       {"prompt", take_later},      {"ids", take_later},
+                  {"messages", take_later}, {"n", take_count},           {"temp", take_number},
+                  {"top_k", take_number},   {"top_p", take_number},      {"min_p", take_number},
+                  {"seed", take_number},    {"stop", take_stops},        {"ignore_eos", take_switch},
+                  {"images", take_images}};
+    const char *key;
+    json_t *value;
+    json_object_foreach(job->line, key, value) {
+        size_t i = 0, count = sizeof(fields) / sizeof(*fields);
+        while (i < count && strcmp(fields[i].key, key) != 0) i++;
+        if (i == count)
+            return refuse(job, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k top_p min_p seed "
+                               "stop ignore_eos images)", key);
+        if (!fields[i].take(job, key, value)) return false;
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- prompt */
+
+static bool take_ids(fr_job *job, const json_t *ids) {
+    fr_prompt *prompt = &job->prompt;
+    prompt->count = json_array_size(ids);
+    if (!json_is_array(ids) || prompt->count == 0) return refuse(job, "ids must be an array of ids");
+    prompt->ids = prompt->expanded = fr_resize(NULL, prompt->count, sizeof(*prompt->expanded));
+    for (size_t i = 0; i < prompt->count; i++) {
+        const json_t *id = json_array_get(ids, i);
+        json_int_t value = json_integer_value(id);
+        if (!json_is_integer(id) || value < 0 || value > INT32_MAX) return refuse(job, "ids[%zu] is no id", i);
+        prompt->expanded[i] = (int32_t)value;
+    }
+    return true;
+}
+
+static bool tokenize(fr_job *job) {
+    const fr_job_setting *setting = job->setting;
+    return check(job, fr_prompt_ids(&job->prompt, setting->loaded->model, job->pictures, job->picture_count,
+                                    setting->args->given[FR_ARG_PARSE_SPECIAL]));
+}
+
+static bool converse(fr_job *job, const json_t *messages) {
+    json_t *settings = fr_chat_settings(job->setting->args, job->picture_count > 0);
+    fr_status status = fr_conversation_render(messages, fr_model_tokenizer(job->setting->loaded->model), settings,
+                                              &job->prompt.rendered);
+    json_decref(settings);
+    return check(job, status) && tokenize(job);
+}
+
+/* With pictures it is a user's turn. */
+static bool take_text(fr_job *job, const json_t *text) {
+    size_t length = json_string_length(text);
+    if (!json_is_string(text)) return refuse(job, "prompt must be a text");
+    if (job->picture_count) {
+        json_t *messages = fr_conversation_new(NULL);
+        fr_conversation_add(messages, "user", json_string_value(text), length, job->picture_count);
+        bool good = converse(job, messages);
+        json_decref(messages);
+        return good;
+    }
+    job->prompt.bytes = fr_resize(NULL, length + 1, 1);
+    memcpy(job->prompt.bytes, json_string_value(text), length);
+    job->prompt.length = length;
+    return tokenize(job);
+}
+
+static bool take_prompt(fr_job *job) {
+    const json_t *text = json_object_get(job->line, "prompt"), *ids = json_object_get(job->line, "ids");
+    const json_t *messages = json_object_get(job->line, "messages");
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
+    if (!!text + !!ids + !!messages != 1) return refuse(job, "one of prompt, ids and messages is needed");
+    if ((!ids || job->stop_count) && !tokenizer) return refuse(job, "the model has no tokenizer: only ids can be run");
+    if (ids) return take_ids(job, ids);
+    if (!(text ? take_text(job, text) : converse(job, messages))) return false;
+    return job->prompt.count > 0 || refuse(job, "the prompt is empty: it has no token");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- session */
+
+static fr_status open_view(fr_job *job) {
+    const fr_job_setting *setting = job->setting;
+    if (!job->prompt.rendered.text) return FR_OK;
+    return fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), setting->args,
+                              &job->prompt.rendered, job->picture_count > 0, &job->text);
+}
+
+static fr_status start(fr_job *job) {
+    fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
+    if (status == FR_OK && job->picture_count)
+        status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
+    if (status == FR_OK) status = fr_session_put(job->session, job->prompt.ids, job->prompt.count);
+    job->text = (fr_stream){.stops = job->stops, .stop_count = job->stop_count};
+    if (status == FR_OK) status = open_view(job);
+    if (status != FR_OK) return status;
+    const fr_model *model = job->setting->loaded->model;
+    const fr_reply_setting reply = {.model = model,
+                                    .session = job->session,
+                                    .most = job->most,
+                                    .best = -1,
+                                    .ignore_eos = job->ignore_eos,
+                                    .text = fr_model_tokenizer(model) ? &job->text : NULL,
+                                    .view = job->prompt.rendered.text ? &job->view : NULL};
+    status = fr_reply_begin(&job->reply, &reply);
+    if (job->most == 0) job->reply.end = FR_END_LENGTH;
+    job->ended = job->most == 0;
+    return status;
+}
+
+void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length) {
+    const fr_arguments *args = setting->args;
+    json_error_t error;
+    *job = (fr_job){.setting = setting,
+                    .line = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error),
+                    .options = fr_options_copy(setting->loaded->options),
+                    .most = args->number[FR_ARG_PREDICT],
+                    .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
+                    .stop_count = args->stop_count};
+    memcpy(job->stops, args->stops, sizeof(job->stops));
+    if (!job->options) refuse(job, "out of memory: options");
+    else if (!job->line) refuse(job, "no JSON: %s", error.text);
+    else if (!json_is_object(job->line)) refuse(job, "no JSON object");
+    else if (take_fields(job) && take_prompt(job)) check(job, start(job));
+}
+
+fr_round fr_job_round(const fr_job *job, int32_t *ids) {
+    return (fr_round){.session = job->session, .ids = ids, .limit = fr_reply_room(&job->reply)};
+}
+
+void fr_job_take(fr_job *job, const fr_round *round) {
+    if (round->status != FR_OK) {
+        refuse(job, "%s", round->error);
+        return;
+    }
+    if (round->count == 0 && fr_session_waiting(job->session) > 0) return;
+    if (!check(job, fr_reply_take(&job->reply, round->ids, round->count, round->accepted))) return;
+    job->ended = job->reply.end != FR_END_NONE;
+    if (job->ended) check(job, fr_reply_finish(&job->reply));
+}
+
+/* ----------------------------------------------------------------------------------------------------------- answer */
+
+char *fr_job_answer(fr_job *job) {
+    json_t *answer = json_object(), *id = json_object_get(job->line, "id");
+    fr_json_put(answer, "id", id ? json_incref(id) : json_null());
+    if (job->error[0]) {
+        fr_json_put(answer, "error", fr_json_bytes(job->error, strlen(job->error)));
+    } else {
+        fr_figures figures = fr_figures_take(job->session);
+        figures.of[FR_STAT_GENERATED_TOKENS] = (double)job->reply.kept;
+        check(job, fr_reply_put(&job->reply, answer));
+        fr_json_put(answer, "stats", fr_figures_json(&figures, job->session));
+    }
+    char *line = fr_json_line(answer);
+    json_decref(answer);
+    return line;
+}
+
+void fr_job_end(fr_job *job) {
+    fr_reply_view_close(&job->view);
+    fr_reply_free(&job->reply);
+    fr_stream_free(&job->text);
+    fr_session_close(job->session);
+    while (job->picture_count) fr_picture_close(job->pictures[--job->picture_count]);
+    fr_prompt_free(&job->prompt);
+    fr_options_free(job->options);
+    json_decref(job->line);
+    *job = (fr_job){0};
+}

@@ -1,0 +1,50 @@
+/* A line of a batch: what it asks for, put to a session of its own; and the line that answers it.
+ *
+ * In: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed", "stop",
+ * "ignore_eos", "images"}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop",
+ * "stats"}, a chat's with what its reply is made of; or {"id", "error"}. */
+#ifndef FR_TOOLS_JOB_H
+#define FR_TOOLS_JOB_H
+
+#include "loaded.h"
+#include "reply.h"
+
+/* What all lines share. */
+typedef struct fr_job_setting {
+    const fr_arguments *args;
+    const fr_loaded *loaded;
+    fr_engine *engine;
+} fr_job_setting;
+
+typedef struct fr_job {
+    json_t *line; /* as it was read; NULL: it is no JSON object */
+    const fr_job_setting *setting;
+    fr_options *options;
+    fr_prompt prompt;
+    fr_picture *pictures[FR_IMAGES_MAX];
+    size_t picture_count;
+    const char *stops[FR_STOPS_MAX];
+    size_t stop_count;
+    int64_t most; /* ids at most, -1: no limit */
+    bool ignore_eos;
+    fr_session *session;
+    fr_stream text;
+    fr_reply_view view;
+    fr_reply reply;
+    bool ended;
+    char error[640]; /* "": none */
+} fr_job;
+
+/* Reads the line and puts its prompt to a new session, which rounds will run; a job that can't be run has ended, and
+ * its answer says why. */
+void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length);
+
+/* Its part in the next round, with room for FR_STEP_MAX ids; and what that gave. */
+fr_round fr_job_round(const fr_job *job, int32_t *ids);
+void fr_job_take(fr_job *job, const fr_round *round);
+
+/* The line for one that has ended; free. */
+char *fr_job_answer(fr_job *job);
+void fr_job_end(fr_job *job);
+
+#endif
