@@ -9,6 +9,7 @@
 #include "formats/error.h"
 #include "src/text/byte_level.h"
 #include "src/text/tokenizer_parts.h"
+#include "src/text/unicode_form.h"
 
 typedef struct fr_printed_token {
     uint32_t offset, length;
@@ -128,16 +129,11 @@ void fr_decoder_free(fr_decoder *decoder) {
     free(decoder);
 }
 
-/* How many bytes at the end are the beginning of a character that further bytes could complete (Unicode, table 3-7). */
+/* How many bytes at the end are the beginning of a character that further bytes could complete. */
 static size_t unfinished(const char *text, size_t length) {
-    const unsigned char *end = (const unsigned char *)text + length;
     for (size_t n = 1; n <= MAX_HELD && n <= length; n++) {
-        unsigned lead = end[-(ptrdiff_t)n], second = n > 1 ? end[1 - (ptrdiff_t)n] : 0;
-        if ((lead & 0xC0) == 0x80) continue;
-        size_t size = lead < 0xC2 || lead > 0xF4 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-        bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-        bool beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
-        return n < size && (n == 1 || !(overlong || beyond)) ? n : 0;
+        fr_character_bytes character = fr_first_character(text + length - n, n);
+        if (character.there > 0) return character.there == n && n < character.whole ? n : 0;
     }
     return 0;
 }

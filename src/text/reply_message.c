@@ -4,42 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utf8proc.h>
-
 #include "formats/error.h"
+#include "src/base/sizes.h"
+#include "src/text/unicode_form.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* How many bytes one U+FFFD stands for where no character is: as much of one as there is, at least a byte. */
-static size_t broken_length(const unsigned char *text, size_t length) {
-    static const struct {
-        unsigned char first, last, low, high, size; /* the lead byte's range, the second byte's, bytes in all */
-    } rows[] = {{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-                {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-                {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (text[0] < rows[i].first || text[0] > rows[i].last) continue;
-        if (length < 2 || text[1] < rows[i].low || text[1] > rows[i].high) return 1;
-        size_t n = 2;
-        while (n < length && n < rows[i].size && (text[n] & 0xc0) == 0x80) n++;
-        return n;
-    }
-    return 1;
-}
-
-/* A JSON string of any bytes; NULL: no memory. */
+/* A JSON string of any bytes, in which one U+FFFD stands for as much of a broken character as there is, at least a
+ * byte; NULL: no memory. */
 static json_t *string_of(const fr_text_buffer *text) {
     fr_text_buffer valid = {0};
-    const unsigned char *bytes = (const unsigned char *)text->bytes;
     for (size_t at = 0; at < text->length;) {
-        utf8proc_int32_t c;
-        size_t left = text->length - at;
-        utf8proc_ssize_t good = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)left, &c);
-        if (good > 0)
-            fr_text_append(&valid, bytes + at, (size_t)good);
+        fr_character_bytes character = fr_first_character(text->bytes + at, text->length - at);
+        if (character.there > 0 && character.there == character.whole)
+            fr_text_append(&valid, text->bytes + at, character.whole);
         else
             fr_text_append_string(&valid, REPLACEMENT);
-        at += good > 0 ? (size_t)good : broken_length(bytes + at, left);
+        at += fr_larger(character.there, 1);
     }
     json_t *string = valid.status == FR_OK ? json_stringn(valid.bytes ? valid.bytes : "", valid.length) : NULL;
     fr_text_free(&valid);

@@ -95,6 +95,29 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
     free(run.sorted);
 }
 
+/* ------------------------------------------------------------------------------------------------------------ bytes */
+
+/* Table 3-7 of the Unicode Standard: further bytes than the second are 80 to BF. */
+static const struct {
+    unsigned char first, last, low, high; /* the lead byte's range, the second byte's */
+    size_t whole;
+} sequences[] = {{0x00, 0x7F, 0x00, 0x00, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                 {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+                 {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+
+fr_character_bytes fr_first_character(const char *text, size_t length) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t i = 0; length > 0 && i < sizeof sequences / sizeof *sequences; i++) {
+        if (bytes[0] < sequences[i].first || bytes[0] > sequences[i].last) continue;
+        size_t there = 1, whole = sequences[i].whole;
+        if (length < 2 || bytes[1] < sequences[i].low || bytes[1] > sequences[i].high)
+            return (fr_character_bytes){there, whole};
+        while (there < length && there < whole && (bytes[there] & 0xC0) == 0x80) there++;
+        return (fr_character_bytes){there, whole};
+    }
+    return (fr_character_bytes){0};
+}
+
 /* ------------------------------------------------------------------------------------------------------- properties */
 
 bool fr_is_space(int32_t codepoint) {
