@@ -204,13 +204,9 @@ static json_t *settings(void) {
 
 static char *read_template(const subject *s) {
     char path[128];
+    size_t length;
     snprintf(path, sizeof path, TEMPLATES "%s/chat_template.jinja", s->style->tokenizer);
-    FILE *file = fopen(s->style->template ? s->style->template : path, "rb");
-    ck_assert_ptr_nonnull(file);
-    char *text = calloc(1, 1 << 16);
-    ck_assert_uint_gt(fread(text, 1, (1 << 16) - 1, file), 0);
-    fclose(file);
-    return text;
+    return fr_load_text(s->style->template ? s->style->template : path, &length);
 }
 
 static void add_token(subject *s, const json_t *entry) {

@@ -57,13 +57,11 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
 static fr_reply_format format_in(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s", name);
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s", path);
-    char source[1 << 15];
-    size_t length = fread(source, 1, sizeof source, file);
-    fclose(file);
-    ck_assert_uint_lt(length, sizeof source);
-    return fr_reply_format_of(source, length, NULL);
+    size_t length;
+    char *source = fr_load_text(path, &length);
+    fr_reply_format format = fr_reply_format_of(source, length, NULL);
+    free(source);
+    return format;
 }
 
 static fr_reply_format format_of(const char *style) {

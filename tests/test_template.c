@@ -34,15 +34,6 @@ static fr_status render_source(const char *source, size_t length, const json_t *
     return status;
 }
 
-static char *read_file(const char *path, size_t *length) {
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s", path);
-    char *text = malloc(1 << 20);
-    *length = fread(text, 1, 1 << 20, file);
-    fclose(file);
-    return text;
-}
-
 static void check_rendered(const char *title, fr_status status, const fr_marked_text *text, const json_t *expected) {
     if (!expected) {
         ck_assert_msg(status == FR_INPUT, "%s: rendered, and should fail: %s", title, text->text);
@@ -90,7 +81,7 @@ START_TEST(reference_cases) {
     char path[100];
     size_t length;
     snprintf(path, sizeof path, "tests/data/chat/templates/%s.jinja", files[_i].template);
-    char *source = read_file(path, &length);
+    char *source = fr_load_text(path, &length);
     json_t *root = fr_load_json(files[_i].cases), *cases = json_object_get(root, files[_i].key);
     ck_assert_uint_ge(json_array_size(cases), files[_i].count);
     for (size_t i = 0; i < json_array_size(cases); i++) check_reference(source, length, json_array_get(cases, i));

@@ -23,17 +23,14 @@ static uint64_t fnv1a(uint64_t state, const char *bytes, size_t length) {
 }
 
 static fr_template *open_template(const char *name) {
-    static char source[1 << 16];
     char path[256];
+    size_t length;
     snprintf(path, sizeof path, FOLDER "%s.jinja", name);
-    FILE *file = fopen(path, "rb");
-    ck_assert_msg(file != NULL, "%s", path);
-    size_t length = fread(source, 1, sizeof source, file);
-    fclose(file);
-    ck_assert_uint_lt(length, sizeof source);
+    char *source = fr_load_text(path, &length);
     fr_template *template;
     fr_status status = fr_template_compile(source, length, name, &template);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+    free(source);
     return template;
 }
 
@@ -43,17 +40,11 @@ typedef struct oracle {
     size_t token_count, pairs, told, faults;
 } oracle;
 
-static json_t *load(const char *path) {
-    json_error_t error;
-    json_t *root = json_load_file(path, JSON_ALLOW_NUL, &error);
-    ck_assert_msg(root != NULL, "%s:%d: %s", path, error.line, error.text);
-    return root;
-}
-
 static void open_oracle(oracle *o) {
     setenv("TZ", "UTC0", 1);
     tzset();
-    *o = (oracle){.conversations = load(FOLDER "conversations.json"), .rendered = load(FOLDER "rendered.json")};
+    *o = (oracle){.conversations = fr_load_json(FOLDER "conversations.json"),
+                  .rendered = fr_load_json(FOLDER "rendered.json")};
     const json_t *tokens = json_object_get(o->rendered, "tokens");
     o->token_count = json_array_size(tokens);
     ck_assert_uint_le(o->token_count, sizeof o->tokens / sizeof *o->tokens);

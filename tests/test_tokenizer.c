@@ -543,20 +543,10 @@ static void check_damaged(const char *text, size_t length) {
     fr_tokenizer_close(tokenizer);
 }
 
-static char *read_gemma(size_t *length) {
-    FILE *file = fopen(TOKENIZERS "gemma/tokenizer.json", "rb");
-    ck_assert_ptr_nonnull(file);
-    char *text = malloc(1 << 20);
-    *length = fread(text, 1, 1 << 20, file);
-    ck_assert_uint_gt(*length, 40000);
-    fclose(file);
-    return text;
-}
-
 START_TEST(mutations) {
     static const char bytes[] = "\"{}[],:0129-.eEtfn\\u \xFF\xC3";
     size_t length;
-    char *text = read_gemma(&length), *damaged = malloc(length);
+    char *text = fr_load_text(TOKENIZERS "gemma/tokenizer.json", &length), *damaged = malloc(length);
     for (int round = 0; round < 100; round++) {
         memcpy(damaged, text, length);
         size_t begin = next_random(length), span = next_random(length - begin < 300 ? length - begin : 300);
@@ -575,7 +565,7 @@ END_TEST
 
 START_TEST(truncations) {
     size_t length;
-    char *text = read_gemma(&length);
+    char *text = fr_load_text(TOKENIZERS "gemma/tokenizer.json", &length);
     for (size_t cut = 0; cut < length; cut += cut < 64 ? 1 : 499) {
         fr_tokenizer *tokenizer;
         ck_assert_int_eq(fr_open_text(text, cut, NULL, &tokenizer), FR_INPUT);

@@ -8,11 +8,19 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
+#include "formats/map.h"
+
 json_t *fr_load_json(const char *path) {
     json_error_t error;
     json_t *root = json_load_file(path, JSON_ALLOW_NUL, &error);
     ck_assert_msg(root, "%s:%d: %s", path, error.line, error.text);
     return root;
+}
+
+char *fr_load_text(const char *path, size_t *length) {
+    char *text;
+    ck_assert_msg(fr_read_text(path, 1 << 20, &text, length) == FR_OK, "%s", fr_last_error());
+    return text;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- folders */

@@ -10,8 +10,9 @@
 
 #define TOKENIZERS "tests/data/tokenizers/"
 
-/* A JSON file of tests/data. */
+/* A file of tests/data: JSON, or any text, NUL-terminated and malloc'd. */
 json_t *fr_load_json(const char *path);
+char *fr_load_text(const char *path, size_t *length);
 
 /* What fr_tokenizer_open says to a folder with this tokenizer.json, and, unless NULL, this tokenizer_config.json. */
 fr_status fr_open_text(const char *text, size_t length, const char *config, fr_tokenizer **tokenizer);
