@@ -407,6 +407,10 @@ fr_status fr_session_save(const fr_session *session, const char *path);
  * context or damaged is FR_INPUT and changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
+/* The same to memory (*bytes: fr_free) and from it: what the file would hold. */
+fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
+fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
+
 /* Bytes of the caller's own, which are copied, go into the session's file and come back with it: what its ids do not
  * tell, such as a conversation's messages. Size 0: none, as of a new session. Restoring replaces them, by none where
  * the file has none; nothing else does. */

@@ -380,12 +380,42 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
+/* In memory a session is what its file would be; anything less than all of it is no session. */
+START_TEST(in_memory) {
+    const char *name = fr_reference_name(0);
+    char *file;
+    void *bytes;
+    size_t length, size;
+    save(name, &manners[0], NULL, 200, 30);
+    engine e = open_engine(name, &manners[0], NULL);
+    require(fr_session_restore(e.session, path));
+    require(fr_session_save(e.session, path));
+    require(fr_session_save_bytes(e.session, &bytes, &size));
+    ck_assert(fr_read_text(path, (size_t)1 << 28, &file, &length) == FR_OK);
+    ck_assert_uint_eq(size, length);
+    ck_assert_mem_eq(bytes, file, size);
+    outcome first = go_on(e.session);
+    for (size_t cut = 0; cut < size; cut += 1 + size / 97) {
+        ck_assert_int_eq(fr_session_restore_bytes(e.session, bytes, cut), FR_INPUT);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "a session in memory"));
+    }
+    require(fr_session_restore_bytes(e.session, bytes, size));
+    outcome again = go_on(e.session);
+    check_same(&first, &again);
+    ck_assert_int_eq(fr_session_restore_bytes(e.session, NULL, 0), FR_USAGE);
+    fr_free(bytes);
+    free(file);
+    close_engine(&e);
+}
+END_TEST
+
 int main(void) {
     int fixtures = 0;
     while (fr_reference_name((size_t)fixtures)) fixtures++;
     TCase *file = tcase_create("session_file");
     tcase_set_timeout(file, 300);
     tcase_add_checked_fixture(file, make_folder, remove_folder);
+    tcase_add_test(file, in_memory);
     tcase_add_loop_test(file, a_restored_session_equals_a_fresh_run, 0, fixtures);
     tcase_add_test(file, short_and_empty_timelines_come_back);
     tcase_add_test(file, little_is_run_again);

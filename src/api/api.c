@@ -272,6 +272,17 @@ fr_status fr_session_restore(fr_session *session, const char *path) {
     return fr_session_read(session, path);
 }
 
+fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size) {
+    if (!bytes || !size) return fr_fail(FR_USAGE, "fr_session_save_bytes: a place for bytes and their size is needed");
+    return fr_session_write_bytes(session, bytes, size);
+}
+
+fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size) {
+    if (!bytes) return fr_fail(FR_USAGE, "fr_session_restore_bytes: bytes are needed");
+    fr_async_draft_cancel(session);
+    return fr_session_read_bytes(session, bytes, size);
+}
+
 fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size) {
     if (size && !bytes) return fr_fail(FR_USAGE, "fr_session_attach: %zu bytes are needed", size);
     void *copy;

@@ -18,6 +18,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 #define VERSION       1 /* with nothing attached */
 #define VERSION_MORE  2
 #define MAX_CHECKPOINTS 1024
+#define IN_MEMORY     "a session in memory" /* instead of a path */
 
 typedef struct fr_session_head {
     char magic[8];
@@ -145,16 +146,21 @@ static fr_status write_named(const fr_session *s, uint64_t model, int fd, const 
     return sink.error ? can_not(path, "written") : FR_OK;
 }
 
+/* That it can be saved; *model: its fingerprint. */
+static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
+    for (size_t i = 0; i < s->length; i++)
+        if (s->ids[i] == s->model->image_token)
+            return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", where);
+    return fr_fingerprint(s->model, model);
+}
+
 fr_status fr_session_write(const fr_session *s, const char *path) {
     static const char ending[] = ".forerun-XXXXXX";
     struct stat info;
     uint64_t model;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
         return fr_fail(FR_INPUT, "%s is no regular file: a session can't be saved there", path);
-    for (size_t i = 0; i < s->length; i++)
-        if (s->ids[i] == s->model->image_token)
-            return fr_fail(FR_INPUT, "%s: a session with pictures can't be saved yet", path);
-    FR_TRY(fr_fingerprint(s->model, &model));
+    FR_TRY(check_savable(s, path, &model));
     size_t length = strlen(path);
     char *temporary = malloc(length + sizeof ending);
     if (!temporary) return fr_fail_memory("path", length + sizeof ending);
@@ -165,6 +171,23 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     if (fd >= 0 && status != FR_OK) unlink(temporary);
     free(temporary);
     return status;
+}
+
+fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size) {
+    uint64_t model;
+    char *memory = NULL;
+    FR_TRY(check_savable(s, IN_MEMORY, &model));
+    fr_sink sink = {.file = open_memstream(&memory, size)};
+    if (!sink.file) return fr_fail_memory(IN_MEMORY, sizeof sink);
+    put_session(&sink, s, model);
+    bool whole = !sink.error && fflush(sink.file) == 0;
+    whole &= fclose(sink.file) == 0;
+    if (!whole) {
+        free(memory);
+        return fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
+    }
+    *bytes = memory;
+    return FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
@@ -330,21 +353,28 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     return FR_OK;
 }
 
+static fr_status read_map(fr_session *s, const fr_map *map) {
+    fr_saved saved = {.map = map};
+    void *attached = NULL;
+    if (map->size < sizeof saved.head) return fr_fail(FR_INPUT, "%s is no saved session", map->path);
+    memcpy(&saved.head, map->bytes, sizeof saved.head);
+    FR_TRY(check_head(s, &saved));
+    FR_TRY(check_sizes(s, &saved));
+    FR_TRY(check_content(s, &saved));
+    FR_TRY(copy_attached(&saved, &attached));
+    return take(s, &saved, attached);
+}
+
 fr_status fr_session_read(fr_session *s, const char *path) {
     fr_map map;
     FR_TRY(fr_map_open(&map, path, true));
-    fr_saved saved = {.map = &map};
-    fr_status status = FR_OK;
-    if (map.size < sizeof saved.head)
-        status = fr_fail(FR_INPUT, "%s is no saved session", path);
-    else
-        memcpy(&saved.head, map.bytes, sizeof saved.head);
-    if (status == FR_OK) status = check_head(s, &saved);
-    if (status == FR_OK) status = check_sizes(s, &saved);
-    if (status == FR_OK) status = check_content(s, &saved);
-    void *attached = NULL;
-    if (status == FR_OK) status = copy_attached(&saved, &attached);
-    if (status == FR_OK) status = take(s, &saved, attached);
+    fr_status status = read_map(s, &map);
     fr_map_close(&map);
     return status;
+}
+
+fr_status fr_session_read_bytes(fr_session *s, const void *bytes, size_t size) {
+    char path[] = IN_MEMORY;
+    const fr_map map = {.bytes = bytes, .size = size, .path = path};
+    return read_map(s, &map);
 }

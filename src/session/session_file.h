@@ -20,9 +20,11 @@
 
 #include "src/session/state.h"
 
-/* fr_session_save and fr_session_restore of forerun.h. */
+/* fr_session_save, fr_session_restore, and the same of memory, of forerun.h. */
 fr_status fr_session_write(const fr_session *session, const char *path);
 fr_status fr_session_read(fr_session *session, const char *path);
+fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
+fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
 /* The caller's own bytes: a copy, NULL of none; and that copy in the place of what was attached before. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
