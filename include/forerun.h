@@ -484,6 +484,21 @@ fr_status fr_session_fork(const fr_session *session, const fr_options *options, 
  * rows, or the next step. */
 fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
 
+/* Texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes the first
+ * of them, in what is said since the last prompt, whichever drafts stood. count 0: none, as of a new session; at most
+ * FR_STOPS_MAX, none of them empty. They stay until they are set again. A fork has them too. */
+fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
+#define FR_STOPS_MAX 16
+
+/* Which of them ended the steps, -1: none has. *before: bytes of the text that stand before it; while none has, bytes
+ * before any that may have begun: what can be shown. */
+int fr_session_stopped(const fr_session *session, size_t *before);
+
+/* Where in a text, from `from` on, the first of the strings begins that is whole: *which is its index. Or else, *which
+ * -1, where one may have begun whose rest is still to come: `length` if nowhere. Of those that begin there the first of
+ * the list counts. */
+size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
+
 /* Ids that are still to be run before the session gives any; 0: none. */
 size_t fr_session_waiting(const fr_session *session);
 

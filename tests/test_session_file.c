@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/map.h"
 #include "src/session/fingerprint.h"
 #include "src/session/state.h"
 #include "tests/reference.h"

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "forerun.h"
+
 enum {
     FR_VERB_GENERATE = 1,
     FR_VERB_CHAT = 2,
@@ -135,7 +137,6 @@ typedef enum fr_arg {
     FR_ARG_COUNT
 } fr_arg;
 
-#define FR_STOPS_MAX        16
 #define FR_TENSOR_TYPES_MAX 64
 #define FR_BIASES_MAX       256
 #define FR_IMAGES_MAX       64

@@ -94,17 +94,6 @@ static void append(fr_stream *text, const char *bytes, size_t length, bool accep
     text->length += length;
 }
 
-/* Whether a stop string begins at a place: all of it, or (partly) as much of it as there is text. */
-static bool stop_begins(const fr_stream *text, size_t at, bool partly) {
-    size_t rest = text->length - at;
-    for (size_t i = 0; i < text->stop_count; i++) {
-        size_t length = strlen(text->stops[i]);
-        size_t compared = partly && rest < length ? rest : length;
-        if (compared <= rest && memcmp(text->bytes + at, text->stops[i], compared) == 0) return true;
-    }
-    return false;
-}
-
 static void set_green(fr_stream *text, bool green) {
     if (green != text->green) fputs(green ? "\033[32m" : "\033[0m", text->out);
     text->green = green;
@@ -121,15 +110,14 @@ static void write_until(fr_stream *text, size_t end) {
 
 bool fr_stream_feed(fr_stream *text, const char *bytes, size_t length, bool accepted) {
     append(text, bytes, length, accepted);
-    size_t held = text->length;
-    for (size_t at = text->written; at < text->length; at++) {
-        if (stop_begins(text, at, false)) {
-            text->length = at;
-            return true;
-        }
-        if (at < held && stop_begins(text, at, true)) held = at;
+    int which;
+    size_t at =
+        fr_stop_find(text->stops, text->stop_count, text->bytes, text->length, text->written, &which);
+    if (which >= 0) {
+        text->length = at;
+        return true;
     }
-    write_until(text, held);
+    write_until(text, at);
     return false;
 }
 

@@ -175,6 +175,21 @@ fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count) 
     return status;
 }
 
+fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count) {
+    if (count > FR_STOPS_MAX || (count && !strings))
+        return fr_fail(FR_USAGE, "fr_session_set_stops: 0 to %d strings, not %zu", FR_STOPS_MAX, count);
+    for (size_t i = 0; i < count; i++)
+        if (!strings[i] || !*strings[i]) return fr_fail(FR_USAGE, "fr_session_set_stops: string %zu is empty", i);
+    if (count && !session->model->tokenizer)
+        return fr_fail(FR_INPUT, "%s has no tokenizer: its ids have no text", session->model->files.path);
+    return fr_stops_set(&session->stops, session->model->tokenizer, strings, count);
+}
+
+int fr_session_stopped(const fr_session *session, size_t *before) {
+    *before = session->stops.before;
+    return session->stops.which;
+}
+
 size_t fr_session_waiting(const fr_session *session) {
     return session->pending ? session->length - session->kv.length : 0;
 }

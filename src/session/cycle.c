@@ -9,12 +9,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
 
-/* The first `count` ids after the timeline stand, up to an end of sequence; they join the timeline. */
+/* The first `count` ids after the timeline stand, up to an end of sequence or of a stop string; they join the
+ * timeline. */
 static size_t commit(fr_session *s, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (s->ignore_eos || !fr_model_is_eos(s->model, s->ids[s->length + i])) continue;
-        s->ended = true;
-        count = i + 1;
+        int32_t id = s->ids[s->length + i];
+        s->ended = (!s->ignore_eos && fr_model_is_eos(s->model, id)) || fr_stops_feed(&s->stops, id);
+        if (s->ended) count = i + 1;
     }
     s->length += count;
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;

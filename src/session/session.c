@@ -88,6 +88,7 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     s->drafter = engine->drafter;
     s->embeddings = &fr_no_input_embeddings;
     s->options = *options;
+    s->stops.which = -1;
     s->log = options->log;
     s->picker = fr_sampler_picker(&s->sampler);
     return s;
@@ -135,7 +136,11 @@ fr_status fr_session_copy(const fr_session *session, const fr_options *options, 
     if (session->shown.count) return fr_fail(FR_USAGE, "fr_session_fork: a prompt with pictures is still to be run");
     FR_TRY(fr_session_create(session->engine, options, copy));
     fr_timeline_copy(*copy, session);
-    return FR_OK;
+    fr_status status = fr_stops_copy(&(*copy)->stops, &session->stops);
+    if (status == FR_OK) return FR_OK;
+    fr_session_destroy(*copy);
+    *copy = NULL;
+    return status;
 }
 
 fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
@@ -165,6 +170,7 @@ void fr_session_destroy(fr_session *s) {
     fr_async_draft_close(s);
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     let_go(s);
+    fr_stops_close(&s->stops);
     fr_shown_free(&s->shown);
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);

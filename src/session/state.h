@@ -20,6 +20,7 @@
 #include "src/session/sampler.h"
 #include "src/session/kv_checkpoints.h"
 #include "src/session/stats.h"
+#include "src/session/stops.h"
 #include "src/session/trace.h"
 #include "src/vision/picture.h"
 
@@ -71,6 +72,7 @@ struct fr_session {
     int64_t logprobs_best; /* FR_OPT_LOGPROBS */
     fr_stats stats;
     fr_trace trace;
+    fr_stops stops;
 
     void *attached; /* the caller's own bytes, NULL: none */
     size_t attached_size;

@@ -126,6 +126,7 @@ fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
     s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
     if (!piece->heads) return FR_OK;
     fr_timeline_forget_pictures(s);
+    fr_stops_begin(&s->stops);
     FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
     fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);

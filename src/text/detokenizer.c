@@ -129,6 +129,19 @@ void fr_decoder_free(fr_decoder *decoder) {
     free(decoder);
 }
 
+size_t fr_decoder_longest(const fr_decoder *decoder) {
+    return MAX_HELD + decoder->tokenizer->printed.longest;
+}
+
+void fr_decoder_restart(fr_decoder *decoder) {
+    decoder->done = decoder->length = 0;
+    decoder->strips_left = decoder->tokenizer->printed.strip_limit;
+}
+
+void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of) {
+    memcpy(decoder, of, sizeof *of + fr_decoder_longest(of));
+}
+
 /* How many bytes at the end are the beginning of a character that further bytes could complete. */
 static size_t unfinished(const char *text, size_t length) {
     for (size_t n = 1; n <= MAX_HELD && n <= length; n++) {

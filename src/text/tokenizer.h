@@ -23,4 +23,9 @@ int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 /* The bos_token of tokenizer_config.json or GGUF, NULL when it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 
+/* Bytes that one call gives at most; a decoder as it was when it was new; as another of its tokenizer is. */
+size_t fr_decoder_longest(const fr_decoder *decoder);
+void fr_decoder_restart(fr_decoder *decoder);
+void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of);
+
 #endif
