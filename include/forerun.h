@@ -91,7 +91,7 @@ typedef enum fr_option {
     FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
     FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
-                               fr_session_truncate goes back to where those caches no longer go */
+                               fr_session_truncate goes back to where those caches hold too little to go on */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
