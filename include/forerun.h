@@ -92,6 +92,9 @@ typedef enum fr_option {
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
     FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
                                fr_session_truncate goes back to where those caches hold too little to go on */
+    FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
+                           * they need it; default 0: what all of them may need. Where all is held, a call that needs
+                           * more is FR_MEMORY, and its session as before */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
@@ -542,6 +545,9 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_KV_BYTES,
     FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches; in use as they are taken */
     FR_STAT_SCRATCH_BYTES,
+    FR_STAT_KV_USED_BYTES,   /* of the engine's pages of the target's cache: those that sessions hold, */
+    FR_STAT_KV_SHARED_BYTES, /* that more than one does, a checkpoint counting too, */
+    FR_STAT_KV_CACHED_BYTES, /* and that are kept for prompts that begin alike, until they are needed */
     FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
     FR_STAT_COUNT
 } fr_stat;

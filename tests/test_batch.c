@@ -42,9 +42,10 @@ typedef struct engine {
 static void layout(engine *e, fr_arena *arena) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
+    const fr_kv_sizes sizes = {.context = CONTEXT, .batch = ROWS, .branches = LEAVES, .timelines = 1};
     for (size_t t = 0; t < TIMELINES; t++)
         fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count,
-                     fr_model_kv_types(e->model, e->options), (fr_kv_sizes){CONTEXT, ROWS, 0, LEAVES, 1});
+                     fr_model_kv_types(e->model, e->options), sizes);
     for (size_t i = 0; i < LEAVES; i++) fr_kv_layout_fork(&e->forks[i], arena, &e->caches[0]);
     e->activations = fr_model_layout(e->model, arena, ROWS, threads);
     e->hidden = fr_arena_take(arena, ROWS * trunk->spec.hidden, sizeof(float));

@@ -12,7 +12,7 @@
 #include "src/session/state.h"
 #include "tests/reference.h"
 
-enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 90 };
+enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
 
 static const char *const fixtures[] = {"gemma4-e",    "gemma4-dense", "gemma4-moe",
                                        "glm-ocr-odd", "llama",        "gemma4-e-odd"};
@@ -39,6 +39,13 @@ typedef struct subject {
 
 static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
+}
+
+/* All that is left of closed sessions is cache. */
+static void check_nobody_holds(const fr_engine *engine) {
+    fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
+    ck_assert_uint_eq(use.used, 0);
+    ck_assert_uint_eq(use.shared, 0);
 }
 
 static subject open_subject(const char *fixture, int64_t threads) {
@@ -162,7 +169,7 @@ START_TEST(neighbours_change_nothing) {
     require(fr_engine_open(s.model, s.drafter, s.options, sessions, &engine));
     for (size_t i = 0; i < sessions; i++) {
         if (crowds[crowd].sampled) sample(s.options, (int64_t)i);
-        talks[i] = (talk){.length = 1 + below(LONGEST), .most = 1 + below(120), .starts = below(6)};
+        talks[i] = (talk){.length = 1 + below(90), .most = 1 + below(120), .starts = below(6)};
         make_ids(&s, talks[i].prompt, talks[i].length);
         require(fr_engine_session(engine, s.options, &talks[i].session));
         talks[i].alone = answer_alone(&s, talks[i].prompt, talks[i].length, talks[i].most);
@@ -176,8 +183,7 @@ START_TEST(neighbours_change_nothing) {
                       fixtures[fixture], i, sessions);
         fr_session_close(t->session);
     }
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-        ck_assert_uint_eq(engine->kv.pages[kind].free_count, engine->kv.pages[kind].count);
+    check_nobody_holds(engine);
     fr_engine_close(engine);
     close_subject(&s);
 }
@@ -198,6 +204,7 @@ typedef struct world {
     fr_engine *engine;
     twin twins[SESSIONS];
     char file[64];
+    int32_t texts[2][180]; /* that prompts begin with */
     size_t calls[12];
 } world;
 
@@ -229,9 +236,10 @@ static void check_twin(const twin *t) {
 }
 
 static void prompt(world *w, twin *t, bool whole) {
-    int32_t ids[40];
-    size_t count = 1 + below(40);
+    int32_t ids[180];
+    size_t count = 1 + below(whole ? 180 : 40), base = below(2), shared = below(count + 1);
     make_ids(&w->subject, ids, count);
+    if (whole) memcpy(ids, w->texts[base], shared * sizeof *ids);
     if (t->in->length + count > CONTEXT - 60) whole = true;
     if (whole && below(2)) memcpy(ids, t->in->ids, fr_smaller(count, t->in->length) * sizeof *ids);
     fr_status (*call)(fr_session *, const int32_t *, size_t) = whole ? fr_session_set_prompt : fr_session_prompt;
@@ -351,19 +359,125 @@ static size_t sequences(void) {
 START_TEST(any_calls_say_what_they_say_alone) {
     world w = {.subject = open_subject(fixtures[_i], 1 + _i % 3)};
     state = (uint32_t)_i + 77;
+    for (size_t i = 0; i < 2; i++) make_ids(&w.subject, w.texts[i], 180);
     snprintf(w.file, sizeof w.file, "/tmp/forerun-engine-%d", getpid());
     require(fr_engine_open(w.subject.model, w.subject.drafter, w.subject.options, SESSIONS, &w.engine));
     for (size_t n = 0; n < sequences(); n++) {
         for (size_t call = 0; call < 25; call++) call_something(&w);
         for (size_t i = 0; i < SESSIONS; i++)
             if (w.twins[i].in) close_twin(&w.twins[i]);
-        for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
-            ck_assert_uint_eq(w.engine->kv.pages[kind].free_count, w.engine->kv.pages[kind].count);
+        check_nobody_holds(w.engine);
     }
     for (size_t what = 0; what < 9; what++) ck_assert_uint_gt(w.calls[what], 10);
     unlink(w.file);
     fr_engine_close(w.engine);
     close_subject(&w.subject);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- shared prefixes */
+
+/* What a session says to a prompt, and what it was spared. */
+static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_t count, const char *what) {
+    static answer said, alone;
+    talk t = {.length = count, .most = 24};
+    memcpy(t.prompt, ids, count * sizeof *ids);
+    require(fr_engine_session(engine, s->options, &t.session));
+    converse(engine, &t, 1);
+    said = t.said;
+    alone = answer_alone(s, ids, count, t.most);
+    ck_assert_msg(memcmp(said.ids, alone.ids, t.most * sizeof *said.ids) == 0, "%s: other ids than alone", what);
+    ck_assert_msg(said.logits == alone.logits, "%s: other logits than alone", what);
+    double spared = fr_session_stat(t.session, FR_STAT_REUSED_TOKENS);
+    ck_assert(spared + fr_session_stat(t.session, FR_STAT_PROMPT_TOKENS) == (double)count);
+    fr_session_close(t.session);
+    return spared;
+}
+
+/* The second time a prompt begins behind what the engine has of it; so does one that goes on otherwise. */
+START_TEST(what_was_run_is_not_run_again) {
+    const char *name = fixtures[_i / 2];
+    int32_t ids[LONGEST], other[LONGEST];
+    fr_engine *engine;
+    subject s = open_subject(name, 2);
+    bool follows = s.drafter && _i % 2 && fr_model_fact(s.model, FR_FACT_MTP_LAYERS) > 0;
+    set(&s, FR_OPT_DRAFT_MAX, _i % 2 ? 3 : 0);
+    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    make_ids(&s, ids, LONGEST);
+    make_ids(&s, other, LONGEST);
+    memcpy(other, ids, 140 * sizeof *ids);
+    ck_assert(ask(&s, engine, ids, LONGEST, name) == 0);
+    ck_assert(ask(&s, engine, ids, LONGEST, name) == (LONGEST - 1) / FR_KV_PAGE * FR_KV_PAGE - follows);
+    ck_assert(ask(&s, engine, other, LONGEST, name) <= 128);
+    ck_assert(ask(&s, engine, other, LONGEST, name) == (LONGEST - 1) / FR_KV_PAGE * FR_KV_PAGE - follows);
+    ck_assert(ask(&s, engine, ids, 129, name) == 128 - follows);
+    ck_assert(ask(&s, engine, ids, 128, name) == 64 - follows);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* With room for hardly more than one, what others left is evicted all the time. */
+START_TEST(evicted_and_run_again) {
+    int32_t texts[5][LONGEST];
+    fr_engine *engine;
+    double spared = 0;
+    state = (uint32_t)_i + 5;
+    subject s = open_subject(fixtures[_i], 1);
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    set(&s, FR_OPT_KV_MEMORY, 1);
+    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, 2, &engine), FR_INPUT);
+    const char *least = strstr(fr_last_error(), "at least ");
+    ck_assert_ptr_nonnull(least);
+    set(&s, FR_OPT_KV_MEMORY, strtoll(least + 9, NULL, 10));
+    require(fr_engine_open(s.model, s.drafter, s.options, 2, &engine));
+    for (size_t i = 0; i < 5; i++) {
+        make_ids(&s, texts[i], LONGEST);
+        if (i % 2) memcpy(texts[i], texts[i - 1], 100 * sizeof **texts);
+    }
+    for (size_t n = 0; n < 60; n++) spared += ask(&s, engine, texts[below(5)], 1 + below(LONGEST), fixtures[_i]);
+    ck_assert(spared > 0);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* Where all pages are held the call is refused, with the numbers, and its session goes on once there are some. */
+START_TEST(no_page_is_left) {
+    talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
+    int32_t ids[FR_STEP_MAX];
+    fr_engine *engine;
+    subject s = open_subject(fixtures[_i], 1);
+    set(&s, FR_OPT_KV_MEMORY, 1);
+    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, 3, &engine), FR_INPUT);
+    set(&s, FR_OPT_KV_MEMORY, strtoll(strstr(fr_last_error(), "at least ") + 9, NULL, 10));
+    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    size_t refused = 3;
+    for (size_t i = 0; i < 3; i++) {
+        talk *t = &talks[i];
+        t->length = LONGEST;
+        make_ids(&s, t->prompt, t->length);
+        t->alone = answer_alone(&s, t->prompt, t->length, t->most);
+        require(fr_engine_session(engine, s.options, &t->session));
+        require(fr_session_put(t->session, t->prompt, t->length));
+        while (fr_session_waiting(t->session) && refused == 3) {
+            fr_round round = {.session = t->session, .ids = ids, .limit = FR_STEP_MAX};
+            require(fr_engine_step(engine, &round, 1));
+            if (round.status == FR_OK) continue;
+            ck_assert_int_eq(round.status, FR_MEMORY);
+            ck_assert_ptr_nonnull(strstr(round.error, "no page for keys and values"));
+            refused = i;
+        }
+    }
+    ck_assert_uint_lt(refused, 3);
+    for (size_t i = 0; i < 3; i++)
+        if (i != refused) fr_session_close(talks[i].session);
+    converse(engine, &talks[refused], 1);
+    ck_assert_mem_eq(talks[refused].said.ids, talks[refused].alone.ids, 20 * sizeof *ids);
+    fr_session_close(talks[refused].session);
+    check_nobody_holds(engine);
+    fr_engine_close(engine);
+    close_subject(&s);
 }
 END_TEST
 
@@ -403,12 +517,18 @@ END_TEST
 int main(void) {
     Suite *suite = suite_create("engine");
     TCase *one = tcase_create("neighbours"), *calls = tcase_create("calls"), *misuse = tcase_create("misuse");
+    TCase *shared = tcase_create("shared");
+    tcase_set_timeout(shared, 60);
     tcase_set_timeout(one, 60);
     tcase_set_timeout(calls, 120);
     tcase_add_loop_test(one, neighbours_change_nothing, 0, FIXTURES * CROWDS);
+    tcase_add_loop_test(shared, what_was_run_is_not_run_again, 0, 2 * FIXTURES);
+    tcase_add_loop_test(shared, evicted_and_run_again, 0, FIXTURES);
+    tcase_add_loop_test(shared, no_page_is_left, 0, FIXTURES);
     tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, 0, FIXTURES);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);
     suite_add_tcase(suite, one);
+    suite_add_tcase(suite, shared);
     suite_add_tcase(suite, calls);
     suite_add_tcase(suite, misuse);
     SRunner *runner = srunner_create(suite);

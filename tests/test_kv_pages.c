@@ -23,7 +23,7 @@ typedef struct timeline {
 
 static void layout(timeline *t, fr_arena *arena) {
     fr_kv_layout(&t->kv, arena, shapes, 3, (fr_kv_types){FR_F32, FR_F16},
-                 (fr_kv_sizes){CONTEXT, BATCH, CHECKPOINTS, 0, 1});
+                 (fr_kv_sizes){.context = CONTEXT, .batch = BATCH, .checkpoints = CHECKPOINTS, .timelines = 1});
     fr_kv_checkpoints_layout(&t->checkpoints, arena, &t->kv);
 }
 

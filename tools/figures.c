@@ -68,7 +68,8 @@ static json_t *memory_json(const fr_figures *figures) {
         {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
         {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
         {"snapshots", FR_STAT_CHECKPOINT_BYTES},         {"scratch", FR_STAT_SCRATCH_BYTES},
-        {"peak", FR_STAT_PEAK_BYTES},
+        {"kv_used", FR_STAT_KV_USED_BYTES},              {"kv_shared", FR_STAT_KV_SHARED_BYTES},
+        {"kv_cached", FR_STAT_KV_CACHED_BYTES},          {"peak", FR_STAT_PEAK_BYTES},
     };
     json_t *memory = json_object();
     put_counts(memory, figures, bytes, sizeof(bytes) / sizeof(*bytes));
@@ -169,4 +170,6 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
+    fprintf(out, "KV pages, MB in use %.1f, of these shared %.1f; cached %.1f\n", megabytes(f, FR_STAT_KV_USED_BYTES),
+            megabytes(f, FR_STAT_KV_SHARED_BYTES), megabytes(f, FR_STAT_KV_CACHED_BYTES));
 }

@@ -65,7 +65,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},          {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
         {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
-        {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},
+        {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},     {FR_ARG_KV_MEMORY, FR_OPT_KV_MEMORY, -1},
         {FR_ARG_TOP_K, FR_OPT_TOP_K, -1},
         {FR_ARG_REPEAT_LAST_N, FR_OPT_REPEAT_LAST_N, -1},
         {FR_ARG_SEED, FR_OPT_SEED, -1},

@@ -128,6 +128,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_PARALLEL] = {.names = "-np --parallel", .value = "N", .kind = FR_KIND_NUMBER, .verbs = BATCH, .low = 1,
                          .high = 256, .help = "lines under way at once, whose ids go through the model together "
                                               "(default 4)"},
+    [FR_ARG_KV_MEMORY] = {.names = "--kv-memory", .value = "BYTES", .kind = FR_KIND_NUMBER, .verbs = BATCH, .low = 1,
+                          .high = INT64_MAX, .help = "for the keys and values of all lines under way together",
+                          .more = "Default: -c positions for each of them. With less a line may find no page left, "
+                                  "which is its error"},
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = FR_KIND_REAL, .verbs = TALK,
                      .low = 0, .high = 100,
                      .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},

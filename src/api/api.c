@@ -400,7 +400,15 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
     return status;
 }
 
+/* One of the three of what the engine's pages are used for. */
+static double kv_use(const fr_session *session, fr_stat stat) {
+    fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->kv);
+    if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;
+    return (double)(stat == FR_STAT_KV_SHARED_BYTES ? use.shared : use.cached);
+}
+
 double fr_session_stat(const fr_session *session, fr_stat stat) {
+    if (stat >= FR_STAT_KV_USED_BYTES && stat <= FR_STAT_KV_CACHED_BYTES) return kv_use(session, stat);
     if (stat == FR_STAT_PEAK_BYTES) return fr_peak_bytes();
     return (unsigned)stat < FR_STAT_COUNT ? session->stats.value[stat] : NAN;
 }

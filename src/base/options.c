@@ -24,6 +24,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_DRAFT_MAX] = {"draft-max", FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO},
     [FR_OPT_IGNORE_EOS] = {"ignore-eos", 0, 1, 0},
     [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", 0, 1024, 8},
+    [FR_OPT_KV_MEMORY] = {"kv-memory", 0, INT64_MAX, 0},
     [FR_OPT_SWA_FULL] = {"swa-full", 0, 1, 0},
     [FR_OPT_KV_K] = {"cache-type-k", 0, -1, -1}, /* text only */
     [FR_OPT_KV_V] = {"cache-type-v", 0, -1, -1},

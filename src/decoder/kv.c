@@ -63,6 +63,23 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
+/* What all timelines may need, or that share of both kinds that a number of bytes is. */
+static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
+    double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
+        size_t number = sizes->timelines * tables * table_pages(kv, kind) + sizes->branches * BRANCH_PAGES;
+        if (sizes->pages && kind == FR_KV_FULL) number = sizes->pages;
+        kv->page_count[kind] = kv->page_bytes[kind] ? number : 0;
+        all += (double)kv->page_count[kind] * (double)kv->page_bytes[kind];
+        double share = kv->page_count[kind] ? (double)table_pages(kv, kind) / (double)kv->page_count[kind] : 0;
+        if (share > fewest) fewest = share;
+    }
+    kv->fewest_bytes = (size_t)(fewest * all) + kv->page_bytes[FR_KV_FULL] + kv->page_bytes[FR_KV_SLIDING];
+    for (fr_kv_kind kind = 0; sizes->bytes && kind < FR_KV_KINDS; kind++)
+        kv->page_count[kind] = (size_t)((double)kv->page_count[kind] * ((double)sizes->bytes / all));
+}
+
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes) {
     *kv = (fr_kv){.count = count};
@@ -80,10 +97,9 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
         if (kv->layers) kv->layers[i] = layer;
     }
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
+    choose_page_counts(kv, &sizes);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
-        size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0), bytes = kv->page_bytes[kind];
-        size_t number = sizes.timelines * tables * table_pages(kv, kind) + sizes.branches * BRANCH_PAGES;
-        fr_kv_pages pages = fr_kv_pages_layout(arena, bytes, bytes ? number : 0);
+        fr_kv_pages pages = fr_kv_pages_layout(arena, kv->page_bytes[kind], kv->page_count[kind]);
         if (kv->pages) kv->pages[kind] = pages;
     }
 }

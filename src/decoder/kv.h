@@ -61,9 +61,10 @@ typedef struct fr_kv {
     fr_kv_layer *layers;
     size_t count;
     fr_kv_pages *pages; /* [FR_KV_KINDS] the pool that its pages are from */
-    size_t page_bytes[FR_KV_KINDS];
+    size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: in the pool */
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
+    size_t fewest_bytes; /* of a pool with these shares of both kinds, that one timeline alone needs */
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from layers that slide */
     size_t window; /* the widest of those that slide */
@@ -81,6 +82,8 @@ typedef struct fr_kv_sizes {
     size_t checkpoints; /* of the layers that do, as many as are wanted; it has as many as there is a use for */
     size_t branches;    /* forks that run ahead of it at a time, by less than a page */
     size_t timelines;   /* that are laid out like it, itself included */
+    size_t pages;       /* of those that keep all, in the pool; 0: what all timelines may need */
+    size_t bytes;       /* of all pages; 0: the same */
 } fr_kv_sizes;
 
 /* Takes the cache and its pages from the arena, or measures them. */

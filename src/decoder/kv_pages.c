@@ -15,6 +15,7 @@ static size_t number_of(const fr_kv_pages *pages, const uint8_t *page) {
 }
 
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages) {
+    if (pages->free_count == 0 && pages->reclaim) pages->reclaim(pages->reclaim_context, pages);
     if (pages->free_count == 0) return NULL;
     size_t number = pages->free[--pages->free_count];
     pages->holders[number] = 1;

@@ -14,13 +14,20 @@
 
 enum { FR_KV_PAGE = 64 }; /* positions */
 
-typedef struct fr_kv_pages {
+typedef struct fr_kv_pages fr_kv_pages;
+
+/* Who holds pages that he can do without: makes one free if there is any. */
+typedef void fr_kv_reclaim_fn(void *context, fr_kv_pages *pages);
+
+struct fr_kv_pages {
     uint8_t *data; /* [count][bytes] */
     size_t bytes, count;
     uint32_t *holders; /* [count] 0: free */
     uint32_t *free;    /* [free_count] the numbers of those, the next to be taken last */
     size_t free_count;
-} fr_kv_pages;
+    fr_kv_reclaim_fn *reclaim; /* asked when none is free; NULL: nobody */
+    void *reclaim_context;
+};
 
 /* Takes them from the arena, or measures them. */
 fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);

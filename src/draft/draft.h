@@ -52,6 +52,7 @@ typedef struct fr_draft {
 typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
     size_t rows; /* of the largest batch */
+    size_t pages; /* of the target's caches, each of FR_KV_PAGE positions */
     fr_kv_types kv_types;
     void *workspace; /* what the drafter's method laid out for all sessions; NULL: nothing, or it was measured */
 } fr_draft_sizes;
@@ -94,8 +95,9 @@ struct fr_draft_method {
     /* What became of the last proposal; the view is the one after acceptance. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* The KV cache that the state holds of its own. */
-    const fr_kv *(*kv)(const fr_draft *draft);
+    /* The KV cache that the state has of its own; and what those of all sessions are laid out like. */
+    fr_kv *(*kv)(fr_draft *draft);
+    const fr_kv *(*workspace_kv)(const void *workspace);
 
     /* Frees what open did not take from the arena, and lets go of pages. */
     void (*close)(fr_draft *draft);

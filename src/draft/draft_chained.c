@@ -169,13 +169,17 @@ static fr_status chained_propose(fr_draft *draft, const fr_draft_view *view, siz
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A chain may stand behind the last position. */
+/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position,
+ * where the frontiers lie in different pages, of which others hold one, and where its text leaves another's. */
+enum { OWN_PAGES = 4 };
+
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_chained *net, const fr_draft_sizes *sizes) {
     const fr_attention_spec *attention = &net->spec.attention;
     const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
     size_t context = sizes->context + FR_STEP_MAX;
+    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
     fr_kv_layout(kv, arena, &shape, 1, sizes->kv_types,
-                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions});
+                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
 }
 
 static void *chained_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
@@ -221,8 +225,12 @@ static void chained_close(fr_draft *draft) {
     fr_kv_reset(&((chained *)draft)->kv);
 }
 
-static const fr_kv *chained_kv(const fr_draft *draft) {
-    return &((const chained *)draft)->kv;
+static fr_kv *chained_kv(fr_draft *draft) {
+    return &((chained *)draft)->kv;
+}
+
+static const fr_kv *chained_workspace_kv(const void *work) {
+    return &((const workspace *)work)->kv;
 }
 
 /* The layer behind the model's own, with what it has beside a layer's tensors. */
@@ -262,5 +270,6 @@ const fr_draft_method fr_draft_chained = {
     .propose = chained_propose,
     .follow = chained_follow,
     .kv = chained_kv,
+    .workspace_kv = chained_workspace_kv,
     .close = chained_close,
 };

@@ -116,8 +116,8 @@ static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 }
 
 /* Of the one that has any: at most one method of a session reads the drafter's weights. */
-static const fr_kv *chain_kv(const fr_draft *draft) {
-    const chain *c = (const chain *)draft;
+static fr_kv *chain_kv(fr_draft *draft) {
+    chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++)
         if (c->links[i]->method->kv) return c->links[i]->method->kv(c->links[i]);
     return NULL;

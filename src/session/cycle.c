@@ -243,6 +243,7 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     }
     fr_timeline_forget_pictures(s);
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
+    fr_session_unshare(s);
     return FR_OK;
 }
 

@@ -23,6 +23,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
     e->chunk = fr_smaller((size_t)options->value[FR_OPT_CHUNK], e->context);
     e->head_rows = fr_larger(e->capacity, fr_smaller(e->capacity * FR_STEP_MAX, MOST_HEAD_ROWS));
     e->rows = e->capacity == 1 ? fr_larger(e->chunk, FR_STEP_MAX) : e->chunk + e->head_rows;
+    e->kv_memory = e->capacity > 1 ? (size_t)options->value[FR_OPT_KV_MEMORY] : 0;
     e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     e->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     e->kv_types = fr_model_kv_types(model, options);
@@ -34,6 +35,7 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .context = e->context,
                             .sessions = e->capacity,
                             .rows = e->rows,
+                            .pages = e->kv.page_count[FR_KV_FULL],
                             .kv_types = e->kv_types,
                             .workspace = e->draft_workspace};
 }
@@ -56,7 +58,8 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_kv_sizes kv_sizes = {.context = e->context,
                                   .batch = e->swa_full ? e->context : e->rows,
                                   .checkpoints = e->checkpoints,
-                                  .timelines = e->capacity};
+                                  .timelines = e->capacity,
+                             .bytes = e->kv_memory};
     fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, kv_sizes);
     e->kv_bytes = e->arena.used;
     e->spare_bytes = fr_kv_spare_bytes(&e->kv) * e->capacity;
@@ -67,13 +70,19 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
     e->logits = fr_arena_take(&e->arena, e->head_rows * trunk->spec.vocab, sizeof *e->logits);
     e->best = fr_arena_take(&e->arena, threads * e->head_rows, sizeof *e->best);
-    if (!e->drafts || !e->drafter->method->workspace) return;
+    const fr_draft_method *method = e->drafts ? e->drafter->method : &fr_draft_none;
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
-    e->draft_workspace = e->drafter->method->workspace(e->drafter, &e->arena, &sizes);
+    if (method->workspace) e->draft_workspace = method->workspace(e->drafter, &e->arena, &sizes);
+    if (e->capacity == 1) return;
+    bool caches = method->workspace_kv && e->draft_workspace;
+    fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches ? method->workspace_kv(e->draft_workspace) : NULL);
 }
 
 static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
     layout(e, shapes);
+    if (e->kv_memory && e->kv_memory < e->kv.fewest_bytes)
+        return fr_fail(FR_INPUT, "%zu bytes of keys and values: a context of %zu needs at least %zu", e->kv_memory,
+                       e->context, e->kv.fewest_bytes);
     if (!e->arena.overflow) return FR_OK;
     return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
 }
@@ -94,6 +103,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");
+        if (status == FR_OK && e->capacity > 1) fr_kv_prefixes_serve(&e->prefixes);
     }
     free(shapes);
     return status;

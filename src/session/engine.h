@@ -8,6 +8,7 @@
 #define FR_SRC_ENGINE_H
 
 #include "src/base/worker.h"
+#include "src/decoder/kv_prefixes.h"
 #include "src/draft/draft.h"
 
 struct fr_engine {
@@ -22,6 +23,7 @@ struct fr_engine {
     size_t rows;      /* of the largest batch */
     size_t head_rows; /* of those, that logits are made of at a time */
     size_t checkpoints;
+    size_t kv_memory; /* bytes of pages; 0: what all sessions may need */
     bool swa_full;
     bool drafts; /* with the drafter's weights */
     fr_kv_types kv_types;
@@ -36,6 +38,7 @@ struct fr_engine {
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */
 
+    fr_kv_prefixes prefixes; /* what was run before; of no use to a session alone */
     fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
 };

@@ -21,6 +21,7 @@ static void layout(fr_session *s) {
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
     fr_kv_layout_fork(&s->kv, &s->arena, &e->kv);
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
+    fr_kv_path_layout(&s->path, &s->arena, &s->kv);
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
@@ -162,6 +163,7 @@ static void let_go(fr_session *s) {
     if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
+    fr_session_unshare(s);
     e->timelines[s->number] = NULL;
 }
 

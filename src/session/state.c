@@ -6,9 +6,45 @@
 #include "formats/error.h"
 #include "src/session/accept.h"
 
+fr_kv *fr_session_draft_kv(const fr_session *s) {
+    return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+}
+
+/* Whether all of it can be found by its ids, and its method's cache with it. */
+static bool is_shareable(const fr_session *s) {
+    return s->engine->capacity > 1 && !s->has_pictures && (!s->draft->follows || fr_session_draft_kv(s));
+}
+
+void fr_session_share(fr_session *s, bool prompt_end) {
+    if (!is_shareable(s)) return;
+    fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), s->ids, prompt_end);
+}
+
+void fr_session_unshare(fr_session *s) {
+    if (s->engine->capacity > 1) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
+}
+
+void fr_session_reuse(fr_session *s) {
+    fr_kv_prefixes *prefixes = &s->engine->prefixes;
+    fr_kv *drafter = fr_session_draft_kv(s);
+    if (!is_shareable(s)) return;
+    size_t found = fr_kv_prefixes_find(prefixes, s->ids, s->length, drafter != NULL);
+    if (found <= s->kv.length) return;
+    fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
+    fr_kv_reset(&s->kv);
+    if (drafter) fr_kv_reset(drafter);
+    fr_session_unshare(s);
+    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, s->ids, found);
+    if (found <= s->met) return;
+    s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->met);
+    s->met = found;
+}
+
 void fr_session_clear(fr_session *s) {
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
+    fr_session_unshare(s);
+    s->has_pictures = false;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;

@@ -45,6 +45,8 @@ struct fr_session {
 
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
+    fr_kv_path path;   /* where the timeline stands among shared prefixes, in an engine of several */
+    bool has_pictures; /* it has had some, so that its ids are not all of it */
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;
@@ -77,6 +79,16 @@ struct fr_session {
     void *attached; /* the caller's own bytes, NULL: none */
     size_t attached_size;
 };
+
+/* The cache's frontier has moved on over accepted ids, or back: what others can share of it. */
+void fr_session_share(fr_session *session, bool prompt_end);
+void fr_session_unshare(fr_session *session);
+
+/* What is pending begins, where the engine has run the same ids before, behind what is there of them. */
+void fr_session_reuse(fr_session *session);
+
+/* The cache that its method has of its own, where that follows the target's rows; NULL: none. */
+fr_kv *fr_session_draft_kv(const fr_session *session);
 
 /* Nothing has been run. */
 void fr_session_clear(fr_session *session);

@@ -10,6 +10,7 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
     if (s->met < length) s->met = length;
     fr_kv_checkpoints_note(&s->kv_checkpoints, &s->kv, prompt_end);
+    fr_session_share(s, prompt_end);
 }
 
 /* That ids fit behind the first `kept` of the timeline. */
@@ -47,6 +48,7 @@ static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
     else
         fr_session_place(s, s->length, (size_t)base);
     if (status == FR_OK) s->embeddings = shown->embeddings;
+    s->has_pictures = true;
     return status;
 }
 
@@ -158,6 +160,7 @@ fr_status fr_timeline_run(fr_session *s) {
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_extend(s, ids, count));
+    fr_session_reuse(s);
     return fr_timeline_run(s);
 }
 
@@ -181,6 +184,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     s->pending = length > 0;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
+    fr_session_unshare(s);
     cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
@@ -206,7 +210,11 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(fr_timeline_truncate(s, kept));
     s->ended = false;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);
-    if (kept < count) return fr_timeline_extend(s, ids + kept, count - kept);
+    if (kept < count) {
+        FR_TRY(fr_timeline_extend(s, ids + kept, count - kept));
+        fr_session_reuse(s);
+        return FR_OK;
+    }
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
     return FR_OK;
@@ -228,6 +236,7 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     size_t ran = s->fresh ? s->length - 1 : s->kv.length;
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
+    copy->has_pictures = s->has_pictures;
     if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
@@ -240,4 +249,5 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->pending |= unseen && s->length > 0;
     if (copy->pending) fr_kv_checkpoints_rewind(&copy->kv_checkpoints, &copy->kv, unseen ? 0 : ran);
     else if (s->length > 0) begin_drafting(copy);
+    fr_session_share(copy, false);
 }

@@ -1,0 +1,71 @@
+/* Shared prefixes: pages that were filled before, found again by the ids in them.
+ *
+ * A tree. A node is a block of 64 consecutive ids behind its parent's, so that a node says all that was said up to
+ * there; its pages are what a timeline of these ids has in that block of its tables, of the target's cache and of a
+ * drafter's own. Equal are two blocks whose parents are one node and whose ids are equal, compared, not only hashed. A
+ * page comes in once the frontier has passed its last position, and is nobody's to write any more (kv.h).
+ *
+ * A prompt goes back to the deepest node of its beginning whose window is there: sliding layers have let go of most. A
+ * drafter's pair of a position depends on the id behind it, so that a page's last pair depends on the next block: each
+ * node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the last
+ * position is run again, and its pair made again.
+ *
+ * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page: windows first,
+ * those that no prompt ended with and nothing branches off before others, the longest unused first; then whole nodes
+ * from the leaves. Finding costs a comparison a block; giving up a page looks at all nodes, once in 64 positions.
+ *
+ * In: timelines and their ids. Out: the same pages in other timelines. */
+#ifndef FR_SRC_KV_PREFIXES_H
+#define FR_SRC_KV_PREFIXES_H
+
+#include "src/decoder/kv.h"
+
+typedef struct fr_kv_node fr_kv_node;
+
+typedef struct fr_kv_prefixes {
+    fr_kv_node *nodes; /* [capacity] */
+    uint32_t *first;   /* [buckets] of the chain of a hash */
+    size_t capacity, buckets, count;
+    uint64_t clock;
+    fr_kv_pages *pages;   /* [FR_KV_KINDS] the target's pools */
+    fr_kv_pages *drafter; /* a drafter's; NULL: it has none */
+    size_t window;        /* blocks behind a point that a row there may look back to */
+} fr_kv_prefixes;
+
+/* Where a timeline stands: the nodes of its first blocks. */
+typedef struct fr_kv_path {
+    uint32_t *nodes; /* [blocks] */
+    size_t length;
+} fr_kv_path;
+
+/* Takes room for all blocks that the cache has pages for from the arena, or measures it. drafter: NULL, or its
+ * cache. */
+void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter);
+void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
+
+/* Lets pools ask it for pages. */
+void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
+
+/* How many positions of a prompt can be had, a multiple of 64 and less than `count`; with a drafter's cache one
+ * less. */
+size_t fr_kv_prefixes_find(fr_kv_prefixes *prefixes, const int32_t *ids, size_t count, bool drafter);
+
+/* Makes them an empty timeline's, whose frontier is then there. drafter: NULL, or its cache, empty too. */
+void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, const int32_t *ids,
+                         size_t length);
+
+/* The timeline's blocks that are complete and not in its path yet enter; where an equal one is there already, its pages
+ * become the timeline's. prompt_end: a prompt ends here. */
+void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, const int32_t *ids,
+                        bool prompt_end);
+
+/* The timeline is cut to `length` positions, or closed. */
+void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
+
+/* Pages of a cache that timelines hold, that more than one of them does, and that nobody does. */
+typedef struct fr_kv_use {
+    size_t used, shared, cached; /* bytes */
+} fr_kv_use;
+fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *prefixes, const fr_kv *kv);
+
+#endif
