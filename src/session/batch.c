@@ -30,7 +30,10 @@ static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
     bool read = false;
     for (fr_part *p = parts; p < parts + count; p++) {
         p->failure = fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows));
-        if (p->failure.status != FR_OK) continue;
+        if (p->failure.status != FR_OK) {
+            fr_kv_rewind(&p->session->kv, p->session->kv.length); /* what it has got for nothing */
+            continue;
+        }
         size_t plain = p->rows - p->heads;
         p->at = rows;
         fr_batch_rows(p->session, p->session->kv.length, plain, p->at, -1);

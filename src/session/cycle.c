@@ -121,16 +121,30 @@ static void note(fr_round *t, fr_status status) {
     t->error = t->session->failure.line;
 }
 
+/* Rows of several sessions that cost hardly more than one: beyond, a draft takes time from all of them. */
+enum { CHEAP_ROWS = 8 };
+
 /* Rows that are given out in a round. */
 typedef struct allotment {
     size_t prompts; /* left of those for prompts */
-    size_t heads;   /* left of those with logits, when each session has had one */
+    size_t heads;   /* left of those with logits, when each session has had one, */
+    size_t cheap;   /* and of those, as many as a session may draft that weighs what drafts cost */
     size_t waiting; /* sessions that have not been given theirs */
+    bool alone;     /* there is one session, whose own measurements tell what pays */
 } allotment;
+
+static allotment rows_of(const fr_engine *e, size_t sessions) {
+    size_t cheap = sessions < CHEAP_ROWS ? CHEAP_ROWS - sessions : 0;
+    return (allotment){.prompts = e->chunk,
+                       .heads = e->head_rows - sessions,
+                       .cheap = sessions > 1 ? cheap : e->head_rows - sessions,
+                       .waiting = sessions,
+                       .alone = sessions == 1};
+}
 
 static fr_status take_part(fr_round *t, allotment *left, fr_part *part) {
     fr_session *s = t->session;
-    size_t share = left->heads / left->waiting--;
+    size_t share = (fr_session_adaptive(s) ? left->cheap : left->heads) / left->waiting--;
     if (s->stage == FR_STAGE_PROMPT) {
         *part = fr_timeline_piece(s, left->prompts);
         left->prompts -= part->rows;
@@ -139,11 +153,12 @@ static fr_status take_part(fr_round *t, allotment *left, fr_part *part) {
     }
     FR_TRY(propose(s, fr_smaller(share, fr_smaller(s->draft_max, room(t) - 1)), &s->round));
     left->heads -= s->round.drafted;
+    left->cheap -= fr_smaller(left->cheap, s->round.drafted);
     *part = (fr_part){.session = s, .rows = s->round.drafted + 1, .heads = s->round.drafted + 1};
     return FR_OK;
 }
 
-static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
+static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds, bool alone) {
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
@@ -151,16 +166,16 @@ static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds)
     s->round.accepted = t->accepted;
     s->round.verify_seconds = seconds + fr_clock() - start;
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->round.draft_seconds + s->round.verify_seconds;
-    if (fr_session_adaptive(s)) fr_depth_report(&s->depth, &s->round);
+    if (alone && fr_session_adaptive(s)) fr_depth_report(&s->depth, &s->round);
     hand_out_ids(t);
     trace(t, s->round.drafted + 1);
     return FR_OK;
 }
 
-static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
+static fr_status finish(fr_round *t, const fr_part *part, double seconds, bool alone) {
     fr_session *s = t->session;
     FR_TRY(fr_failure_raise(&part->failure));
-    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
+    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds, alone);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
     FR_TRY(fr_timeline_finish(part, seconds));
     if (s->fresh && room(t)) give_next(t);
@@ -169,13 +184,13 @@ static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
 
 void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     fr_part *part = e->parts;
-    allotment left = {.prompts = e->chunk, .heads = e->head_rows};
+    size_t sessions = 0;
     fr_engine_settle(e);
     for (fr_round *t = rounds; t < rounds + count; t++) {
         note(t, begin(t));
-        if (t->session->stage != FR_STAGE_NOTHING) left.waiting++;
+        sessions += t->session->stage != FR_STAGE_NOTHING;
     }
-    left.heads -= left.waiting;
+    allotment left = rows_of(e, sessions);
     for (fr_round *t = rounds; t < rounds + count; t++) {
         if (t->session->stage == FR_STAGE_NOTHING) continue;
         note(t, take_part(t, &left, part));
@@ -186,13 +201,12 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     double seconds = fr_clock() - start;
     part = e->parts;
     for (fr_round *t = rounds; t < rounds + count; t++)
-        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds));
+        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds, left.alone));
 }
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     *count = *accepted = 0;
-    FR_TRY(fr_session_check_abort(s));
     if (s->pending) FR_TRY(fr_timeline_run(s));
     fr_cycle_round(s->engine, &round, 1);
     *count = round.count;
