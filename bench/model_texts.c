@@ -13,7 +13,7 @@
 #include "bench/model_run.h"
 #include "forerun_lab.h"
 #include "formats/error.h"
-#include "src/session/fingerprint.h"
+#include "src/base/hash.h"
 
 enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/map.h"
+#include "src/base/hash.h"
 #include "src/session/fingerprint.h"
 #include "src/session/state.h"
 #include "tests/reference.h"

@@ -7,23 +7,10 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "src/base/hash.h"
 
 #define SAMPLES 4  /* a tensor */
 #define SAMPLE  64 /* bytes of each */
-
-uint64_t fr_hash(uint64_t hash, const void *bytes, size_t size) {
-    const uint8_t *at = bytes;
-    while (size > 0) {
-        uint64_t word = 0;
-        size_t part = size < sizeof word ? size : sizeof word;
-        memcpy(&word, at, part);
-        hash = (hash ^ word) * 0x9fb21c651e98df25u + part;
-        hash ^= hash >> 32;
-        at += part;
-        size -= part;
-    }
-    return hash;
-}
 
 static fr_status hash_config(const json_t *config, uint64_t *hash) {
     char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);

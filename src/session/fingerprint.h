@@ -7,10 +7,6 @@
 
 #include "src/families/model.h"
 
-/* Hashes more bytes into a hash (0 begins one). Pieces give the same as the whole where they are multiples of 8. Not
- * made to withstand anybody who wants two equal hashes. */
-uint64_t fr_hash(uint64_t hash, const void *bytes, size_t size);
-
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint);
 
 #endif

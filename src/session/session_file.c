@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "src/base/hash.h"
 #include "src/base/sizes.h"
 #include "src/session/fingerprint.h"
 #include "src/session/timeline.h"

@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "formats/error.h"
+#include "src/base/hash.h"
 #include "src/text/byte_level.h"
 
 typedef struct fr_bpe_merge {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/hash.h"
 
 /* Open addressing. A slot keeps a part of the hash, so that a probe seldom has to look at another text. */
 typedef struct fr_vocabulary_slot {
@@ -25,12 +26,6 @@ static uint64_t hash_text(const char *text, size_t length) {
     }
     for (word = 0; length > 0; text++, length--) word = word << 8 | (unsigned char)*text;
     return mix(hash, word);
-}
-
-size_t fr_hash_table_size(size_t count) {
-    size_t size = 16;
-    while (size < 2 * count) size *= 2;
-    return size;
 }
 
 /* The slot of a text, or the empty one where it belongs; NULL when there is neither within reach. */

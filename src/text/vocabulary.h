@@ -37,7 +37,4 @@ int32_t fr_vocabulary_find(const fr_vocabulary *vocabulary, const char *text, si
 /* The same among the model's own tokens. */
 int32_t fr_vocabulary_find_in_model(const fr_vocabulary *vocabulary, const char *text, size_t length);
 
-/* The smallest power of two that is at least twice count: the size of a hash table for count items. */
-size_t fr_hash_table_size(size_t count);
-
 #endif
