@@ -92,9 +92,6 @@ typedef enum fr_option {
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
     FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
                                fr_session_truncate goes back to where those caches hold too little to go on */
-    FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
-                           * they need it; default 0: what all of them may need. Where all is held, a call that needs
-                           * more is FR_MEMORY, and its session as before */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
@@ -118,6 +115,10 @@ typedef enum fr_option {
                                  -1: none */
 
     FR_OPT_CHAT_TEMPLATE, /* text: path of a chat template, Jinja, to be used instead of the model's own */
+
+    FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
+                           * they need it; default 0: what all of them may need. Where all is held, a call that needs
+                           * more is FR_MEMORY, and its session as before */
     FR_OPT_COUNT
 } fr_option;
 

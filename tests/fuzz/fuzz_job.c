@@ -1,0 +1,49 @@
+/* libFuzzer's target for lines of a batch: any bytes as one, put to a session, run for some rounds, answered.
+ *
+ * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error. */
+#include "tests/fuzz/harness.h"
+#include "tools/job.h"
+
+#define MODEL "tools/demo/target"
+
+enum { MOST = 6 };
+
+static fr_arguments args;
+static fr_loaded loaded;
+static fr_job_setting setting = {.args = &args, .loaded = &loaded};
+
+static void open_engine(void) {
+    args.number[FR_ARG_PREDICT] = MOST;
+    loaded.options = fr_options_new();
+    if (!loaded.options || fr_options_set(loaded.options, FR_OPT_CONTEXT, 96) != FR_OK ||
+        fr_options_set(loaded.options, FR_OPT_THREADS, 1) != FR_OK ||
+        fr_model_open(MODEL, loaded.options, &loaded.model) != FR_OK ||
+        fr_engine_open(loaded.model, NULL, loaded.options, 2, &setting.engine) != FR_OK)
+        die(fr_last_error(), "");
+}
+
+/* A line may ask for as many ids as the context holds. */
+static void run(fr_job *job) {
+    int32_t ids[FR_STEP_MAX];
+    for (int round = 0; !job->ended && round < 200; round++) {
+        fr_round r = fr_job_round(job, ids);
+        if (fr_engine_step(setting.engine, &r, 1) != FR_OK) abort();
+        fr_job_take(job, &r);
+    }
+    if (!job->ended) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    fr_job job;
+    if (!setting.engine) open_engine();
+    fr_job_begin(&job, &setting, (const char *)bytes, size);
+    if (!job.ended) fuzz_inputs_read++;
+    run(&job);
+    char *line = fr_job_answer(&job);
+    json_t *answer = json_loads(line, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+    if (!json_object_get(answer, "ids") == !json_object_get(answer, "error")) abort();
+    json_decref(answer);
+    free(line);
+    fr_job_end(&job);
+    return 0;
+}
