@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "src/base/hash.h"
 #include "src/base/sizes.h"
 
 enum { BLOCK = FR_KV_PAGE, NONE = 0 }; /* node 0 is the root, which has no block */
@@ -23,7 +24,7 @@ struct fr_kv_node {
 
 void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter) {
     size_t pages = fr_larger(kv->page_count[FR_KV_FULL], kv->page_count[FR_KV_SLIDING]);
-    *p = (fr_kv_prefixes){.capacity = pages + 1, .buckets = 2 * pages + 1};
+    *p = (fr_kv_prefixes){.capacity = pages + 1, .buckets = fr_hash_table_size(pages)};
     p->nodes = fr_arena_take(arena, p->capacity, sizeof *p->nodes);
     p->first = fr_arena_take(arena, p->buckets, sizeof *p->first);
     p->pages = kv->pages;
@@ -37,11 +38,8 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-/* FNV-1a over the parent's number and the ids. */
 static size_t bucket_of(const fr_kv_prefixes *p, uint32_t parent, const int32_t *ids) {
-    uint64_t hash = 0xcbf29ce484222325u ^ parent;
-    for (size_t i = 0; i < BLOCK; i++) hash = (hash ^ (uint32_t)ids[i]) * 0x100000001b3u;
-    return (hash ^ hash >> 32) % p->buckets;
+    return fr_hash(parent + 1, ids, BLOCK * sizeof *ids) & (p->buckets - 1);
 }
 
 static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, const int32_t *ids) {
