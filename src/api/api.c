@@ -160,6 +160,7 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork) {
     if (!session || !fork) return fr_fail(FR_USAGE, "fr_session_fork: a session and a place for its fork are needed");
     fr_options resolved = options ? *options : session->options;
+    fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_copy(session, &resolved, fork);
     fr_fpenv_leave(environment);

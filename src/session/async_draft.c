@@ -66,12 +66,13 @@ fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_depth_round *round
 }
 
 void fr_async_draft_cancel(fr_session *s) {
+    fr_engine_settle(s->engine);
     if (s->async.state == FR_ASYNC_UNDER_WAY) fr_worker_drop(s->async.worker);
     s->async.state = FR_ASYNC_NONE;
 }
 
 void fr_async_draft_close(fr_session *s) {
-    if (s->async.worker && s->engine->drafting == s->async.worker) s->engine->drafting = NULL;
+    fr_engine_settle(s->engine);
     fr_worker_close(s->async.worker);
 }
 

@@ -34,7 +34,8 @@ fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 /* For a round: the drafts that were submitted, at most `limit` of them; afterwards there are none. */
 fr_status fr_async_draft_take(fr_session *session, size_t limit, fr_depth_round *round);
 
-/* Waits if drafts are under way, and drops them; ends the thread too. */
+/* Waits if drafts are under way, another session's of the engine too, as they take pages from the same pools; drops its
+ * own; and ends the thread. */
 void fr_async_draft_cancel(fr_session *session);
 void fr_async_draft_close(fr_session *session);
 
