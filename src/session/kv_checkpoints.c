@@ -54,8 +54,12 @@ static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position,
 
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
     fr_kv_checkpoint *checkpoint = place(s, kv, position, from);
-    for (size_t block = from / FR_KV_PAGE; checkpoint && block < fr_kv_blocks(position); block++)
+    for (size_t block = from / FR_KV_PAGE; checkpoint && block < fr_kv_blocks(position); block++) {
         checkpoint->pages[block] = fr_kv_pages_take(&kv->pages[FR_KV_SLIDING]);
+        if (checkpoint->pages[block]) continue;
+        drop(s, kv, s->count - 1);
+        return NULL;
+    }
     return checkpoint;
 }
 

@@ -31,7 +31,7 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
 
 /* One behind all others that holds pages of its own, whose contents are the caller's to write: what was saved, say.
- * NULL: there is no room at all. */
+ * NULL: there is no room at all, or there are not enough pages. */
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, size_t from);
 
 /* Those of another timeline, whose fork `kv` is, in one that has none. */

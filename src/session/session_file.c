@@ -336,6 +336,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     fr_session_replace_attached(s, attached, saved->attached_size);
     FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_kv_restore(kv, held, frontier));
+    s->restored = true;
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
     s->met = frontier + 1 < s->length ? frontier : s->length; /* the last one's own run is never saved */

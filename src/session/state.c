@@ -12,7 +12,8 @@ fr_kv *fr_session_draft_kv(const fr_session *s) {
 
 /* Whether all of it can be found by its ids, and its method's cache with it. */
 static bool is_shareable(const fr_session *s) {
-    return s->engine->capacity > 1 && !s->has_pictures && (!s->draft->follows || fr_session_draft_kv(s));
+    bool whole = !s->has_pictures && !s->restored;
+    return s->engine->capacity > 1 && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
 void fr_session_share(fr_session *s, bool prompt_end) {
@@ -44,7 +45,7 @@ void fr_session_clear(fr_session *s) {
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     fr_session_unshare(s);
-    s->has_pictures = false;
+    s->has_pictures = s->restored = false;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;

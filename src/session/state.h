@@ -47,6 +47,7 @@ struct fr_session {
     fr_kv_checkpoints kv_checkpoints;
     fr_kv_path path;   /* where the timeline stands among shared prefixes, in an engine of several */
     bool has_pictures; /* it has had some, so that its ids are not all of it */
+    bool restored;     /* its pages are as a file said: nobody else's */
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;

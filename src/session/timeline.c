@@ -181,6 +181,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     fr_session_place(s, length, (size_t)s->places[length].at[0]);
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
+    if (length == 0) s->has_pictures = s->restored = false;
     s->pending = length > 0;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
@@ -237,6 +238,7 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
     copy->has_pictures = s->has_pictures;
+    copy->restored = s->restored;
     if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
