@@ -140,6 +140,7 @@ static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     uint8_t *page = kv->table[kind][block];
     if (page && !fr_kv_page_shared(pages, page)) return FR_OK;
     uint8_t *mine = fr_kv_pages_take(pages);
+    if (!mine && page && fr_kv_page_release(pages, page)) return FR_OK;
     if (!mine)
         return fr_fail(FR_MEMORY, "no page for keys and values at position %zu is left: all %zu are held", kv->length,
                        pages->count);

@@ -10,12 +10,8 @@ fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count) {
     return pages;
 }
 
-static size_t number_of(const fr_kv_pages *pages, const uint8_t *page) {
-    return (size_t)(page - pages->data) / pages->bytes;
-}
-
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages) {
-    if (pages->free_count == 0 && pages->reclaim) pages->reclaim(pages->reclaim_context, pages);
+    if (pages->free_count == 0 && pages->keeper.reclaim) pages->keeper.reclaim(pages->keeper.context, pages);
     if (pages->free_count == 0) return NULL;
     size_t number = pages->free[--pages->free_count];
     pages->holders[number] = 1;
@@ -25,13 +21,15 @@ uint8_t *fr_kv_pages_take(fr_kv_pages *pages) {
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
     for (size_t block = from; block < end; block++) {
         to[block] = table[block];
-        if (table[block]) pages->holders[number_of(pages, table[block])]++;
+        if (table[block]) pages->holders[fr_kv_page_number(pages, table[block])]++;
     }
 }
 
 static void drop(fr_kv_pages *pages, const uint8_t *page) {
-    size_t number = number_of(pages, page);
-    if (--pages->holders[number] == 0) pages->free[pages->free_count++] = (uint32_t)number;
+    size_t number = fr_kv_page_number(pages, page);
+    uint32_t holders = --pages->holders[number];
+    if (holders == 0) pages->free[pages->free_count++] = (uint32_t)number;
+    else if (holders == 1 && pages->keeper.left) pages->keeper.left(pages->keeper.context, pages, number);
 }
 
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end) {
@@ -41,6 +39,13 @@ void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t e
     }
 }
 
+bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page) {
+    size_t number = fr_kv_page_number(pages, page);
+    if (pages->holders[number] == 2 && pages->keeper.release)
+        pages->keeper.release(pages->keeper.context, pages, number);
+    return pages->holders[number] == 1;
+}
+
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page) {
-    return pages->holders[number_of(pages, page)] > 1;
+    return pages->holders[fr_kv_page_number(pages, page)] > 1;
 }

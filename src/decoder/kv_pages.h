@@ -16,8 +16,13 @@ enum { FR_KV_PAGE = 64 }; /* positions */
 
 typedef struct fr_kv_pages fr_kv_pages;
 
-/* Who holds pages that he can do without: makes one free if there is any. */
-typedef void fr_kv_reclaim_fn(void *context, fr_kv_pages *pages);
+/* Who holds pages that he can do without. */
+typedef struct fr_kv_keeper {
+    void (*reclaim)(void *context, fr_kv_pages *pages); /* none is free: makes one free, if there is any */
+    void (*release)(void *context, fr_kv_pages *pages, size_t page); /* lets go of that one, if he holds it */
+    void (*left)(void *context, const fr_kv_pages *pages, size_t page); /* all but one have let go of that one */
+    void *context;
+} fr_kv_keeper;
 
 struct fr_kv_pages {
     uint8_t *data; /* [count][bytes] */
@@ -25,8 +30,7 @@ struct fr_kv_pages {
     uint32_t *holders; /* [count] 0: free */
     uint32_t *free;    /* [free_count] the numbers of those, the next to be taken last */
     size_t free_count;
-    fr_kv_reclaim_fn *reclaim; /* asked when none is free; NULL: nobody */
-    void *reclaim_context;
+    fr_kv_keeper keeper; /* all NULL: nobody */
 };
 
 /* Takes them from the arena, or measures them. */
@@ -34,6 +38,13 @@ fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 
 /* A page that nobody held, held once; NULL: all are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
+
+/* Makes the holder of a page the only one, where but the keeper holds it too: whether he is. */
+bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page);
+
+static inline size_t fr_kv_page_number(const fr_kv_pages *pages, const uint8_t *page) {
+    return (size_t)(page - pages->data) / pages->bytes;
+}
 
 /* A table has a page, or NULL, for each 64 positions: how many entries the first `positions` take up. */
 static inline size_t fr_kv_blocks(size_t positions) {

@@ -16,9 +16,13 @@ static bool is_shareable(const fr_session *s) {
     return s->engine->capacity > 1 && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
+static fr_kv_content content(const fr_session *s) {
+    return (fr_kv_content){.ids = s->ids};
+}
+
 void fr_session_share(fr_session *s, bool prompt_end) {
     if (!is_shareable(s)) return;
-    fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), s->ids, prompt_end);
+    fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
 }
 
 void fr_session_unshare(fr_session *s) {
@@ -29,13 +33,13 @@ void fr_session_reuse(fr_session *s) {
     fr_kv_prefixes *prefixes = &s->engine->prefixes;
     fr_kv *drafter = fr_session_draft_kv(s);
     if (!is_shareable(s)) return;
-    size_t found = fr_kv_prefixes_find(prefixes, s->ids, s->length, drafter != NULL);
+    size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, drafter != NULL);
     if (found <= s->kv.length) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     if (drafter) fr_kv_reset(drafter);
     fr_session_unshare(s);
-    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, s->ids, found);
+    fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, content(s), found);
     if (found <= s->met) return;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->met);
     s->met = found;
