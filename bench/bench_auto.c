@@ -46,11 +46,12 @@ static void record(const fr_bench_engine *e, const char *words, const char *name
                               .kv = &session->kv,
                               .hidden = session->hidden + session->hidden_row * session->model->trunk.spec.hidden,
                               .pool = session->engine->pool};
-        size_t came, stood = 0;
-        fr_bench_require(session->draft->method->propose(session->draft, &view, MOST, drafts, &came, NULL));
-        while (stood < came && drafts[stood] == text[p + 1 + stood]) stood++;
+        size_t stood = 0;
+        fr_proposal proposal = {.draft = session->draft, .view = &view, .count = MOST, .ids = drafts};
+        fr_bench_require(fr_draft_propose_one(&proposal));
+        while (stood < proposal.proposed && drafts[stood] == text[p + 1 + stood]) stood++;
         out->stood[p] = (uint8_t)stood;
-        out->came[p] = (uint8_t)came;
+        out->came[p] = (uint8_t)proposal.proposed;
     }
     fr_session_close(session);
     fr_free(prompt);

@@ -126,10 +126,10 @@ static opened open_ngram(const fr_draft_method *method) {
 }
 
 static size_t propose(fr_draft *draft, const int32_t *ids, size_t length, size_t count, int32_t *drafts) {
-    size_t proposed;
-    require(
-        draft->method->propose(draft, &(fr_draft_view){.ids = ids, .length = length}, count, drafts, &proposed, NULL));
-    return proposed;
+    const fr_draft_view view = {.ids = ids, .length = length};
+    fr_proposal proposal = {.draft = draft, .view = &view, .count = count, .ids = drafts};
+    require(fr_draft_propose_one(&proposal));
+    return proposal.proposed;
 }
 
 static void begin(fr_draft *draft, const int32_t *ids, size_t length) {
@@ -243,15 +243,11 @@ END_TEST
 static size_t told_proposed, told_accepted, told_begins;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
-static fr_status always_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
-                                size_t *proposed, float *logits) {
-    (void)draft;
-    (void)view;
-    (void)count;
-    (void)logits;
-    ids[0] = 77;
-    *proposed = 1;
-    return FR_OK;
+static void always_propose(fr_proposal *first) {
+    for (fr_proposal *p = first; p; p = p->next) {
+        p->ids[0] = 77;
+        p->proposed = 1;
+    }
 }
 static void always_begin(fr_draft *draft, const fr_draft_view *view) {
     (void)draft;

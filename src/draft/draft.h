@@ -1,14 +1,15 @@
 /* Draft methods: who proposes the tokens that the target then verifies.
  *
- * In: a view of the timeline. Out: up to K proposed ids. A method is one vtable in one file (draft_*.c). The text never
- * depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under rejection
- * sampling, which a user has to ask for, the distribution of the text doesn't.)
+ * In: views of timelines. Out: up to K proposed ids each. A method is one vtable in one file (draft_*.c). The text
+ * never depends on a method: a proposal is only ever accepted where the target's own answer is the same id. (Under
+ * rejection sampling, which a user has to ask for, the distribution of the text doesn't.)
  *
  * Life of a method in an engine: workspace; in each of its sessions: open (both twice: measuring, then real), then
  * after each prompt begin, then rounds of propose and commit, at last close. */
 #ifndef FR_SRC_DRAFT_H
 #define FR_SRC_DRAFT_H
 
+#include "formats/error.h"
 #include "src/draft/picker.h"
 #include "src/families/model.h"
 
@@ -48,6 +49,18 @@ typedef struct fr_draft {
     bool follows; /* wants all of the target's hidden rows */
 } fr_draft;
 
+/* What a session's method is asked, and what it answers. */
+typedef struct fr_proposal {
+    fr_draft *draft;
+    const fr_draft_view *view;
+    size_t count;             /* of ids that are wanted: 1 to 15 */
+    int32_t *ids;             /* [count] out: what may follow the timeline */
+    float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
+    size_t proposed;          /* out: of ids; may be less, 0 too */
+    fr_failure failure;       /* out: of this session alone */
+    struct fr_proposal *next; /* while it is asked: of another session; NULL: the last */
+} fr_proposal;
+
 /* What there is room for. */
 typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
@@ -66,8 +79,8 @@ struct fr_draft_method {
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
-    /* Takes what all sessions of an engine work in, one at a time, from the arena; NULL while measuring. NULL instead
-     * of the function: nothing. */
+    /* Takes what all sessions of an engine work in, in one call at a time, from the arena; NULL while measuring. NULL
+     * instead of the function: nothing. */
     void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Takes a session's state from the arena; NULL while measuring. drafter is not looked at by methods without
@@ -78,10 +91,10 @@ struct fr_draft_method {
      * that it was told nothing of. */
     void (*fork)(fr_draft *fork, const fr_draft *draft);
 
-    /* Proposes up to `count` (1 to 15) ids that may follow the timeline; *proposed may be less, 0 too. logits: NULL, or
-     * room for [count, vocab], where each step's scores go (-infinity for ids not scored). */
-    fr_status (*propose)(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
-                         float *logits);
+    /* Proposes for each of a list of states of this method: one engine's, each another session's; nothing is proposed
+     * yet, and none has failed. No bit of what one proposes depends on who is asked with it. Called by
+     * fr_draft_propose. */
+    void (*propose)(fr_proposal *first);
 
     /* The rest may be NULL where a method has nothing to do. After a prompt; the timeline may have been cut, or become
      * another, since the last call: view->told is how much of it still stands. */
@@ -107,6 +120,13 @@ extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_d
 
 /* ngram before other methods, which draft where it has no long match. */
 extern const fr_draft_method fr_draft_ngram_first;
+
+/* Proposes for sessions of one engine, no session twice: each method is asked once for all that draft with it, so that
+ * its weights are read once for all. Of an array `next` is set here; of a list, which is reordered, by the caller. One
+ * alone returns its failure. */
+void fr_draft_propose(fr_proposal *proposals, size_t count);
+void fr_draft_propose_list(fr_proposal *first);
+fr_status fr_draft_propose_one(fr_proposal *proposal);
 
 /* path NULL: the MTP layer in the target's own checkpoint. */
 fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);

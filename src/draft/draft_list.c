@@ -73,24 +73,59 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke; /* whose proposal the last one was */
+    size_t spoke;      /* whose proposal the last one was */
+    fr_proposal asked; /* of a link */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-static fr_status chain_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
-                               float *logits) {
-    chain *c = (chain *)draft;
-    *proposed = 0;
-    for (c->spoke = 0; c->spoke < c->count; c->spoke++) {
-        fr_draft *link = c->links[c->spoke];
-        FR_TRY(link->method->propose(link, view, count, ids, proposed, logits));
-        if (*proposed) break;
+/* Whether a session's link of that index is to be asked: those before it had nothing to say. */
+static bool is_next(const fr_proposal *p, size_t link) {
+    const chain *c = (const chain *)p->draft;
+    return link < c->count && c->spoke == link;
+}
+
+/* Those of the list that are to be asked, as a list of their links. */
+static fr_proposal *ask_links(fr_proposal *first, size_t link) {
+    fr_proposal *asked = NULL, **end = &asked;
+    for (fr_proposal *p = first; p; p = p->next) {
+        chain *c = (chain *)p->draft;
+        if (!is_next(p, link)) continue;
+        c->asked = *p;
+        c->asked.draft = c->links[link];
+        c->asked.next = NULL;
+        *end = &c->asked;
+        end = &c->asked.next;
     }
+    return asked;
+}
+
+static void take_answers(fr_proposal *first, size_t link) {
+    for (fr_proposal *p = first; p; p = p->next) {
+        chain *c = (chain *)p->draft;
+        if (!is_next(p, link)) continue;
+        p->proposed = c->asked.proposed;
+        p->failure = c->asked.failure;
+        c->spoke += p->proposed == 0 && p->failure.status == FR_OK;
+    }
+}
+
+static fr_status follow_rest(const chain *c, const fr_draft_view *view) {
     for (size_t i = c->spoke + 1; i < c->count; i++) FR_TRY(follow(c->links[i], view));
     return FR_OK;
+}
+
+/* Link after link for all sessions together, so that those behind one that is silent in several are asked once. */
+static void chain_propose(fr_proposal *first) {
+    for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
+    for (size_t link = 0; link < FR_DRAFT_LIST_MAX; link++) {
+        fr_draft_propose_list(ask_links(first, link));
+        take_answers(first, link);
+    }
+    for (fr_proposal *p = first; p; p = p->next)
+        if (p->failure.status == FR_OK) p->failure = fr_failure_keep(follow_rest((chain *)p->draft, p->view));
 }
 
 static fr_status chain_follow(fr_draft *draft, const fr_draft_view *view) {

@@ -59,16 +59,18 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     add_new(n, view);
 }
 
-static fr_status ngram_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
-                               float *logits) {
-    ngram *n = (ngram *)draft;
-    *proposed = 0;
-    if (logits) return FR_OK; /* it has no scores to give */
+static void propose_one(fr_proposal *p) {
+    ngram *n = (ngram *)p->draft;
+    const fr_draft_view *view = p->view;
+    if (p->logits) return; /* it has no scores to give */
     add_new(n, view);
-    if (n->index.match < n->shortest) return FR_OK;
-    for (size_t from = n->index.end; *proposed < count; from++, ++*proposed)
-        ids[*proposed] = from < view->length ? view->ids[from] : ids[from - view->length];
-    return FR_OK;
+    if (n->index.match < n->shortest) return;
+    for (size_t from = n->index.end; p->proposed < p->count; from++, p->proposed++)
+        p->ids[p->proposed] = from < view->length ? view->ids[from] : p->ids[from - view->length];
+}
+
+static void ngram_propose(fr_proposal *first) {
+    for (fr_proposal *p = first; p; p = p->next) propose_one(p);
 }
 
 static void ngram_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {

@@ -9,15 +9,8 @@ static fr_draft *none_open(const fr_drafter *drafter, fr_arena *arena, const fr_
     return draft;
 }
 
-static fr_status none_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids, size_t *proposed,
-                              float *logits) {
-    (void)draft;
-    (void)view;
-    (void)count;
-    (void)ids;
-    (void)logits;
-    *proposed = 0;
-    return FR_OK;
+static void none_propose(fr_proposal *first) {
+    (void)first;
 }
 
 const fr_draft_method fr_draft_none = {.name = "none", .open = none_open, .propose = none_propose};

@@ -19,7 +19,8 @@ typedef struct scripted {
     fr_lab_accept_fn *accept;
     void *context;
     size_t round;
-    fr_draft *inner; /* whose work is done and thrown away; NULL: nobody's */
+    fr_draft *inner;   /* whose work is done and thrown away; NULL: nobody's; */
+    fr_proposal asked; /* of it */
 } scripted;
 
 fr_status fr_draft_script(const int32_t *ids, size_t count, size_t vocab, fr_lab_accept_fn *accept, void *context,
@@ -47,17 +48,31 @@ fr_status fr_draft_script(const int32_t *ids, size_t count, size_t vocab, fr_lab
     return FR_OK;
 }
 
-static fr_status scripted_propose(fr_draft *draft, const fr_draft_view *view, size_t count, int32_t *ids,
-                                  size_t *proposed, float *logits) {
-    scripted *s = (scripted *)draft;
-    if (s->inner) FR_TRY(s->inner->method->propose(s->inner, view, count, ids, proposed, logits));
-    if (view->picker) view->picker->forget(view->picker->sampler);
-    for (*proposed = 0; *proposed < count && view->length + *proposed < s->count; ++*proposed) {
-        int32_t right = s->script[view->length + *proposed];
-        ids[*proposed] = s->accept(s->context, s->round, *proposed) ? right : (right + 1) % s->vocab;
+static void propose_one(fr_proposal *p) {
+    scripted *s = (scripted *)p->draft;
+    size_t length = p->view->length;
+    if (s->inner) p->failure = s->asked.failure;
+    if (p->failure.status != FR_OK) return;
+    if (p->view->picker) p->view->picker->forget(p->view->picker->sampler);
+    for (; p->proposed < p->count && length + p->proposed < s->count; p->proposed++) {
+        int32_t right = s->script[length + p->proposed];
+        p->ids[p->proposed] = s->accept(s->context, s->round, p->proposed) ? right : (right + 1) % s->vocab;
     }
     s->round++;
-    return FR_OK;
+}
+
+static void scripted_propose(fr_proposal *first) {
+    fr_proposal *inner = NULL;
+    for (fr_proposal *p = first; p; p = p->next) {
+        scripted *s = (scripted *)p->draft;
+        if (!s->inner) continue;
+        s->asked = *p;
+        s->asked.draft = s->inner;
+        s->asked.next = inner;
+        inner = &s->asked;
+    }
+    fr_draft_propose_list(inner);
+    for (fr_proposal *p = first; p; p = p->next) propose_one(p);
 }
 
 static fr_status scripted_follow(fr_draft *draft, const fr_draft_view *view) {

@@ -84,5 +84,8 @@ fr_status fr_async_draft_now(fr_session *s, size_t steps, int32_t *ids, size_t *
     if (most == 0) return FR_OK;
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL;
-    return s->draft->method->propose(s->draft, &view, most, ids, count, logits);
+    fr_proposal proposal = {.draft = s->draft, .view = &view, .count = most, .ids = ids, .logits = logits};
+    FR_TRY(fr_draft_propose_one(&proposal));
+    *count = proposal.proposed;
+    return FR_OK;
 }

@@ -264,7 +264,6 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
 fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count, size_t steps, fr_logits_fn *sink,
                                 void *context) {
     int32_t drafts[FR_STEP_MAX];
-    size_t proposed;
     float *logits = s->engine->logits;
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
@@ -272,6 +271,7 @@ fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count,
     s->pending = false; /* the last id is as one that a step gave */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* the largest logit goes on, whatever would be drawn */
-    FR_TRY(s->draft->method->propose(s->draft, &view, steps, drafts, &proposed, logits));
-    return sink(context, logits, proposed, s->model->trunk.spec.vocab);
+    fr_proposal proposal = {.draft = s->draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};
+    FR_TRY(fr_draft_propose_one(&proposal));
+    return sink(context, logits, proposal.proposed, s->model->trunk.spec.vocab);
 }

@@ -122,5 +122,8 @@ fr_status fr_session_draft(fr_session *s, const fr_draft_view *view, fr_depth_ro
     round->drafted = 0;
     if (round->asked == 0) return FR_OK;
     fr_sampler_forget(&s->sampler);
-    return s->draft->method->propose(s->draft, view, round->asked, s->ids + view->length, &round->drafted, NULL);
+    fr_proposal proposal = {.draft = s->draft, .view = view, .count = round->asked, .ids = s->ids + view->length};
+    FR_TRY(fr_draft_propose_one(&proposal));
+    round->drafted = proposal.proposed;
+    return FR_OK;
 }
