@@ -3,7 +3,7 @@
  * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
  * rows, the weight's features or the heads that it owns:
  *
- *     rows      normed = input_norm(x)
+ *     rows      normed = input_norm(x); or what stands for it, a->input
  *     features  q, k, v = projections of normed
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
  *     heads     attn = attention(q, cache)
@@ -27,21 +27,27 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
                                a->cosine[i] + r * angles + at, a->sine[i] + r * angles + at);
 }
 
+/* What the projections read, as wide as they are. */
+static const float *input_of(const fr_activations *a) {
+    return a->input ? a->input : a->normed;
+}
+
 static void norm_input(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
-    size_t begin, end, hidden = a->trunk->spec.hidden;
+    size_t begin, end, hidden = a->trunk->spec.hidden, width = layer->q.cols;
     fr_rows_part(team, a->batch.count, &begin, &end);
-    for (size_t r = begin; r < end; r++)
+    for (size_t r = begin; r < end && !a->input; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
-    for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, a->normed + r * hidden, hidden);
+    for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
     const fr_workspace *w = &a->workspace;
-    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, a->normed, hidden, rows);
+    const float *input = input_of(a);
+    size_t width = layer->q.cols, rows = a->batch.count;
+    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, input, width, rows);
     if (!owns_kv) return;
-    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, a->normed, hidden, rows);
-    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, input, width, rows);
+    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, input, width, rows);
 }
 
 /* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
