@@ -5,7 +5,7 @@
 
 #include "formats/error.h"
 #include "src/base/sizes.h"
-#include "src/session/state.h"
+#include "src/session/drafting.h"
 
 /* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the
  * last id, after an end of sequence. */
@@ -17,7 +17,13 @@ static size_t most_drafts(const fr_session *s) {
 
 static fr_status draft(void *context) {
     fr_session *s = context;
-    return fr_session_draft(s, &s->async.view, &s->async.round);
+    fr_budget_part *drafts = &s->async.drafts;
+    fr_proposal proposal;
+    if (drafts->asked == 0) return FR_OK;
+    fr_session_ask(s, &s->async.view, drafts->asked, &proposal);
+    FR_TRY(fr_draft_propose_one(&proposal));
+    drafts->drafted = proposal.proposed;
+    return FR_OK;
 }
 
 fr_status fr_async_draft_submit(fr_session *s) {
@@ -26,7 +32,8 @@ fr_status fr_async_draft_submit(fr_session *s) {
     if (!a->worker) FR_TRY(fr_worker_open(&a->worker));
     fr_engine_settle(s->engine);
     a->view = fr_session_view(s);
-    a->round = (fr_depth_round){.asked = fr_session_depth(s, fr_smaller(most_drafts(s), s->draft_max))};
+    size_t limit = fr_smaller(most_drafts(s), s->draft_max);
+    a->drafts = (fr_budget_part){.timeline = &s->budget, .limit = limit, .asked = fr_drafting_depth(s, limit)};
     a->state = FR_ASYNC_UNDER_WAY;
     s->engine->drafting = a->worker;
     fr_worker_start(a->worker, draft, s);
@@ -43,7 +50,7 @@ static fr_status finish(fr_session *s) {
 }
 
 fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
-    const fr_depth_round *round = &s->async.round;
+    const fr_budget_part *drafts = &s->async.drafts;
     double start = fr_clock();
     *count = 0;
     if (s->async.state == FR_ASYNC_NONE) return fr_fail(FR_USAGE, "fr_draft_wait: nothing was submitted");
@@ -51,17 +58,17 @@ fr_status fr_async_draft_wait(fr_session *s, int32_t *ids, size_t *count) {
     double waited = fr_clock() - start;
     s->stats.value[FR_STAT_DRAFT_SECONDS] += waited;
     s->stats.value[FR_STAT_DECODE_SECONDS] += waited;
-    memcpy(ids, s->ids + s->length, round->drafted * sizeof *ids);
-    *count = round->drafted;
+    memcpy(ids, s->ids + s->length, drafts->drafted * sizeof *ids);
+    *count = drafts->drafted;
     return FR_OK;
 }
 
-fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_depth_round *round) {
+fr_status fr_async_draft_take(fr_session *s, size_t limit, fr_budget_part *drafts) {
     FR_TRY(finish(s));
     s->async.state = FR_ASYNC_NONE;
-    *round = s->async.round;
-    if (round->asked > limit) round->asked = limit;
-    if (round->drafted > limit) round->drafted = limit;
+    *drafts = s->async.drafts;
+    drafts->asked = fr_smaller(drafts->asked, limit);
+    drafts->drafted = fr_smaller(drafts->drafted, limit);
     return FR_OK;
 }
 

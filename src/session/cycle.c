@@ -5,6 +5,7 @@
 
 #include "formats/error.h"
 #include "src/base/sizes.h"
+#include "src/session/drafting.h"
 #include "src/session/timeline.h"
 
 /* ---------------------------------------------------------------------------------------------------------- a round */
@@ -20,24 +21,6 @@ static size_t commit(fr_session *s, size_t count) {
     s->length += count;
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
     return count;
-}
-
-static fr_status draft_now(fr_session *s, size_t limit, fr_depth_round *round) {
-    fr_draft_view view = fr_session_view(s);
-    *round = (fr_depth_round){.asked = fr_session_depth(s, limit)};
-    return fr_session_draft(s, &view, round);
-}
-
-/* At most `limit` drafts, behind the timeline: those that were submitted, or new ones. */
-static fr_status propose(fr_session *s, size_t limit, fr_depth_round *round) {
-    double start = fr_clock(), clock = start;
-    bool submitted = s->async.state != FR_ASYNC_NONE;
-    FR_TRY(submitted ? fr_async_draft_take(s, limit, round) : draft_now(s, limit, round));
-    if (round->asked == 0) FR_TRY(fr_session_follow(s));
-    fr_stats_lap(&s->stats, FR_STAT_DRAFT_SECONDS, &clock);
-    round->draft_seconds = clock - start;
-    fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, round->drafted);
-    return FR_OK;
 }
 
 /* What the target's rows say of the drafts behind the timeline. */
@@ -109,6 +92,7 @@ static fr_status begin(fr_round *t) {
         give_next(t);
     } else if (room(t)) {
         s->stage = FR_STAGE_VERIFY;
+        s->drafts = (fr_budget_part){.timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1)};
     }
     return FR_OK;
 }
@@ -121,87 +105,70 @@ static void note(fr_round *t, fr_status status) {
     t->error = t->session->failure.line;
 }
 
-/* Rows of several sessions that cost hardly more than one: beyond, a draft takes time from all of them. */
-enum { CHEAP_ROWS = 8 };
-
-/* Rows that are given out in a round. */
-typedef struct allotment {
-    size_t prompts; /* left of those for prompts */
-    size_t heads;   /* left of those with logits, when each session has had one, */
-    size_t cheap;   /* and of those, as many as a session may draft that weighs what drafts cost */
-    size_t waiting; /* sessions that have not been given theirs */
-    bool alone;     /* there is one session, whose own measurements tell what pays */
-} allotment;
-
-static allotment rows_of(const fr_engine *e, size_t sessions) {
-    size_t cheap = sessions < CHEAP_ROWS ? CHEAP_ROWS - sessions : 0;
-    return (allotment){.prompts = e->chunk,
-                       .heads = e->head_rows - sessions,
-                       .cheap = sessions > 1 ? cheap : e->head_rows - sessions,
-                       .waiting = sessions,
-                       .alone = sessions == 1};
-}
-
-static fr_status take_part(fr_round *t, allotment *left, fr_part *part) {
+/* Its rows; of prompts at most as many as are left. */
+static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
     fr_session *s = t->session;
-    size_t share = (fr_session_adaptive(s) ? left->cheap : left->heads) / left->waiting--;
     if (s->stage == FR_STAGE_PROMPT) {
-        *part = fr_timeline_piece(s, left->prompts);
-        left->prompts -= part->rows;
+        *part = fr_timeline_piece(s, *left);
+        *left -= part->rows;
         if (part->rows == 0) s->stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
-    FR_TRY(propose(s, fr_smaller(share, fr_smaller(s->draft_max, room(t) - 1)), &s->round));
-    left->heads -= s->round.drafted;
-    left->cheap -= fr_smaller(left->cheap, s->round.drafted);
-    *part = (fr_part){.session = s, .rows = s->round.drafted + 1, .heads = s->round.drafted + 1};
+    FR_TRY(fr_failure_raise(&s->draft_failure));
+    *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
     return FR_OK;
 }
 
-static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds, bool alone) {
+static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
-    FR_TRY(accept(part, s->round.drafted, t));
-    s->round.accepted = t->accepted;
-    s->round.verify_seconds = seconds + fr_clock() - start;
-    s->stats.value[FR_STAT_DECODE_SECONDS] += s->round.draft_seconds + s->round.verify_seconds;
-    if (alone && fr_session_adaptive(s)) fr_depth_report(&s->depth, &s->round);
+    FR_TRY(accept(part, s->drafts.drafted, t));
+    s->drafts.accepted = t->accepted;
+    s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + seconds + fr_clock() - start;
     hand_out_ids(t);
-    trace(t, s->round.drafted + 1);
+    trace(t, s->drafts.drafted + 1);
     return FR_OK;
 }
 
-static fr_status finish(fr_round *t, const fr_part *part, double seconds, bool alone) {
+static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
     fr_session *s = t->session;
     FR_TRY(fr_failure_raise(&part->failure));
-    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds, alone);
+    if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
     FR_TRY(fr_timeline_finish(part, seconds));
     if (s->fresh && room(t)) give_next(t);
     return FR_OK;
 }
 
-void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
+/* Every session's part of a forward, and the forward. Gives whether it is told by its rows alone how long it takes. */
+static bool run(fr_engine *e, fr_round *rounds, size_t count, double *seconds) {
     fr_part *part = e->parts;
-    size_t sessions = 0;
-    fr_engine_settle(e);
-    for (fr_round *t = rounds; t < rounds + count; t++) {
-        note(t, begin(t));
-        sessions += t->session->stage != FR_STAGE_NOTHING;
-    }
-    allotment left = rows_of(e, sessions);
+    size_t left = e->chunk;
+    bool verifies = true;
     for (fr_round *t = rounds; t < rounds + count; t++) {
         if (t->session->stage == FR_STAGE_NOTHING) continue;
+        verifies &= t->session->stage == FR_STAGE_VERIFY;
         note(t, take_part(t, &left, part));
         if (t->session->stage != FR_STAGE_NOTHING) part++;
     }
     double start = fr_clock();
     fr_batch_run(e, e->parts, (size_t)(part - e->parts));
-    double seconds = fr_clock() - start;
-    part = e->parts;
+    *seconds = fr_clock() - start;
+    return verifies;
+}
+
+void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
+    double seconds;
+    fr_engine_settle(e);
+    for (fr_round *t = rounds; t < rounds + count; t++) note(t, begin(t));
+    fr_drafting_run(e, rounds, count);
+    bool verifies = run(e, rounds, count, &seconds);
+    double start = fr_clock();
+    const fr_part *part = e->parts;
     for (fr_round *t = rounds; t < rounds + count; t++)
-        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds, left.alone));
+        if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds));
+    fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
 }
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {

@@ -66,6 +66,9 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
     e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
     e->parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->parts);
+    e->budget_parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->budget_parts);
+    e->proposals = fr_arena_take(&e->arena, e->capacity, sizeof *e->proposals);
+    e->views = fr_arena_take(&e->arena, e->capacity, sizeof *e->views);
     e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
     e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
     e->logits = fr_arena_take(&e->arena, e->head_rows * trunk->spec.vocab, sizeof *e->logits);
@@ -124,6 +127,7 @@ fr_status fr_engine_measure(fr_engine *e, const fr_model *model, const fr_drafte
 static fr_status open_engine(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                              size_t sessions) {
     FR_TRY(prepare(e, model, drafter, options, sessions, false));
+    fr_budget_reset(&e->budget);
     e->plan = model->plan;
     fr_cores_claim(&model->machine, &e->plan);
     return fr_pool_open(&e->plan, &e->pool);

@@ -10,6 +10,7 @@
 #include "src/base/worker.h"
 #include "src/decoder/kv_prefixes.h"
 #include "src/draft/draft.h"
+#include "src/session/budget.h"
 
 struct fr_engine {
     const fr_model *model;
@@ -33,6 +34,11 @@ struct fr_engine {
     void *draft_workspace; /* of the drafter's method */
     fr_row *batch;    /* [rows] those of the forward that runs, */
     struct fr_part *parts; /* [capacity] and whose (batch.h) */
+    fr_budget budget;             /* who drafts how much; */
+    fr_budget_part *budget_parts; /* [capacity] of the sessions that it says it to, */
+    size_t weighing;              /* so many in the last round; */
+    fr_proposal *proposals;       /* [capacity] what methods are asked, */
+    fr_draft_view *views;         /* [capacity] and shown */
     fr_kv **timelines; /* [capacity] their caches; NULL: of no session */
     float *hidden;    /* [rows, hidden] */
     float *logits;    /* [head_rows, vocab] */

@@ -66,7 +66,7 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
                        s->drafter->method->name);
     s->adapts = most == FR_DRAFT_AUTO;
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
-    fr_depth_reset(&s->depth);
+    fr_budget_join(&s->engine->budget, &s->budget);
     return FR_OK;
 }
 

@@ -114,16 +114,7 @@ bool fr_session_adaptive(const fr_session *s) {
     return s->adapts && s->draft->method != &fr_draft_none;
 }
 
-size_t fr_session_depth(fr_session *s, size_t limit) {
-    return fr_session_adaptive(s) ? fr_depth_choose(&s->depth, limit) : limit;
-}
-
-fr_status fr_session_draft(fr_session *s, const fr_draft_view *view, fr_depth_round *round) {
-    round->drafted = 0;
-    if (round->asked == 0) return FR_OK;
+void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_proposal *proposal) {
     fr_sampler_forget(&s->sampler);
-    fr_proposal proposal = {.draft = s->draft, .view = view, .count = round->asked, .ids = s->ids + view->length};
-    FR_TRY(fr_draft_propose_one(&proposal));
-    round->drafted = proposal.proposed;
-    return FR_OK;
+    *proposal = (fr_proposal){.draft = s->draft, .view = view, .count = count, .ids = s->ids + view->length};
 }

@@ -14,7 +14,6 @@
 #include "formats/error.h"
 #include "src/draft/draft_list.h"
 #include "src/session/async_draft.h"
-#include "src/session/depth.h"
 #include "src/session/engine.h"
 #include "src/session/logprobs.h"
 #include "src/session/sampler.h"
@@ -51,10 +50,13 @@ struct fr_session {
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;
-    fr_depth depth; /* if `adapts`: how many drafts a round asks for */
-    fr_stage stage; /* of the round that runs; */
-    fr_depth_round round; /* its drafts */
-    fr_failure failure;   /* of the last round, where it failed */
+    fr_budget_timeline budget; /* if `adapts`: what is known of its drafts */
+    fr_stage stage;            /* of the round that runs; */
+    fr_budget_part drafts;     /* its drafts, */
+    double draft_seconds;      /* how long all sessions' took, */
+    fr_proposal *proposal;     /* how they were asked for, */
+    fr_failure draft_failure;  /* and what of it, */
+    fr_failure failure;        /* and of the whole round, failed */
     int32_t *ids;   /* [context] the timeline */
     fr_place *places; /* [context + FR_STEP_MAX] */
     fr_shown shown;                        /* pictures for the next prompt */
@@ -112,10 +114,10 @@ fr_status fr_session_follow(fr_session *session);
 /* The cache's frontier is behind these hidden rows, of which the session keeps the last ones: FR_STEP_MAX at most. */
 void fr_session_keep_hidden(fr_session *session, const float *rows, size_t count);
 
-/* How many drafts a round that has room for `limit` asks for, which may adapt; as many ids as the round asks for,
- * proposed behind the timeline. */
+/* Whether the number of drafts adapts. */
 bool fr_session_adaptive(const fr_session *session);
-size_t fr_session_depth(fr_session *session, size_t limit);
-fr_status fr_session_draft(fr_session *session, const fr_draft_view *view, fr_depth_round *round);
+
+/* Asks its method for drafts behind the timeline that a view shows. */
+void fr_session_ask(fr_session *session, const fr_draft_view *view, size_t count, fr_proposal *proposal);
 
 #endif

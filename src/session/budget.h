@@ -1,0 +1,92 @@
+/* Who drafts how much in a round: a controller, and nothing but arithmetic on what it is told.
+ *
+ * In: of every round, for each timeline how many drafts were asked for, came and stood, and the seconds that drafting
+ * and verifying took for all of them. Out: the drafts of each timeline (0 included) whose expected tokens a second,
+ * all timelines together, are the most; now and then others to learn from.
+ *
+ * With a(d) a timeline's share of drafts at depth d that stood where all before them had, and r(d) the share of its
+ * rounds asked for d or more drafts that got them, a timeline asked for K is expected to give
+ *     E(K) = 1 + sum over d = 1 .. K of r(d) * a(1) * ... * a(d)                                                 tokens
+ * (Leviathan et al. 2023, arXiv:2211.17192, section 3.1, with a rate for each depth instead of one for all). A draft
+ * that came is one more row of the forward, whose seconds T are measured for each number of rows:
+ *     C = T(timelines) + sum over drafts of r(d) * (T(m + 1) - T(m)) + D                                        seconds
+ * where m is the number of rows before it: those of its own timeline, all of which came, and the expected ones of the
+ * others. For one timeline that is exact. D(K) is measured for one timeline that drafts; of several, the drafts of all
+ * but the longest chain cost a measured share of what they would cost alone (1: one timeline after the other; less
+ * where they stand in one batch).
+ *
+ * Drafts are added one at a time, the one first that gains most beyond what its time is worth; of all numbers of drafts
+ * the best is taken. Everything learned fades: the text changes, the cache grows, other programs take memory bandwidth.
+ *
+ * What it does not know: a new timeline's rate is that of the engine's others, a depth never reached is taken for as
+ * good as the one before it; T between two measured row counts lies on a line, beyond the largest it is flat, so that
+ * what might pay is tried and measured, doubling. What it may have stopped knowing: at growing intervals it tries
+ * another number of drafts, or a timeline that has none, as long as such tries cost 0.25% of the time or less; while
+ * they succeed it goes on with them. */
+#ifndef FR_SRC_BUDGET_H
+#define FR_SRC_BUDGET_H
+
+#include "forerun.h"
+
+enum {
+    FR_BUDGET_ROWS = 64, /* of timelines and drafts together; beyond, nothing is drafted */
+    FR_BUDGET_READINGS = 16,
+};
+
+/* How long a work took, of one size. */
+typedef struct fr_budget_timing {
+    double readings[FR_BUDGET_READINGS]; /* the latest, in a ring */
+    size_t count;                        /* of all of them */
+    double usual;                        /* what they come to */
+    uint64_t when;                       /* the round of the last one */
+} fr_budget_timing;
+
+/* hits of tries, both fading. */
+typedef struct fr_budget_rate {
+    double hits, tries;
+} fr_budget_rate;
+
+/* What is known of one timeline's drafts. */
+typedef struct fr_budget_timeline {
+    fr_budget_rate stood[FR_STEP_MAX]; /* by depth, from 1 */
+    fr_budget_rate came[FR_STEP_MAX];
+    fr_budget_rate usual; /* stood[1] over a long time */
+    uint64_t drafted;     /* the round in which it drafted last */
+} fr_budget_timeline;
+
+/* What is known of an engine. */
+typedef struct fr_budget {
+    fr_budget_timing verify[FR_BUDGET_ROWS + 1]; /* seconds by rows */
+    fr_budget_timing draft[FR_STEP_MAX];         /* seconds by drafts that one timeline was asked for, alone */
+    fr_budget_timing share;                      /* what drafts beside the longest chain cost of what they do alone */
+    fr_budget_rate usual;                        /* every timeline's stood[1], over a long time */
+    uint64_t round;
+    uint64_t next_try; /* the round from which something else may be tried */
+    uint64_t interval;
+    double allowance; /* seconds that tries may lose */
+    bool trying;      /* something else than the best was chosen last: */
+    double loss;      /* what it is expected to lose, */
+    double tokens;    /* and to bring */
+    double rate;      /* tokens a second of the best */
+} fr_budget;
+
+/* A timeline's part in a round. */
+typedef struct fr_budget_part {
+    fr_budget_timeline *timeline;
+    size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
+    size_t asked, drafted, accepted;
+} fr_budget_part;
+
+/* Knows nothing. */
+void fr_budget_reset(fr_budget *budget);
+void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline);
+
+/* How many drafts to ask of each of `count` timelines, `room` in all. taken: rows that the round has already beside
+ * one for each of them. */
+void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, size_t room, size_t taken);
+
+/* What came of it. Seconds of 0: they say nothing, as other work was in the forward. */
+void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t count, size_t taken, double draft_seconds,
+                      double verify_seconds);
+
+#endif

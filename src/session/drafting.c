@@ -1,0 +1,122 @@
+/* The drafts of a round: see drafting.h. */
+#include "src/session/drafting.h"
+
+#include "src/base/sizes.h"
+
+/* Whether the budget says how much it drafts. */
+static bool weighs(const fr_session *s) {
+    return s->stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->async.state == FR_ASYNC_NONE;
+}
+
+static bool is_fixed(const fr_session *s) {
+    return s->stage == FR_STAGE_VERIFY && !weighs(s);
+}
+
+/* Rows with logits that are left for drafts. */
+static size_t rows_left(const fr_engine *e, const fr_round *rounds, size_t count) {
+    size_t rows = e->head_rows;
+    for (size_t i = 0; i < count; i++) rows -= rounds[i].session->stage != FR_STAGE_NOTHING;
+    return rows;
+}
+
+/* Of sessions whose number is fixed, or whose drafts are there already. Gives how many drafts that may be. */
+static size_t ask_fixed(const fr_round *rounds, size_t count, size_t rows) {
+    size_t asked = 0, waiting = 0;
+    for (size_t i = 0; i < count; i++) waiting += rounds[i].session->stage == FR_STAGE_VERIFY;
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (!is_fixed(s)) continue;
+        s->drafts.asked = fr_smaller(s->drafts.limit, (rows - asked) / waiting--);
+        asked += s->drafts.asked;
+    }
+    return asked;
+}
+
+/* Of the others. taken: rows of those that were asked. */
+static void ask_budget(fr_engine *e, const fr_round *rounds, size_t count, size_t rows, size_t taken) {
+    size_t weighing = 0;
+    for (size_t i = 0; i < count; i++)
+        if (weighs(rounds[i].session)) e->budget_parts[weighing++] = rounds[i].session->drafts;
+    e->weighing = weighing;
+    fr_budget_choose(&e->budget, e->budget_parts, weighing, rows, taken);
+    weighing = 0;
+    for (size_t i = 0; i < count; i++)
+        if (weighs(rounds[i].session)) rounds[i].session->drafts = e->budget_parts[weighing++];
+}
+
+static void ask(fr_engine *e, const fr_round *rounds, size_t count) {
+    size_t rows = rows_left(e, rounds, count), fixed = 0;
+    for (size_t i = 0; i < count; i++) fixed += is_fixed(rounds[i].session);
+    size_t drafts = ask_fixed(rounds, count, rows);
+    ask_budget(e, rounds, count, rows - drafts, fixed + drafts);
+}
+
+/* What was submitted is taken; who is not asked for any still sees the target's rows. */
+static fr_status take_without_proposing(fr_session *s) {
+    if (s->async.state != FR_ASYNC_NONE) FR_TRY(fr_async_draft_take(s, s->drafts.asked, &s->drafts));
+    return s->drafts.asked ? FR_OK : fr_session_follow(s);
+}
+
+/* All who are asked for drafts propose in one call. */
+static void propose(fr_engine *e, const fr_round *rounds, size_t count) {
+    size_t proposing = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        bool submitted = s->async.state != FR_ASYNC_NONE;
+        s->draft_failure = fr_failure_keep(submitted || s->drafts.asked == 0 ? take_without_proposing(s) : FR_OK);
+        s->proposal = !submitted && s->drafts.asked ? &e->proposals[proposing] : NULL;
+        if (!s->proposal) continue;
+        e->views[proposing] = fr_session_view(s);
+        fr_session_ask(s, &e->views[proposing], s->drafts.asked, s->proposal);
+        proposing++;
+    }
+    fr_draft_propose(e->proposals, proposing);
+}
+
+/* Everybody waits for all drafts. */
+static void take(const fr_round *rounds, size_t count, double seconds) {
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        if (s->proposal) {
+            s->drafts.drafted = s->proposal->proposed;
+            s->draft_failure = s->proposal->failure;
+        }
+        s->draft_seconds = seconds;
+        s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;
+        fr_trace_draft(&s->trace, s->draft->method->name, s->length, s->ids + s->length, s->drafts.drafted);
+    }
+}
+
+void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
+    double start = fr_clock();
+    ask(e, rounds, count);
+    propose(e, rounds, count);
+    take(rounds, count, fr_clock() - start);
+}
+
+void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double seconds) {
+    size_t weighing = 0, taken = 0;
+    double drafting = 0;
+    for (size_t i = 0; i < count; i++) {
+        const fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        if (s->drafts.timeline && fr_session_adaptive(s))
+            e->budget_parts[weighing++] = s->drafts;
+        else
+            taken += 1 + s->drafts.drafted;
+        drafting = s->draft_seconds;
+    }
+    if (weighing) fr_budget_report(&e->budget, e->budget_parts, weighing, taken, drafting, seconds);
+}
+
+size_t fr_drafting_depth(fr_session *s, size_t limit) {
+    fr_engine *e = s->engine;
+    if (!fr_session_adaptive(s)) return limit;
+    size_t like = fr_larger(e->weighing, 1);
+    for (size_t i = 0; i < like; i++)
+        e->budget_parts[i] = (fr_budget_part){.timeline = &s->budget, .limit = limit};
+    fr_budget_choose(&e->budget, e->budget_parts, like, e->head_rows - like, 0);
+    return e->budget_parts[0].asked;
+}

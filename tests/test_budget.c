@@ -1,0 +1,547 @@
+/* Who drafts how much, in simulation.
+ *
+ * One timeline: recorded times and recorded or made-up texts, against the best fixed number of drafts in hindsight. A
+ * text is, for each of its positions, how many drafts would come there and how many of them would stand; then any way
+ * of choosing K can be followed exactly. tests/data/depth/README.md says where the recorded texts are from.
+ *
+ * Several timelines: random costs and acceptances, against an oracle that knows them. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/session/budget.h"
+
+#define TOKENS  8000 /* a stream's length */
+#define MOST    (FR_STEP_MAX - 1)
+#define STREAMS 8 /* of each case, with other random numbers; their mean counts */
+
+/* ------------------------------------------------------------------------------------------------------------ times */
+
+/* Seconds of a forward of 1 to 16 rows over one of one row, and of drafting. */
+typedef struct machine {
+    const char *name;
+    double verify[FR_STEP_MAX + 1];
+    double draft_start, draft_step;
+} machine;
+
+/* The first two and their drafters are like what two cores measured (the figures of more than 8 rows, and the demo's,
+ * beside other work): 1.1 GB of BF16 read from memory, and the demo, which lies in the cache. The third is llama.cpp's,
+ * as the design document has it, with lines between. The others are the first two with a drafter that costs as much as
+ * the target, and a perfectly flat one. */
+static const machine machines[] = {
+    {"memory",
+     {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
+     0,
+     0.0054},
+    {"cache",
+     {0, 1.00, 1.10, 1.32, 1.60, 1.86, 2.14, 2.74, 3.07, 3.38, 3.60, 3.96, 4.26, 4.82, 5.03, 5.33, 5.67},
+     0,
+     0.232},
+    {"rows cost", {0, 1.0, 1.8, 2.25, 2.7, 3.28, 3.85, 4.43, 5.0, 5.6, 6.2, 6.8, 7.4, 8.0, 8.6, 9.2, 9.8}, 0, 0.1},
+    {"memory, dear drafter",
+     {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
+     0.2,
+     0.8},
+    {"cache, dear drafter",
+     {0, 1.00, 1.10, 1.32, 1.60, 1.86, 2.14, 2.74, 3.07, 3.38, 3.60, 3.96, 4.26, 4.82, 5.03, 5.33, 5.67},
+     0.2,
+     0.8},
+    {"flat", {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, 0.02},
+};
+#define MACHINES (sizeof machines / sizeof *machines)
+
+/* ------------------------------------------------------------------------------------------------------------ texts */
+
+typedef struct text {
+    const char *name;
+    uint8_t came[TOKENS + FR_STEP_MAX], stand[TOKENS + FR_STEP_MAX];
+} text;
+
+static double uniform(uint64_t *random) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*random >> 11) * 0x1p-53;
+}
+
+/* Each draft after a right one is right with this probability, at positions first .. end - 1. */
+static void stand_at_rate(text *t, size_t first, size_t end, double rate, uint64_t *random) {
+    for (size_t p = first; p < end; p++) {
+        t->came[p] = MOST;
+        while (t->stand[p] < MOST && uniform(random) < rate) t->stand[p]++;
+    }
+}
+
+static text *stationary(const char *name, double rate, uint64_t random) {
+    text *t = calloc(1, sizeof *t);
+    t->name = name;
+    stand_at_rate(t, 0, TOKENS + FR_STEP_MAX, rate, &random);
+    return t;
+}
+
+/* Stretches of one rate and of the other in turn. */
+static text *switching(const char *name, double one, double other, size_t stretch, uint64_t random) {
+    text *t = calloc(1, sizeof *t);
+    t->name = name;
+    for (size_t p = 0; p < TOKENS; p += stretch) {
+        size_t end = p + stretch < TOKENS ? p + stretch : TOKENS + FR_STEP_MAX;
+        stand_at_rate(t, p, end, p / stretch % 2 ? other : one, &random);
+    }
+    return t;
+}
+
+/* A recorded text again and again. */
+static text *recorded(const char *name, const char *path) {
+    text *t = calloc(1, sizeof *t);
+    unsigned stand, came;
+    size_t count = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    t->name = name;
+    for (; count < TOKENS + FR_STEP_MAX && fscanf(file, "%u/%u", &stand, &came) == 2; count++) {
+        t->stand[count] = (uint8_t)stand;
+        t->came[count] = (uint8_t)came;
+    }
+    fclose(file);
+    ck_assert_uint_ge(count, 1000);
+    for (size_t p = count; p < TOKENS + FR_STEP_MAX; p++) {
+        t->stand[p] = t->stand[p - count];
+        t->came[p] = t->came[p - count];
+    }
+    return t;
+}
+
+enum { TEXTS = 13, USELESS = 2 };
+static text *texts[STREAMS][TEXTS];
+
+static void make_texts(void) {
+    for (uint64_t stream = 0; stream < STREAMS; stream++) {
+        uint64_t random = 7919 * stream + 1;
+        text *made[TEXTS] = {
+            recorded("the demo and its assistant", "tests/data/depth/demo-mtp.txt"),
+            recorded("the demo and ngram", "tests/data/depth/demo-ngram.txt"),
+            stationary("useless", 0, random),
+            stationary("one in ten", 0.1, random),
+            stationary("three in ten", 0.3, random),
+            stationary("half", 0.5, random),
+            stationary("0.7", 0.7, random),
+            stationary("0.85", 0.85, random),
+            stationary("0.95", 0.95, random),
+            stationary("perfect", 1, random),
+            switching("perfect or useless, 1000 tokens each", 1, 0, 1000, random),
+            switching("useless or good, 500 tokens each", 0, 0.8, 500, random),
+            switching("fair or good, 200 tokens each", 0.4, 0.9, 200, random),
+        };
+        memcpy(texts[stream], made, sizeof made);
+    }
+}
+
+static void free_texts(void) {
+    for (size_t stream = 0; stream < STREAMS; stream++)
+        for (size_t i = 0; i < TEXTS; i++) free(texts[stream][i]);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- rounds */
+
+typedef struct clock_noise {
+    double spread; /* of each reading, as a share of it */
+    double jumps;  /* how often a reading is held up, to ten times as long */
+    uint64_t random;
+} clock_noise;
+
+static double reading(clock_noise *noise, double seconds) {
+    double factor = 1 + noise->spread * (uniform(&noise->random) + uniform(&noise->random) - 1);
+    if (uniform(&noise->random) < noise->jumps) factor *= 10;
+    return seconds * factor;
+}
+
+static double draft_seconds(const machine *m, size_t asked) {
+    return asked ? m->draft_start + m->draft_step * (double)asked : 0;
+}
+
+/* The controller of one timeline. */
+typedef struct single {
+    fr_budget budget;
+    fr_budget_timeline timeline;
+} single;
+
+static void reset(single *one) {
+    fr_budget_reset(&one->budget);
+    fr_budget_join(&one->budget, &one->timeline);
+}
+
+static size_t choose(single *one, size_t limit) {
+    fr_budget_part part = {.timeline = &one->timeline, .limit = limit};
+    fr_budget_choose(&one->budget, &part, 1, limit, 0);
+    return part.asked;
+}
+
+static void report(single *one, size_t asked, size_t drafted, size_t accepted, double draft, double verify) {
+    fr_budget_part part = {.timeline = &one->timeline, .asked = asked, .drafted = drafted, .accepted = accepted};
+    fr_budget_report(&one->budget, &part, 1, 0, draft, verify);
+}
+
+/* Tokens a second over a text, with a fixed K, or the controller's if depth is given. Time is the machine's; the
+ * controller sees a noisy clock's. */
+static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
+    double seconds = 0;
+    size_t at = 0;
+    while (at < TOKENS) {
+        size_t asked = depth ? choose(depth, MOST) : fixed;
+        size_t drafted = asked < t->came[at] ? asked : t->came[at];
+        size_t accepted = drafted < t->stand[at] ? drafted : t->stand[at];
+        double draft = draft_seconds(m, asked), verify = m->verify[drafted + 1];
+        seconds += draft + verify;
+        if (depth)
+            report(depth, asked, drafted, accepted, reading(&noise, 1e-3 * draft), reading(&noise, 1e-3 * verify));
+        at += accepted + 1;
+    }
+    return (double)at / seconds;
+}
+
+static double best_fixed(const machine *m, const text *t) {
+    double best = 0;
+    for (size_t fixed = 0; fixed <= MOST; fixed++) {
+        double rate = run(m, t, fixed, NULL, (clock_noise){0});
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+/* The controller's tokens a second as a share of the best fixed number's, the mean of all streams. */
+static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
+    double sum = 0;
+    for (size_t stream = 0; stream < STREAMS; stream++) {
+        single depth;
+        reset(&depth);
+        clock_noise noise = {spread, jumps, stream + 1};
+        const text *t = texts[stream][which];
+        sum += run(m, t, 0, &depth, noise) / best_fixed(m, t);
+    }
+    return sum / STREAMS;
+}
+
+START_TEST(within_3_percent_of_the_best_fixed_depth) {
+    const machine *m = &machines[_i];
+    for (size_t which = 0; which < TEXTS; which++) {
+        double share = share_of_best(m, which, 0, 0);
+        ck_assert_msg(share >= 0.97, "%s, %s: %.3f of the best", m->name, texts[0][which]->name, share);
+    }
+}
+END_TEST
+
+/* Readings off by up to a tenth, and one in a hundred ten times too long. */
+START_TEST(and_so_with_a_noisy_clock) {
+    const machine *m = &machines[_i];
+    for (size_t which = 0; which < TEXTS; which++) {
+        double share = share_of_best(m, which, 0.1, 0.01);
+        ck_assert_msg(share >= 0.97, "%s, %s: %.3f of the best", m->name, texts[0][which]->name, share);
+    }
+}
+END_TEST
+
+START_TEST(a_useless_drafter_costs_less_than_3_percent) {
+    const machine *m = &machines[_i];
+    for (size_t stream = 0; stream < STREAMS; stream++) {
+        const text *t = texts[stream][USELESS];
+        single depth;
+        reset(&depth);
+        double none = run(m, t, 0, NULL, (clock_noise){0}),
+               got = run(m, t, 0, &depth, (clock_noise){0.1, 0.01, stream});
+        ck_assert_msg(got >= 0.97 * none, "%s: %.3f of none", m->name, got / none);
+    }
+}
+END_TEST
+
+/* Rounds from one moment on, all drafts standing or none; gives how many until the wanted kind of depth was asked for
+ * three times in a row. */
+static size_t rounds_until(single *depth, const machine *m, bool stand, bool drafting) {
+    size_t rounds = 0;
+    for (size_t right = 0; right < 3 && rounds < 10000; rounds++) {
+        size_t asked = choose(depth, MOST);
+        right = (asked > 0) == drafting ? right + 1 : 0;
+        report(depth, asked, asked, stand ? asked : 0, draft_seconds(m, asked), m->verify[asked + 1]);
+    }
+    return rounds;
+}
+
+START_TEST(it_stops_drafting_and_comes_back) {
+    const machine *m = &machines[1];
+    single depth;
+    reset(&depth);
+    for (int again = 0; again < 3; again++) {
+        ck_assert_uint_lt(rounds_until(&depth, m, false, false), 100);
+        for (size_t i = 0; i < 2000; i++) rounds_until(&depth, m, false, false);
+        ck_assert_uint_lt(rounds_until(&depth, m, true, true), 400);
+        for (size_t i = 0; i < 50; i++) rounds_until(&depth, m, true, true);
+    }
+}
+END_TEST
+
+START_TEST(tries_of_a_useless_drafter_grow_rare) {
+    const machine *m = &machines[1];
+    single depth;
+    reset(&depth);
+    size_t first = 0, last = 0;
+    for (size_t round = 0; round < 2000; round++) {
+        size_t asked = choose(&depth, MOST);
+        if (asked && round < 200) first++;
+        if (asked && round >= 1800) last++;
+        report(&depth, asked, asked, 0, draft_seconds(m, asked), m->verify[asked + 1]);
+    }
+    ck_assert_uint_gt(first, 2 * last);
+    ck_assert_uint_ge(last, 1);
+}
+END_TEST
+
+START_TEST(no_more_than_the_limit_is_asked_for) {
+    const machine *m = &machines[5];
+    single depth;
+    reset(&depth);
+    for (size_t round = 0; round < 1000; round++) {
+        size_t limit = round % FR_STEP_MAX, asked = choose(&depth, limit);
+        ck_assert_uint_le(asked, limit);
+        report(&depth, asked, asked, asked, draft_seconds(m, asked), m->verify[asked + 1]);
+    }
+}
+END_TEST
+
+START_TEST(the_same_readings_give_the_same_depths) {
+    single one, other;
+    uint64_t random = 5;
+    reset(&one);
+    reset(&other);
+    for (size_t round = 0; round < 5000; round++) {
+        size_t asked = choose(&one, MOST);
+        ck_assert_uint_eq(choose(&other, MOST), asked);
+        size_t accepted = (size_t)((double)asked * uniform(&random));
+        double draft = uniform(&random), verify = uniform(&random);
+        report(&one, asked, asked, accepted, draft, verify);
+        report(&other, asked, asked, accepted, draft, verify);
+    }
+}
+END_TEST
+
+/* Clocks that stand still, or readings beyond all sense, are no reason to divide by zero or to ask for nonsense. */
+START_TEST(senseless_readings_do_no_harm) {
+    const double readings[] = {0, 0, 1e-300, 1e300, 0, 1};
+    single depth;
+    reset(&depth);
+    for (size_t round = 0; round < 5000; round++) {
+        size_t asked = choose(&depth, MOST);
+        ck_assert_uint_le(asked, MOST);
+        report(&depth, asked, asked, asked * (round % 2), readings[round / 7 % 6], readings[round / 3 % 6]);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------ several timelines */
+
+enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
+
+/* What the oracle knows. Drafts of several timelines are made one timeline after the other, or in one batch, where a
+ * step costs more than a row of it. */
+typedef struct world {
+    size_t timelines;
+    double stands[TIMELINES][FR_STEP_MAX]; /* by depth, from 1, where all before stood */
+    double verify[ROWS + 1];
+    double draft_start, draft_step, draft_row;
+    bool batched;
+} world;
+
+static double between(uint64_t *random, double low, double high) {
+    return low * pow(high / low, uniform(random));
+}
+
+/* Flat while memory is the limit, then rising with the rows, sooner or later and sharply or not. */
+static world make_world(uint64_t random, size_t timelines) {
+    world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
+    double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
+    for (size_t rows = 1; rows <= ROWS; rows++)
+        w.verify[rows] = pow(1 + pow(row * (double)rows, sharp), 1 / sharp);
+    for (size_t i = 0; i < timelines; i++) {
+        double stands = uniform(&random) < 0.1 ? 0 : uniform(&random), decay = 1 - 0.2 * uniform(&random);
+        for (size_t d = 1; d < FR_STEP_MAX; d++, stands *= decay) w.stands[i][d] = stands;
+    }
+    w.draft_step = between(&random, 0.003, 0.5);
+    w.draft_start = uniform(&random) < 0.5 ? 0 : w.draft_step * between(&random, 0.1, 5);
+    w.draft_row = w.batched ? w.draft_step * between(&random, 0.01, 0.5) : 0;
+    return w;
+}
+
+static double tokens_of(const world *w, size_t timeline, size_t drafts) {
+    double tokens = 1, all = 1;
+    for (size_t d = 1; d <= drafts; d++) tokens += all *= w->stands[timeline][d];
+    return tokens;
+}
+
+/* Drafting for one more timeline, where the longest chain is paid for already. */
+static double chain_seconds(const world *w, size_t drafts) {
+    if (drafts == 0) return 0;
+    return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
+}
+
+static double longest_seconds(const world *w, size_t drafts) {
+    return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
+}
+
+/* Of all ways to give drafts out, the most that tokens exceed what the seconds are worth; at one rate of tokens a
+ * second, which the best way's own takes the place of. By tables over the timelines: the most that so many drafts of
+ * the first of them gain. */
+static double best_at(const world *w, double worth, size_t longest, double *rate) {
+    static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
+    for (size_t i = 0; i <= w->timelines; i++)
+        for (size_t r = 0; r <= ROWS; r++) gain[i][r] = i || r ? -HUGE_VAL : 0;
+    for (size_t i = 0; i < w->timelines; i++)
+        for (size_t r = 0; r <= i * longest; r++)
+            for (size_t k = 0; k <= longest; k++) {
+                double t = tokens_of(w, i, k), s = chain_seconds(w, k), g = gain[i][r] + t - worth * s;
+                if (g <= gain[i + 1][r + k]) continue;
+                gain[i + 1][r + k] = g;
+                tokens[i + 1][r + k] = (i ? tokens[i][r] : 0) + t;
+                seconds[i + 1][r + k] = (i ? seconds[i][r] : 0) + s;
+            }
+    double most = -HUGE_VAL;
+    for (size_t r = 0; r <= w->timelines * longest && w->timelines + r <= FR_BUDGET_ROWS; r++) {
+        double s = seconds[w->timelines][r] + w->verify[w->timelines + r] + longest_seconds(w, longest);
+        double surplus = tokens[w->timelines][r] - worth * s;
+        if (surplus <= most) continue;
+        most = surplus;
+        *rate = tokens[w->timelines][r] / s;
+    }
+    return most;
+}
+
+/* The most tokens a second (Dinkelbach 1967: the rate at which nothing exceeds what its time is worth). */
+static double oracle(const world *w) {
+    double best = 0;
+    for (bool better = true; better;) {
+        double now = best;
+        for (size_t longest = 0; longest < FR_STEP_MAX; longest += w->batched || !longest ? 1 : FR_STEP_MAX) {
+            double rate = 0;
+            best_at(w, now, w->batched ? longest : MOST, &rate);
+            if (rate > best) best = rate;
+        }
+        better = best > now * (1 + 1e-12);
+    }
+    return best;
+}
+
+/* Drafts that stand, drawn. */
+static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *random) {
+    size_t stood = 0;
+    while (stood < drafted && uniform(random) < w->stands[timeline][stood + 1]) stood++;
+    return stood;
+}
+
+/* Expected tokens a second of what the controller chooses, while it sees draws and a noisy clock. */
+static double controlled(const world *w, clock_noise noise) {
+    static fr_budget budget;
+    fr_budget_timeline timelines[TIMELINES];
+    fr_budget_part parts[TIMELINES];
+    double tokens = 0, seconds = 0;
+    fr_budget_reset(&budget);
+    for (size_t i = 0; i < w->timelines; i++) fr_budget_join(&budget, &timelines[i]);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        size_t longest = 0, rows = w->timelines;
+        double draft = 0;
+        for (size_t i = 0; i < w->timelines; i++) parts[i] = (fr_budget_part){&timelines[i], MOST, 0, 0, 0};
+        fr_budget_choose(&budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
+        for (size_t i = 0; i < w->timelines; i++) {
+            parts[i].drafted = parts[i].asked;
+            parts[i].accepted = draw(w, i, parts[i].drafted, &noise.random);
+            tokens += tokens_of(w, i, parts[i].asked);
+            draft += chain_seconds(w, parts[i].asked);
+            rows += parts[i].asked;
+            if (parts[i].asked > longest) longest = parts[i].asked;
+        }
+        draft += longest_seconds(w, longest);
+        seconds += draft + w->verify[rows];
+        fr_budget_report(&budget, parts, w->timelines, 0, reading(&noise, 1e-3 * draft),
+                         reading(&noise, 1e-3 * w->verify[rows]));
+    }
+    return tokens / seconds;
+}
+
+/* And never worse than without drafts by more than 1%. All readings are off by up to 3%, and one in a hundred is ten
+ * times too long. */
+START_TEST(within_5_percent_of_an_oracle) {
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        size_t timelines = (size_t)_i + 1;
+        world w = make_world(1000 * (uint64_t)_i + i, timelines);
+        double got = controlled(&w, (clock_noise){0.03, 0.01, i + 1});
+        double none = (double)timelines / w.verify[timelines], best = oracle(&w);
+        ck_assert_msg(got >= 0.95 * best, "%zu timelines, world %d: %.3f of the oracle", timelines, (int)i, got / best);
+        ck_assert_msg(got >= 0.99 * none, "%zu timelines, world %d: %.3f of none", timelines, (int)i, got / none);
+    }
+}
+END_TEST
+
+/* What an engine knows of its timelines is a new one's first guess. */
+START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
+    single useless, good;
+    reset(&useless);
+    reset(&good);
+    for (size_t round = 0; round < 300; round++) {
+        size_t asked = choose(&useless, MOST);
+        report(&useless, asked, asked, 0, 0.4 * (double)asked, 1);
+        asked = choose(&good, MOST);
+        report(&good, asked, asked, asked, 0.2 * (double)asked, 1);
+    }
+    fr_budget_join(&useless.budget, &useless.timeline);
+    fr_budget_join(&good.budget, &good.timeline);
+    useless.budget.next_try = good.budget.next_try = UINT64_MAX;
+    ck_assert_uint_eq(choose(&useless, MOST), 0);
+    ck_assert_uint_ge(choose(&good, MOST), 3);
+}
+END_TEST
+
+/* Rows that the round has anyway leave no place for drafts. */
+START_TEST(there_are_never_more_rows_than_there_is_room_for) {
+    static fr_budget budget;
+    fr_budget_timeline timelines[TIMELINES];
+    fr_budget_part parts[TIMELINES];
+    uint64_t random = 3;
+    fr_budget_reset(&budget);
+    for (size_t i = 0; i < TIMELINES; i++) fr_budget_join(&budget, &timelines[i]);
+    for (size_t round = 0; round < 3000; round++) {
+        size_t count = 1 + (size_t)(uniform(&random) * TIMELINES), room = (size_t)(uniform(&random) * 70), asked = 0;
+        size_t taken = (size_t)(uniform(&random) * 70);
+        for (size_t i = 0; i < count; i++)
+            parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = (size_t)(uniform(&random) * FR_STEP_MAX)};
+        fr_budget_choose(&budget, parts, count, room, taken);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert_uint_le(parts[i].asked, parts[i].limit);
+            asked += parts[i].asked;
+            parts[i].drafted = parts[i].accepted = parts[i].asked;
+        }
+        ck_assert_uint_le(asked, room);
+        ck_assert(asked == 0 || asked + count + taken <= FR_BUDGET_ROWS);
+        fr_budget_report(&budget, parts, count, taken, 0.01 * (double)asked, round % 3 ? 1 : 0);
+    }
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("budget");
+    tcase_set_timeout(cases, 120);
+    tcase_add_unchecked_fixture(cases, make_texts, free_texts);
+    tcase_add_loop_test(cases, within_3_percent_of_the_best_fixed_depth, 0, MACHINES);
+    tcase_add_loop_test(cases, and_so_with_a_noisy_clock, 0, MACHINES);
+    tcase_add_loop_test(cases, a_useless_drafter_costs_less_than_3_percent, 0, MACHINES);
+    tcase_add_test(cases, it_stops_drafting_and_comes_back);
+    tcase_add_test(cases, tries_of_a_useless_drafter_grow_rare);
+    tcase_add_test(cases, no_more_than_the_limit_is_asked_for);
+    tcase_add_test(cases, the_same_readings_give_the_same_depths);
+    tcase_add_test(cases, senseless_readings_do_no_harm);
+    tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
+    tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
+    tcase_add_test(cases, there_are_never_more_rows_than_there_is_room_for);
+    Suite *suite = suite_create("budget");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
