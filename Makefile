@@ -354,9 +354,9 @@ asan ubsan: ## every test under that sanitizer
 
 # What several threads share: the pool's work, drafts made meanwhile, models between sessions, signals. The other suites
 # run in one thread, or the same code again for hours.
-THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine test_attend \
-  test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama test_cli test_cli_interrupt \
-  test_cli_chat test_bench_model
+THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
+  test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
+  test_cli test_cli_interrupt test_cli_chat test_bench_model
 tsan: ## tests of what threads share, under that sanitizer
 	@$(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 
