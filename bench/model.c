@@ -175,12 +175,12 @@ fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t conte
     FR_TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     FR_TRY(fr_options_set(options, FR_OPT_CONTEXT, (int64_t)context));
     FR_TRY(fr_options_set(options, FR_OPT_DRAFT_MAX, drafts));
-    FR_TRY(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words ? words : run->drafter ? "mtp" : "none"));
+    FR_TRY(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words ? words : run->drafter ? "" : "none"));
     return fr_session_open(run->model, drafts ? run->drafter : NULL, options, session);
 }
 
 static bool wants_drafter(const fr_bench_model_plan *plan) {
-    return !plan->spec_type || strstr(plan->spec_type, "mtp");
+    return !plan->spec_type || strstr(plan->spec_type, "mtp") || strstr(plan->spec_type, "eagle");
 }
 
 static fr_status open_models(fr_bench_run *run) {
@@ -190,7 +190,8 @@ static fr_status open_models(fr_bench_run *run) {
     bool one = plan->drafter || fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
     if (wants_drafter(plan) && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
     if (wants_drafter(plan) && plan->spec_type && !one)
-        return fr_fail(FR_USAGE, "--spec-type mtp needs a drafter: -md DRAFTER, or a model with an MTP layer");
+        return fr_fail(FR_USAGE, "--spec-type %s needs a drafter: -md DRAFTER, or a model with an MTP layer",
+                       plan->spec_type);
     if (plan->prompt_folder && !fr_bench_drafts_at_all(run))
         return fr_fail(FR_USAGE, "--prompts are to draft on: give -md DRAFTER, or --spec-type ngram");
     if (plan->drafts_asked && !fr_bench_drafts_at_all(run))

@@ -94,10 +94,10 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL DRAFTER "-p x --draft-max 16", "0 to 15"},
     {"generate " MODEL DRAFTER "-p x --draft-max -1", "0 to 15"},
     {"generate " MODEL DRAFTER "-p x --spec-draft-n-max 16", "0 to 15"},
-    {"generate " MODEL DRAFTER "-p x --spec-type fast", "known: none mtp ngram draft-mtp"},
+    {"generate " MODEL DRAFTER "-p x --spec-type fast", "known: none mtp ngram eagle eagle3 draft-mtp"},
     {"generate " MODEL DRAFTER "-p x --spec-type mtp,fast", "fast is unknown"},
     {"generate " MODEL DRAFTER "-p x --spec-type mtp,", "is unknown"},
-    {"generate " MODEL "-p x --spec-type ngram,lookup", "known: none mtp ngram draft-mtp"},
+    {"generate " MODEL "-p x --spec-type ngram,lookup", "known: none mtp ngram eagle eagle3 draft-mtp"},
     {"generate " MODEL "-p x --spec-type mtp", "-md DRAFTER"},
     {"generate " MODEL "-p x --spec-type ngram,mtp", "-md DRAFTER"},
     {"generate " MODEL DRAFTER "-p x --draft-max automatic", "not a whole number"},
@@ -178,8 +178,6 @@ END_TEST
 static const char *const unbuilt[] = {
     "serve -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
-    "generate " MODEL "-p x --spec-type ngram,eagle", "generate " MODEL "-p x --spec-type eagle",
-    "generate " MODEL "-p x --spec-type eagle3", "generate " MODEL DRAFTER "-p x --spec-type mtp,draft-eagle3",
 };
 
 START_TEST(unbuilt_is_exit_2) {

@@ -306,11 +306,11 @@ START_TEST(words_choose_methods) {
     require(fr_draft_list_choose("ngram,draft-mtp", &drafter, &list));
     ck_assert(list.count == 2 && list.methods[0] == &fr_draft_ngram_first && list.methods[1] == &fr_draft_mtp);
     ck_assert_int_eq(fr_draft_list_choose("mtp", NULL, &list), FR_USAGE);
-    ck_assert_int_eq(fr_draft_list_choose("ngram,eagle", NULL, &list), FR_UNBUILT);
+    ck_assert_int_eq(fr_draft_list_choose("ngram,eagle", NULL, &list), FR_USAGE);
     ck_assert_int_eq(fr_draft_words_check("ngrams"), FR_USAGE);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "none mtp ngram eagle eagle3"));
     ck_assert_int_eq(fr_draft_words_check("ngram,"), FR_USAGE);
-    ck_assert_int_eq(fr_draft_words_check("eagle3"), FR_UNBUILT);
+    ck_assert_int_eq(fr_draft_words_check("eagle2"), FR_USAGE);
 }
 END_TEST
 

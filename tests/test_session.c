@@ -258,7 +258,7 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     free(longer);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 16), FR_USAGE);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_DRAFT_MAX, -2), FR_USAGE);
-    ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle"), FR_UNBUILT);
+    ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle2"), FR_USAGE);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
     ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){3, 512}, 2, always, NULL), FR_INPUT);

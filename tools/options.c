@@ -168,11 +168,11 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("template needs --messages FILE");
     }
     const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Every word that is built is none, or mtp under one of its names. */
+    /* Words of drafters have one of these in them. */
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
     unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
-    args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp"));
+    args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp") || strstr(words, "eagle"));
     int code = check_prompt(args);
     if (!code) code = check_chat(args);
     return code ? code : check_part(args);

@@ -105,7 +105,7 @@ static void print_files(const fr_inspected *what, FILE *out) {
 
 static void print_memory(const fr_inspected *what, FILE *out) {
     const fr_session_bytes *m = &what->memory;
-    bool drafts = what->own || what->assistant;
+    bool drafts = what->own || what->assistant || what->eagle;
     fprintf(out, "memory         %.1f MB of KV for %zu positions, %.1f MB a session in all%s\n",
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
@@ -141,14 +141,8 @@ static void print_tower(const fr_inspected *what, FILE *out) {
     fprintf(out, "fits           not checked: give its text model with -m and the tower with --mmproj\n");
 }
 
-static void print_drafter(const fr_inspected *what, FILE *out) {
-    const fr_assistant *a = what->assistant;
-    fr_trunk_describe(&a->trunk.spec, out);
-    if (a->clusters)
-        fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
-                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->trunk.spec.vocab);
-    else
-        fprintf(out, "head           plain: all %zu rows a draft\n", a->trunk.spec.vocab);
+/* Whom a drafter was checked against, and what a session takes then. */
+static void print_fit(const fr_inspected *what, FILE *out) {
     if (what->how->target)
         fprintf(out, "fits           %s\n", what->how->target);
     else
@@ -157,11 +151,39 @@ static void print_drafter(const fr_inspected *what, FILE *out) {
     print_unused(what, out);
 }
 
+static void print_eagle(const fr_inspected *what, FILE *out) {
+    const fr_eagle *e = what->eagle->net;
+    const fr_taps *taps = &what->eagle->taps;
+    fr_trunk_describe(&e->trunk.spec, out);
+    if (taps->count)
+        fprintf(out, "sees           inputs of the target's layers");
+    else
+        fprintf(out, "sees           the target's rows after its final norm");
+    for (size_t i = 0; i < taps->count; i++) fprintf(out, " %zu", taps->layer[i]);
+    fprintf(out, "\nembeddings     %s\n", e->trunk.embedding.data ? "its own" : "the target's");
+    fprintf(out, "head           %s, %zu rows a draft, of %zu ids\n", e->own_head ? "its own" : "the target's",
+            e->trunk.head.features, what->model->trunk.spec.vocab);
+    print_fit(what, out);
+}
+
+static void print_assistant(const fr_inspected *what, FILE *out) {
+    const fr_assistant *a = what->assistant;
+    fr_trunk_describe(&a->trunk.spec, out);
+    if (a->clusters)
+        fprintf(out, "head           %zu centroids of %zu ids, the best %zu scored: %zu of %zu rows a draft\n",
+                a->clusters, a->cluster_size, a->top, a->top * a->cluster_size, a->trunk.spec.vocab);
+    else
+        fprintf(out, "head           plain: all %zu rows a draft\n", a->trunk.spec.vocab);
+    print_fit(what, out);
+}
+
 static fr_status print(const fr_inspected *what, FILE *out) {
     if (what->how->json) return fr_inspected_print_json(what, out);
     print_files(what, out);
     if (what->assistant)
-        print_drafter(what, out);
+        print_assistant(what, out);
+    else if (what->eagle)
+        print_eagle(what, out);
     else if (what->model)
         print_model(what, out);
     else
@@ -182,6 +204,9 @@ static fr_status inspect_drafter_alone(fr_checkpoint *files, const fr_lab_inspec
     fr_weights weights;
     fr_assistant assistant = {0};
     FR_TRY(refuse_context(how, files));
+    if (!fr_is_assistant(files))
+        return fr_fail(FR_USAGE, "%s is an EAGLE drafter: give its target with -m and the drafter with -md",
+                       files->path);
     fr_inspected what = {
         .kind = "drafter", .files = files, .weights = &weights, .assistant = &assistant, .how = how};
     fr_status status = fr_weights_open(&weights, files);
@@ -222,12 +247,14 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     fr_drafter *drafter = NULL;
     bool drafts = how->target || model->mtp_layers > 0;
     FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
+    bool assistant = how->target && drafter->method == &fr_draft_mtp;
     fr_inspected what = {.kind = how->target ? "drafter" : "model",
                          .files = how->target ? &drafter->files : &model->files,
                          .weights = how->target ? &drafter->weights : &model->weights,
                          .model = model,
                          .own = how->target ? NULL : drafter,
-                         .assistant = how->target ? drafter->net : NULL,
+                         .assistant = assistant ? drafter->net : NULL,
+                         .eagle = how->target && !assistant ? drafter : NULL,
                          .vision = how->target ? NULL : model->vision,
                          .how = how,
                          .kv_types = fr_model_kv_types(model, options)};

@@ -6,6 +6,7 @@
 
 #include "forerun_lab.h"
 #include "src/draft/assistant_gemma4.h"
+#include "src/draft/eagle.h"
 #include "src/session/session.h"
 #include "src/vision/mmproj.h"
 
@@ -15,7 +16,8 @@ typedef struct fr_inspected {
     const fr_weights *weights;
     const fr_model *model;         /* if it is one, or has been opened for its drafter; else NULL */
     const fr_drafter *own;         /* the MTP layer in a model's checkpoint, or NULL */
-    const fr_assistant *assistant; /* of a drafter */
+    const fr_assistant *assistant; /* of a drafter that is Gemma 4's; else NULL */
+    const fr_drafter *eagle;       /* a drafter that is EAGLE's; else NULL */
     const fr_vision *vision;       /* a tower, or a model's; NULL: none */
     const fr_lab_inspection *how;
     fr_kv_types kv_types;

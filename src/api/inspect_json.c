@@ -150,6 +150,21 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
 }
 
+static void put_eagle(object *o, const fr_inspected *what) {
+    const fr_eagle *e = what->eagle->net;
+    const fr_taps *taps = &what->eagle->taps;
+    json_t *layers = json_array();
+    for (size_t i = 0; i < taps->count; i++) json_array_append_new(layers, json_integer((json_int_t)taps->layer[i]));
+    put(o, "method", json_string(what->eagle->method->name));
+    put_count(o, "layers", e->trunk.spec.layers);
+    put_count(o, "hidden", e->trunk.spec.hidden);
+    put_count(o, "vocabulary", what->model->trunk.spec.vocab);
+    put_count(o, "rows_a_draft", e->trunk.head.features);
+    put(o, "target_layers", layers);
+    put(o, "target", text_of(what->how->target));
+    put_memory(o, &what->memory);
+}
+
 static void put_drafter(object *o, const fr_inspected *what) {
     const fr_assistant *a = what->assistant;
     put_count(o, "layers", a->trunk.spec.layers);
@@ -165,6 +180,8 @@ fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
     put_files(&o, what);
     if (what->assistant)
         put_drafter(&o, what);
+    else if (what->eagle)
+        put_eagle(&o, what);
     else if (what->model)
         put_model(&o, what);
     if (what->vision) put_vision(&o, what->vision);

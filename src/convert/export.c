@@ -81,6 +81,8 @@ static fr_status open_drafter(fr_export *export, fr_checkpoint *files) {
     export->drafter_files = *files;
     *files = (fr_checkpoint){0};
     export->files = &export->drafter_files;
+    if (!fr_is_assistant(export->files))
+        return fr_fail(FR_UNBUILT, "%s: writing an EAGLE drafter as GGUF is not built yet", export->files->path);
     FR_TRY(fr_weights_open(&export->drafter_weights, export->files));
     FR_TRY(fr_assistant_open(&export->drafter, NULL, export->files, &export->drafter_weights));
     export->family = &fr_family_gemma4;

@@ -142,8 +142,9 @@ static fr_status pack_drafter(const char *path, const fr_options *options, FILE 
 static fr_status pack_any(const char *path, const fr_options *options, FILE *out) {
     fr_checkpoint files;
     FR_TRY(fr_open_files(&files, path, true));
-    bool drafter = fr_is_drafter(&files);
+    bool drafter = fr_is_drafter(&files), built = !drafter || fr_is_assistant(&files);
     fr_checkpoint_close(&files);
+    if (!built) return fr_fail(FR_UNBUILT, "%s: packing an EAGLE drafter is not built yet", path);
     return drafter ? pack_drafter(path, options, out) : pack_target(path, options, out);
 }
 

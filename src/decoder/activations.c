@@ -59,6 +59,7 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
+    if (a->taps) a->tapped += keep * a->taps->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;
     if (s->token_width) a->token += keep * s->layers * s->token_width;

@@ -41,6 +41,8 @@ typedef struct fr_activations {
     fr_batch batch;
     size_t keep;  /* rows before it are run for their K/V alone: none once no later layer has any */
 
+    const fr_taps *taps; /* NULL: none */
+    float *tapped;       /* [taps, hidden] those layers' inputs */
     const float *input; /* what attention's projections read instead of the stream, normed; NULL: nothing else */
 
     float *x;       /* [hidden] the residual stream */

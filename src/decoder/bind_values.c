@@ -50,8 +50,22 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     return FR_OK;
 }
 
-fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
-                          const int32_t **indices) {
+/* A tensor's value of an index. */
+static int64_t integer_at(const fr_tensor *tensor, size_t index) {
+    int64_t wide;
+    int32_t narrow;
+    const uint8_t *bytes = tensor->data;
+    if (tensor->type == FR_I64) {
+        memcpy(&wide, bytes + index * sizeof wide, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, bytes + index * sizeof narrow, sizeof narrow);
+    return narrow;
+}
+
+/* step: by how much a value grows from index to index where the tensor has the same. */
+static fr_status bind_integers(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                               int64_t step, const int32_t **indices) {
     fr_bound *bound;
     FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
     const fr_tensor *tensor = bound->tensor;
@@ -62,19 +76,22 @@ fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *n
     int32_t *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
     FR_TRY(fr_arena_check(&weights->vectors, "indices"));
     for (size_t i = 0; i < n; i++) {
-        int64_t value;
-        if (tensor->type == FR_I64) {
-            memcpy(&value, (const uint8_t *)tensor->data + i * sizeof value, sizeof value);
-        } else {
-            int32_t narrow;
-            memcpy(&narrow, (const uint8_t *)tensor->data + i * sizeof narrow, sizeof narrow);
-            value = narrow;
-        }
-        if (value < 0 || value >= limit)
-            return fr_fail(FR_INPUT, "%s: tensor %s has %lld at index %zu, expected 0 to %lld", weights->files->path,
-                           tensor->name, (long long)value, i, (long long)limit - 1);
-        copy[i] = (int32_t)value;
+        int64_t value = integer_at(tensor, i), low = -step * (int64_t)i;
+        if (value < low || value >= low + limit)
+            return fr_fail(FR_INPUT, "%s: tensor %s has %lld at index %zu, expected %lld to %lld", weights->files->path,
+                           tensor->name, (long long)value, i, (long long)low, (long long)(low + limit - 1));
+        copy[i] = (int32_t)(value - low);
     }
     *indices = copy;
     return FR_OK;
+}
+
+fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices) {
+    return bind_integers(weights, prefix, name, n, limit, 0, indices);
+}
+
+fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices) {
+    return bind_integers(weights, prefix, name, n, limit, 1, indices);
 }

@@ -51,6 +51,13 @@ typedef struct fr_batch {
     fr_kv *const *timelines; /* their caches: written at slot = position; not committed here */
 } fr_batch;
 
+/* Layers whose inputs a forward hands out beside its hidden rows; the number of layers stands for what the last one
+ * gives, before the final norm. */
+enum { FR_TAPS = 8 };
+typedef struct fr_taps {
+    size_t count, layer[FR_TAPS];
+} fr_taps;
+
 /* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
 typedef struct fr_forward {
     const fr_model *model;
@@ -58,6 +65,8 @@ typedef struct fr_forward {
     fr_batch batch;
     size_t keep;           /* rows before it are run for their K/V alone */
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
+    const fr_taps *taps;   /* NULL: none */
+    float *tapped;         /* [rows, taps, hidden] out, from row `keep` on */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
     int64_t *best;         /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is

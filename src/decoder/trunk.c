@@ -78,14 +78,18 @@ static fr_status make_ropes(fr_trunk *trunk) {
     return FR_OK;
 }
 
+fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
+    FR_TRY(map_kv(trunk));
+    FR_TRY(check_borrowers(trunk, path));
+    return make_ropes(trunk);
+}
+
 static fr_status open_all(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights, const int32_t *head_order) {
     size_t layers = trunk->spec.layers;
     trunk->layers = calloc(layers, sizeof *trunk->layers);
     if (!trunk->layers) return fr_fail_memory("layers", layers * sizeof *trunk->layers);
     FR_TRY(bind_tensors(trunk, naming, weights, head_order));
-    FR_TRY(map_kv(trunk));
-    FR_TRY(check_borrowers(trunk, weights->files->path));
-    return make_ropes(trunk);
+    return fr_trunk_derive(trunk, weights->files->path);
 }
 
 fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_naming *naming, fr_weights *weights,
@@ -131,10 +135,22 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     if (layer->token_gate.data) fr_token_branch(team, a, layer, index);
 }
 
+/* The stream in front of a layer, of the thread's own rows. */
+static void tap(const fr_team *team, const fr_activations *a, size_t layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden, count = a->taps->count;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t t = 0; t < count; t++)
+        for (size_t r = begin; r < end && a->taps->layer[t] == layer; r++)
+            memcpy(a->tapped + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
+}
+
 void fr_layers_run(const fr_team *team, fr_activations *a) {
     const fr_trunk *trunk = a->trunk;
-    for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++)
+    for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
+        if (a->taps) tap(team, a, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
+    }
+    if (a->taps) tap(team, a, trunk->spec.layers);
 }
 
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
@@ -157,6 +173,8 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     float *out = f->hidden + f->keep * hidden;
     a.batch = f->batch;
     a.keep = f->keep;
+    a.taps = f->taps;
+    a.tapped = f->tapped;
     embed_rows(team, &a);
     fr_rotations(team, &a);
     if (a.trunk->spec.token_width) fr_token_inputs(team, &a);

@@ -14,6 +14,10 @@ fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_naming *n
                         const int32_t *head_order);
 void fr_trunk_close(fr_trunk *trunk);
 
+/* Of a trunk whose tensors somebody else has bound: its rotary and KV tables, by its spec. path: in a failure's
+ * line. */
+fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
+
 /* Frees what binding a layer took. */
 void fr_layer_close(fr_layer *layer);
 

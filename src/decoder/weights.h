@@ -96,6 +96,10 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
+/* The same of a tensor that has each value's difference to its own index. */
+fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
+                          const int32_t **indices);
+
 /* Packs rows [begin, end) of a bound tensor, as a matrix of its own from `tiles` on: brings them in, and gives the
  * file's pages back. begin is where a tile begins. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);

@@ -23,6 +23,7 @@ struct fr_drafter {
     fr_checkpoint files;
     fr_weights weights;
     void *net;       /* the method's own */
+    fr_taps taps;    /* what it sees of the target's rows: these, side by side; none: the row after the final norm */
     size_t lookback; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
@@ -37,8 +38,8 @@ typedef struct fr_draft_view {
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
     size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
-    const float *hidden;    /* the target's row of position kv->length - 1, after its final norm; the accepted rows of
-                               the same batch lie in front of it */
+    const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
+                               final norm, or its taps; the accepted rows of the same batch lie in front of it */
     fr_pool *pool;
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
@@ -73,9 +74,9 @@ typedef struct fr_draft_sizes {
 struct fr_draft_method {
     const char *name;
 
-    /* For methods with weights: the architectures in their config.json or GGUF, NULL-terminated; what reads it into
-     * drafter->net and checks it against drafter->target, and what frees it again (also after a failing load). */
-    const char *const *architectures;
+    /* For methods with weights: whether a drafter's files are theirs; what reads them into drafter->net and checks them
+     * against drafter->target, and what frees it again (also after a failing load). */
+    bool (*reads)(const fr_checkpoint *files);
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
@@ -116,7 +117,8 @@ struct fr_draft_method {
     void (*close)(fr_draft *draft);
 };
 
-extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_draft_ngram, fr_draft_scripted;
+extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_draft_eagle3, fr_draft_eagle,
+    fr_draft_ngram, fr_draft_scripted;
 
 /* ngram before other methods, which draft where it has no long match. */
 extern const fr_draft_method fr_draft_ngram_first;

@@ -86,7 +86,6 @@ static void mtp_unload(fr_drafter *drafter) {
     free(net);
 }
 
-static const char *const architectures[] = {NULL}; /* it lies in its target's files, not in files of its own */
-
+/* It lies in its target's files, not in files of its own. */
 const fr_draft_method fr_draft_chained = {
-    .name = "mtp", .architectures = architectures, .load = mtp_load, .unload = mtp_unload, FR_PAIRS_METHOD};
+    .name = "mtp", .load = mtp_load, .unload = mtp_unload, FR_PAIRS_METHOD};

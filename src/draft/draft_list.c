@@ -8,7 +8,7 @@
 /* Those after ngram are llama.cpp's names of ways to look drafts up in the text. */
 static const struct {
     const char *word;
-    const fr_draft_method *method; /* NULL: not built yet */
+    const fr_draft_method *method;
 } words_known[] = {
     {"none", &fr_draft_none},
     {"mtp", &fr_draft_mtp},
@@ -19,9 +19,9 @@ static const struct {
     {"ngram-map-k", &fr_draft_ngram},
     {"ngram-map-k4v", &fr_draft_ngram},
     {"ngram-mod", &fr_draft_ngram},
-    {"eagle", NULL},
-    {"eagle3", NULL},
-    {"draft-eagle3", NULL},
+    {"eagle", &fr_draft_eagle},
+    {"eagle3", &fr_draft_eagle3},
+    {"draft-eagle3", &fr_draft_eagle3},
 };
 #define WORDS (sizeof words_known / sizeof *words_known)
 
@@ -33,7 +33,7 @@ static fr_status next_method(const char **words, const fr_draft_method **method)
     for (size_t i = 0; i < WORDS; i++) {
         if (strlen(words_known[i].word) != length || memcmp(words_known[i].word, word, length) != 0) continue;
         *method = words_known[i].method;
-        return *method ? FR_OK : fr_fail(FR_UNBUILT, "spec-type %s is not built yet", words_known[i].word);
+        return FR_OK;
     }
     return fr_fail(FR_USAGE, "spec-type %.*s is not known (none mtp ngram eagle eagle3)",
                    length < 40 ? (int)length : 40, word);
@@ -51,14 +51,25 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
+/* Of a method with weights: the drafter's own, which the word must name. */
+static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter) {
+    const char *word = (*method)->name;
+    if (!(*method)->load) return FR_OK;
+    if (!drafter) return fr_fail(FR_USAGE, "spec-type %s needs a drafter", word);
+    if (strcmp(word, drafter->method->name) != 0)
+        return fr_fail(FR_USAGE, "spec-type %s: %s is a drafter of %s", word, fr_drafter_path(drafter),
+                       drafter->method->name);
+    *method = drafter->method;
+    return FR_OK;
+}
+
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list) {
     *list = (fr_draft_list){0};
-    if (!*words) words = drafter ? "mtp" : "none";
+    if (!*words) words = drafter ? drafter->method->name : "none";
     while (words) {
         const fr_draft_method *method;
         FR_TRY(next_method(&words, &method));
-        if (method == &fr_draft_mtp && !drafter) return fr_fail(FR_USAGE, "spec-type mtp needs a drafter");
-        if (method == &fr_draft_mtp) method = drafter->method;
+        FR_TRY(take_drafters(&method, drafter));
         if (method != &fr_draft_none && !fr_draft_list_has(list, method)) list->methods[list->count++] = method;
     }
     if (list->count == 0) list->methods[list->count++] = &fr_draft_none;

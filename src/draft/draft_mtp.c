@@ -290,7 +290,7 @@ static void mtp_unload(fr_drafter *drafter) {
 /* The next proposal starts from the target's own rows: no begin and no commit. */
 const fr_draft_method fr_draft_mtp = {
     .name = "mtp",
-    .architectures = fr_gemma4_assistants,
+    .reads = fr_is_assistant,
     .load = mtp_load,
     .unload = mtp_unload,
     .workspace = mtp_workspace,

@@ -1,4 +1,4 @@
-/* Opening a drafter of any method: its architecture names the method, the method reads and checks the rest. */
+/* Opening a drafter of any method: its files say which, the method reads and checks the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,12 +6,11 @@
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 
-static const fr_draft_method *const methods[] = {&fr_draft_mtp};
+static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle};
 
 static const fr_draft_method *find_method(const fr_checkpoint *files) {
-    const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (fr_architecture_in(methods[i]->architectures, architecture)) return methods[i];
+        if (methods[i]->reads(files)) return methods[i];
     return NULL;
 }
 
@@ -33,7 +32,8 @@ static fr_status refuse(const fr_checkpoint *files) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is no drafter's that is known (Gemma4AssistantForCausalLM; in GGUF "
-                   "gemma4-assistant, gemma4_assistant, gemma4_mtp): a model goes with -m, its assistant with -md",
+                   "gemma4-assistant, gemma4_assistant, gemma4_mtp; EAGLE's, eagle3): a model goes with -m, its "
+                   "drafter with -md",
                    files->path, fr_checkpoint_architecture(files));
 }
 

@@ -6,8 +6,13 @@
 
 #include "formats/error.h"
 
-const char *const fr_gemma4_assistants[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
-                                            "gemma4_mtp", NULL};
+/* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
+ * and llama.cpp's. */
+static const char *const assistants[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
+                                         "gemma4_mtp", NULL};
+static const char *const eagles3[] = {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator",
+                                      "Eagle3DraftModel", "eagle3", NULL};
+static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
 
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     if (files->gguf) return files->gguf->architecture;
@@ -21,8 +26,29 @@ bool fr_architecture_in(const char *const *names, const char *architecture) {
     return false;
 }
 
+bool fr_is_assistant(const fr_checkpoint *files) {
+    return fr_architecture_in(assistants, fr_checkpoint_architecture(files));
+}
+
+/* Whether a folder has a tensor, of whatever type. */
+static bool has(const fr_checkpoint *files, const char *tensor) {
+    if (files->gguf) return false;
+    return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
+}
+
+bool fr_is_eagle3(const fr_checkpoint *files) {
+    return fr_architecture_in(eagles3, fr_checkpoint_architecture(files)) ||
+           has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
+}
+
+bool fr_is_eagle(const fr_checkpoint *files) {
+    if (fr_is_eagle3(files)) return false;
+    return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
+           has(files, "layers.0.self_attn.q_proj.weight");
+}
+
 bool fr_is_drafter(const fr_checkpoint *files) {
-    return fr_architecture_in(fr_gemma4_assistants, fr_checkpoint_architecture(files));
+    return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files);
 }
 
 /* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then
@@ -46,8 +72,6 @@ static const struct {
     {"MiMoForCausalLM MiMoV2FlashForCausalLM mimo2", "MiMo"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
-    {"LlamaForCausalLMEagle EagleLlamaForCausalLM EagleModel eagle", "the drafter EAGLE"},
-    {"LlamaForCausalLMEagle3 Eagle3LlamaForCausalLM Eagle3Speculator Eagle3DraftModel eagle3", "the drafter EAGLE-3"},
     {"DFlashDraftModel dflash", "the drafter DFlash"},
 };
 

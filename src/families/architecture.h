@@ -13,10 +13,13 @@ const char *fr_checkpoint_architecture(const fr_checkpoint *files);
 /* Whether a name is one of a NULL-terminated list. */
 bool fr_architecture_in(const char *const *names, const char *architecture);
 
-/* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. NULL-terminated. */
-extern const char *const fr_gemma4_assistants[];
+/* Whether they are of a Gemma 4 assistant; of EAGLE-3; of EAGLE-1. EAGLE's drafters are published under a target's
+ * architecture too: their tensors tell. */
+bool fr_is_assistant(const fr_checkpoint *files);
+bool fr_is_eagle3(const fr_checkpoint *files);
+bool fr_is_eagle(const fr_checkpoint *files);
 
-/* Whether the architecture is that of some draft method's weights. */
+/* Whether they are of some draft method's weights. */
 bool fr_is_drafter(const fr_checkpoint *files);
 
 /* FR_UNBUILT where the architecture is known and nothing is behind it yet. */

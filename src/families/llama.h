@@ -10,6 +10,10 @@
 /* From config.json or GGUF metadata. A GGUF file's rotary factors are kept by the weights. */
 fr_status fr_llama_config_read(fr_uniform_config *config, fr_weights *weights);
 
+/* Of a drafter whose layers are as Llama's: text is the object of config.json that says what they are. GGUF's does not
+ * say the vocabulary. */
+fr_status fr_llama_layer_config(fr_uniform_config *config, const json_t *text, fr_weights *weights);
+
 /* What a GGUF file says of that: see fr_family. */
 fr_status fr_llama_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 size_t fr_llama_put_rope_factors(const fr_trunk_spec *spec, float *factors);

@@ -52,8 +52,9 @@ static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char 
     return parameters ? read_scaling(parameters, &c->rope, where) : FR_OK;
 }
 
-static fr_status from_json(fr_uniform_config *c, const fr_weights *weights) {
-    static const char where[] = "config.json";
+static const char config_json[] = "config.json";
+
+static fr_status layers_from_json(fr_uniform_config *c, const json_t *root) {
     static const fr_uniform_config usual = {.vocab = 32000,
                                             .hidden = 4096,
                                             .layers = 32,
@@ -61,12 +62,10 @@ static fr_status from_json(fr_uniform_config *c, const fr_weights *weights) {
                                             .ffn = 11008,
                                             .context_limit = 2048,
                                             .eps = 1e-6F};
-    const json_t *root = weights->files->config;
-    FR_TRY(fr_config_head(root, where, weights));
-    FR_TRY(fr_uniform_from_json(c, root, &usual, where));
-    FR_TRY(fr_json_bool(root, "attention_bias", false, where, &c->attention_biased));
-    FR_TRY(fr_json_bool(root, "mlp_bias", false, where, &c->ffn_biased));
-    return read_rope(root, c, where);
+    FR_TRY(fr_uniform_from_json(c, root, &usual, config_json));
+    FR_TRY(fr_json_bool(root, "attention_bias", false, config_json, &c->attention_biased));
+    FR_TRY(fr_json_bool(root, "mlp_bias", false, config_json, &c->ffn_biased));
+    return read_rope(root, c, config_json);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
@@ -75,7 +74,7 @@ static fr_status from_json(fr_uniform_config *c, const fr_weights *weights) {
 static fr_status read_gguf_rope(fr_rope_spec *rope, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     fr_text scaling;
-    FR_TRY(fr_gguf_text(gguf, "llama.rope.scaling.type", &scaling));
+    FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &scaling));
     if (fr_weights_has(weights, "", "rope_freqs.weight"))
         FR_TRY(fr_bind_vector(weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors));
     if (!scaling.bytes || (scaling.length == 4 && memcmp(scaling.bytes, "none", 4) == 0)) return FR_OK;
@@ -86,23 +85,30 @@ static fr_status read_gguf_rope(fr_rope_spec *rope, fr_weights *weights) {
     return fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, 1.0, &rope->factor);
 }
 
-static fr_status from_gguf(fr_uniform_config *c, fr_weights *weights) {
+static fr_status layers_from_gguf(fr_uniform_config *c, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     int64_t experts;
     FR_TRY(fr_gguf_int(gguf, ".expert_count", 0, 4096, 0, &experts));
     if (experts) return fr_fail(FR_UNBUILT, "%s: a Llama of experts is not built", gguf->path);
-    FR_TRY(fr_uniform_from_gguf(c, weights->files));
+    FR_TRY(fr_uniform_layers_from_gguf(c, gguf));
     c->attention_biased = fr_weights_has(weights, "", "blk.0.attn_q.bias");
     c->ffn_biased = fr_weights_has(weights, "", "blk.0.ffn_gate.bias");
     return read_gguf_rope(&c->rope, weights);
 }
 
+fr_status fr_llama_layer_config(fr_uniform_config *config, const json_t *text, fr_weights *weights) {
+    const fr_gguf *gguf = weights->files->gguf;
+    *config = (fr_uniform_config){0};
+    FR_TRY(gguf ? layers_from_gguf(config, weights) : layers_from_json(config, text));
+    config->rope.sections[0] = config->rope.dims / 2;
+    return fr_uniform_check(config, gguf ? gguf->path : config_json);
+}
+
 fr_status fr_llama_config_read(fr_uniform_config *config, fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
-    *config = (fr_uniform_config){0};
-    FR_TRY(files->gguf ? from_gguf(config, weights) : from_json(config, weights));
-    config->rope.sections[0] = config->rope.dims / 2;
-    return fr_uniform_check(config, files->gguf ? files->gguf->path : "config.json");
+    if (!files->gguf) FR_TRY(fr_config_head(files->config, config_json, weights));
+    FR_TRY(fr_llama_layer_config(config, files->config, weights));
+    return files->gguf ? fr_config_vocabulary(files, config->hidden, &config->vocab) : FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */

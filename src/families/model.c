@@ -16,14 +16,14 @@ static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm, &
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
+    if (fr_is_drafter(files))
+        return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
+                       architecture);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (fr_architecture_in(families[i]->architectures, architecture)) {
             *family = families[i];
             return FR_OK;
         }
-    if (fr_is_drafter(files))
-        return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
-                       architecture);
     if (fr_is_mmproj(files))
         return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
                        files->path, architecture);

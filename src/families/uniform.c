@@ -40,12 +40,10 @@ static fr_status read_heads(fr_uniform_config *c, const fr_gguf *gguf) {
                    c->head_dim, values);
 }
 
-fr_status fr_uniform_from_gguf(fr_uniform_config *c, const fr_checkpoint *files) {
-    const fr_gguf *gguf = files->gguf;
+fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf) {
     double eps;
     c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
     FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &c->hidden));
-    FR_TRY(fr_config_vocabulary(files, c->hidden, &c->vocab));
     FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, FR_GGUF_REQUIRED, &c->ffn));
     FR_TRY(fr_gguf_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &c->context_limit));
     FR_TRY(fr_gguf_size(gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &c->layers));
@@ -55,6 +53,11 @@ fr_status fr_uniform_from_gguf(fr_uniform_config *c, const fr_checkpoint *files)
     int64_t head_dim = (int64_t)c->head_dim;
     FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, head_dim, head_dim, &c->rope.dims));
     return fr_gguf_real(gguf, ".rope.freq_base", 1.0, 1e12, 10000.0, &c->rope.theta);
+}
+
+fr_status fr_uniform_from_gguf(fr_uniform_config *c, const fr_checkpoint *files) {
+    FR_TRY(fr_uniform_layers_from_gguf(c, files->gguf));
+    return fr_config_vocabulary(files, c->hidden, &c->vocab);
 }
 
 fr_status fr_uniform_check(const fr_uniform_config *c, const char *where) {

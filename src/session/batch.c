@@ -18,6 +18,8 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .activations = e->activations,
                         .batch = {.rows = e->batch, .count = count, .timelines = e->timelines},
                         .hidden = e->hidden,
+                        .taps = e->taps,
+                        .tapped = e->tapped,
                         .logits = e->logits,
                         .best = e->best,
                         .best_stride = e->head_rows};
@@ -62,7 +64,7 @@ static size_t place_heads(fr_engine *e, fr_part *parts, size_t count, size_t row
 const float *fr_part_hidden(const fr_part *p, size_t row) {
     const fr_engine *e = p->session->engine;
     size_t plain = p->rows - p->heads, at = row < plain ? p->at + row : p->heads_at + (row - plain);
-    return e->hidden + at * e->model->trunk.spec.hidden;
+    return e->seen + at * e->seen_width;
 }
 
 void fr_batch_run(fr_engine *e, fr_part *parts, size_t count) {

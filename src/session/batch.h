@@ -25,8 +25,8 @@ typedef struct fr_part {
  * sessions' logits and best are then those of their rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_part *parts, size_t count);
 
-/* The hidden row of its row of that index, until the next forward; those without logits have one where the session's
- * method follows. */
+/* What a draft method sees of its row of that index, until the next forward; those without logits are seen where the
+ * session's method follows. */
 const float *fr_part_hidden(const fr_part *part, size_t row);
 
 /* `count` ids of a session's timeline from a position on as rows of its engine's batch, from `at` on. parent: the first

@@ -206,10 +206,10 @@ static fr_status score_piece(fr_session *s, size_t count, size_t first_row, fr_l
     fr_forward_run(e->pool, &f);
     FR_TRY(hand_out(s, &f, first, sink, context));
     fr_timeline_advance(s, position + count, false);
-    fr_session_keep_hidden(s, e->hidden + (count - 1) * s->model->trunk.spec.hidden, 1);
+    fr_session_keep_hidden(s, e->seen + (count - 1) * e->seen_width, 1);
     if (!s->draft->follows) return FR_OK;
     fr_draft_view view = fr_session_view(s);
-    view.hidden = e->hidden + (count - 1) * s->model->trunk.spec.hidden;
+    view.hidden = e->seen + (count - 1) * e->seen_width;
     return s->draft->method->follow(s->draft, &view);
 }
 

@@ -17,7 +17,7 @@ static const char *drafter_path(const fr_session *s) {
 static void layout(fr_session *s) {
     const fr_engine *e = s->engine;
     const fr_model *model = s->model;
-    size_t hidden = model->trunk.spec.hidden, vocab = model->trunk.spec.vocab;
+    size_t vocab = model->trunk.spec.vocab;
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
     fr_kv_layout_fork(&s->kv, &s->arena, &e->kv);
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
@@ -25,7 +25,7 @@ static void layout(fr_session *s) {
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
-    s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * hidden, sizeof *s->hidden);
+    s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, vocab);
     fr_stats_layout(&s->stats, &s->arena, s->context);

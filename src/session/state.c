@@ -94,7 +94,7 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .length = s->length,
                            .told = s->told,
                            .kv = &s->kv,
-                           .hidden = s->hidden + s->hidden_row * s->model->trunk.spec.hidden,
+                           .hidden = s->hidden + s->hidden_row * s->engine->seen_width,
                            .pool = s->engine->pool,
                            .picker = s->sampler.on ? &s->picker : NULL};
 }
@@ -106,7 +106,7 @@ fr_status fr_session_follow(fr_session *s) {
 }
 
 void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {
-    memcpy(s->hidden, rows, count * s->model->trunk.spec.hidden * sizeof *rows);
+    memcpy(s->hidden, rows, count * s->engine->seen_width * sizeof *rows);
     s->hidden_row = count - 1;
 }
 

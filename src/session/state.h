@@ -64,7 +64,7 @@ struct fr_session {
     size_t length;
     size_t met;     /* while `pending`: ids before it have been run, if not since the last truncation */
     size_t told;    /* ids before it are those that the draft method was last shown */
-    float *hidden;  /* [FR_STEP_MAX, hidden] */
+    float *hidden;  /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
     size_t hidden_row;
     const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine; */
     const int64_t *best; /* [rows] the largest one's id each */

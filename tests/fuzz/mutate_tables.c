@@ -14,6 +14,7 @@
 #define MODELS "tests/data/models/"
 #define GLM    "tests/data/glm-ocr"
 #define GGUF   "tests/data/gguf"
+#define LLAMA  "tests/data/llama"
 
 /* A folder, a target and perhaps a drafter in it, and the file of it that is changed. */
 typedef struct subject {
@@ -44,7 +45,12 @@ static const subject subjects[] = {
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd-assistant.gguf", "rope_freqs.weight"},
     {GLM, "model-q4_0.gguf", NULL, NULL, "model-q4_0.gguf", "output.weight"},
     {GLM, "model-q4_0.gguf", NULL, "mmproj-bf16.gguf", "mmproj-bf16.gguf", ""},
-    {"tests/data/llama", "q4_0.gguf", NULL, NULL, "q4_0.gguf", "@(rope_freqs|output).weight"},
+    {LLAMA, "q4_0.gguf", NULL, NULL, "q4_0.gguf", "@(rope_freqs|output).weight"},
+    {LLAMA, "q4_0.gguf", "eagle3", NULL, "eagle3/config.json", ""},
+    {LLAMA, "q4_0.gguf", "eagle3", NULL, "eagle3/model.safetensors", "t2d"},
+    {LLAMA, "q4_0.gguf", "eagle3.gguf", NULL, "eagle3.gguf", "rope_freqs.weight"},
+    {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/config.json", ""},
+    {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/model.safetensors", "@(fc.bias|embed_tokens.weight)"},
 };
 
 /* ---------------------------------------------------------------------------------------------------- one at a time */
@@ -97,7 +103,7 @@ typedef struct names {
 } names;
 
 static void add_name(names *all, const char *name) {
-    if (name && strlen(name) > 3 && all->count < sizeof all->at / sizeof *all->at) all->at[all->count++] = name;
+    if (name && strlen(name) > 2 && all->count < sizeof all->at / sizeof *all->at) all->at[all->count++] = name;
 }
 
 static bool names_it(const char *line, const names *all) {

@@ -1,0 +1,58 @@
+/* EAGLE drafters: what their files say, and their weights.
+ *
+ * In: a checkpoint of EAGLE-3 or EAGLE-1, a folder in any of the published spellings or llama.cpp's GGUF, and the
+ * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
+ *
+ * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): of position p it sees the inputs of some
+ * of the target's layers, t_p. A pair's g is fc(t_p), with EAGLE-3.1 of t_p normed; in a chain, what the pair before
+ * left. Then
+ *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
+ * leaves x, and head(norm(x)) scores a vocabulary of its own.
+ *
+ * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): of position p it sees the hidden row after the
+ * final norm, h_p. x = fc([embedding of token p + 1 ; h_p]) + bias, a layer without input norm leaves x, and the
+ * target's head scores it as it is. */
+#ifndef FR_SRC_EAGLE_H
+#define FR_SRC_EAGLE_H
+
+#include "src/draft/pairs.h"
+#include "src/families/uniform.h"
+
+typedef struct fr_eagle_config {
+    fr_uniform_config layer; /* of its one layer; vocab: the target's */
+    size_t draft_vocab;      /* ids that its own head scores */
+    size_t target_hidden;
+    const char *width_key;     /* what says that */
+    fr_taps taps;
+    bool norm_before_residual; /* the residual is hidden_norm(g) */
+    bool norm_before_fc;       /* EAGLE-3.1 */
+    bool norm_output;          /* a pair leaves norm(x) */
+    const char *target;        /* an architecture that it was made for; NULL: not said */
+} fr_eagle_config;
+
+/* Reads EAGLE-3's, and checks it against the target. */
+fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
+
+/* The same of EAGLE-1. */
+fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
+
+/* An opened drafter; immutable. */
+typedef struct fr_eagle {
+    fr_pair_net pairs;
+    fr_trunk trunk; /* of one layer: its head has the draft vocabulary's rows, its embedding the target's */
+    fr_matrix fc;   /* [hidden, taps * target_hidden], or [hidden, 2 * hidden] */
+    const float *fc_bias, *fc_norm; /* [hidden], [taps * target_hidden]; NULL: none */
+    const float *embedding_norm, *hidden_norm; /* [hidden] */
+    const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */
+    bool own_head, norm_before_residual;
+} fr_eagle;
+
+/* Binds all tensors. drafter->weights and ->target are set. */
+fr_status fr_eagle3_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
+fr_status fr_eagle1_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
+void fr_eagle_close(fr_eagle *eagle);
+
+/* The input embedding of a pair's token: its own table's, or the target's. */
+void fr_eagle_embed(const fr_eagle *eagle, const fr_model *target, const fr_pair *pair, float *out);
+
+#endif

@@ -1,0 +1,157 @@
+/* What files of EAGLE drafters say: see eagle.h.
+ *
+ * A folder's config.json is flat, Llama's with keys beside (SpecForge, AngelSlim), or has the layer's in
+ * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's. */
+#include "src/draft/eagle.h"
+
+#include "formats/error.h"
+#include "src/families/config_keys.h"
+#include "src/families/llama.h"
+
+static const char where[] = "config.json";
+
+/* --------------------------------------------------------------------------------------------------------- checking */
+
+/* Both numbers, where they are not one. */
+static fr_status check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {
+    if (own == targets) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %s is %zu, the target's %zu: it drafts for another model", weights->files->path, what,
+                   own, targets);
+}
+
+static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    const fr_trunk_spec *spec = &target->trunk.spec;
+    bool gguf = weights->files->gguf != NULL;
+    if (c->layer.layers != 1)
+        return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
+                       gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.layers);
+    if (c->target && !fr_architecture_in(target->family->architectures, c->target))
+        return fr_fail(FR_INPUT, "%s: it drafts for %s, the target is %s", weights->files->path, c->target,
+                       fr_checkpoint_architecture(&target->files));
+    FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
+    FR_TRY(check_number(weights, gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab, spec->vocab));
+    for (size_t i = 0; i < c->taps.count; i++)
+        if (c->taps.layer[i] > spec->layers)
+            return fr_fail(FR_INPUT, "%s: it reads the target's layer %zu, which has %zu: it drafts for another model",
+                           weights->files->path, c->taps.layer[i], spec->layers);
+    if (c->draft_vocab <= c->layer.vocab) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
+                   weights->files->path, c->draft_vocab, c->layer.vocab);
+}
+
+/* Early, middle and late, where nothing else is said. */
+static fr_status usual_taps(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    size_t layers = target->trunk.spec.layers;
+    if (layers < 3)
+        return fr_fail(FR_INPUT, "%s: it reads three of the target's layers, which has %zu", weights->files->path,
+                       layers);
+    c->taps = (fr_taps){3, {2, layers / 2, layers - 3}};
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- JSON */
+
+/* The object of two that has a key: what it says beside the layer may be one level down. */
+static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
+    const json_t *value = json_object_get(root, key);
+    return value && !json_is_null(value) ? root : below;
+}
+
+static fr_status read_taps(fr_eagle_config *c, const json_t *from) {
+    static const char key[] = "eagle_aux_hidden_state_layer_ids";
+    const json_t *list = json_object_get(from, key);
+    c->taps.count = json_array_size(list);
+    if (!list || json_is_null(list)) return FR_OK;
+    if (c->taps.count == 0 || c->taps.count > FR_TAPS)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is no array of 1 to %d layers", where, key, FR_TAPS);
+    for (size_t i = 0; i < c->taps.count; i++) {
+        json_int_t layer = json_integer_value(json_array_get(list, i));
+        if (!json_is_integer(json_array_get(list, i)) || layer < 0)
+            return fr_fail(FR_INPUT, "%s: \"%s\" has no layer at index %zu", where, key, i);
+        c->taps.layer[i] = (size_t)layer;
+    }
+    return FR_OK;
+}
+
+/* speculators say whom a drafter verifies with. */
+static fr_status read_target(fr_eagle_config *c, const json_t *root) {
+    json_t *speculators, *verifier;
+    FR_TRY(fr_json_object(root, "speculators_config", where, &speculators));
+    FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
+    c->target = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
+    return FR_OK;
+}
+
+static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t *below) {
+    const struct {
+        const char *key;
+        bool *flag;
+    } flags[] = {{"norm_before_residual", &c->norm_before_residual},
+                 {"norm_before_fc", &c->norm_before_fc},
+                 {"norm_output", &c->norm_output}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        FR_TRY(fr_json_bool(holder(root, below, flags[i].key), flags[i].key, false, where, flags[i].flag));
+    return fr_config_without(holder(root, below, "fc_norm"), "fc_norm", where);
+}
+
+static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    const json_t *root = weights->files->config;
+    json_t *nested, *below;
+    FR_TRY(fr_json_object(root, "transformer_layer_config", where, &nested));
+    FR_TRY(fr_json_object(root, "eagle_config", where, &below));
+    FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
+    FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, 1 << 24, (int64_t)c->layer.vocab, where, &c->draft_vocab));
+    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, (int64_t)target->trunk.spec.hidden, where,
+                        &c->target_hidden));
+    FR_TRY(read_taps(c, holder(root, below, "eagle_aux_hidden_state_layer_ids")));
+    FR_TRY(read_target(c, root));
+    return read_flags(c, root, below);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+/* Older files call them otherwise. */
+static fr_status gguf_taps(fr_eagle_config *c, const fr_gguf *gguf) {
+    const char *key = fr_gguf_find(gguf, ".target_layers") ? ".target_layers" : ".extract_layers";
+    const fr_gguf_value *value = fr_gguf_find(gguf, key);
+    int64_t layers[FR_TAPS];
+    if (!value) return FR_OK;
+    if (value->count == 0 || value->count > FR_TAPS)
+        return fr_fail(FR_INPUT, "%s: key eagle3%s is no array of 1 to %d layers", gguf->path, key, FR_TAPS);
+    FR_TRY(fr_gguf_ints(gguf, key, 0, 1 << 20, 0, value->count, layers));
+    c->taps.count = value->count;
+    for (size_t i = 0; i < value->count; i++) c->taps.layer[i] = (size_t)layers[i];
+    return FR_OK;
+}
+
+static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_trunk_spec *spec = &target->trunk.spec;
+    FR_TRY(fr_llama_layer_config(&c->layer, NULL, weights));
+    FR_TRY(fr_gguf_size(gguf, ".vocab_size", 1, 1 << 24, (int64_t)spec->vocab, &c->layer.vocab));
+    FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, (int64_t)spec->hidden, &c->target_hidden));
+    FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
+    FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
+    FR_TRY(gguf_taps(c, gguf));
+    const fr_tensor *map = fr_tensors_find(&weights->files->tensors, "d2t");
+    c->draft_vocab = map && map->dims == 1 ? map->shape[0] : c->layer.vocab;
+    return FR_OK;
+}
+
+fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    *c = (fr_eagle_config){.width_key = weights->files->gguf ? "eagle3.target_hidden_size" : "target_hidden_size"};
+    FR_TRY(weights->files->gguf ? eagle3_from_gguf(c, weights, target) : eagle3_from_json(c, weights, target));
+    if (c->taps.count == 0) FR_TRY(usual_taps(c, weights, target));
+    return check(c, weights, target);
+}
+
+fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    *c = (fr_eagle_config){.width_key = "hidden_size"};
+    if (weights->files->gguf)
+        return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
+    FR_TRY(fr_llama_layer_config(&c->layer, weights->files->config, weights));
+    c->draft_vocab = c->layer.vocab;
+    c->target_hidden = c->layer.hidden;
+    return check(c, weights, target);
+}
