@@ -233,9 +233,10 @@ RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
 THEN_ALONE = -- $(call suites,$(ALONE))
 
-# The full product of everything that must not matter, in as many parts as keep each far below a suite's limit.
-SHARDS := $(if $(FULL),$(shell seq 24))
-PRODUCT := $(foreach i,$(SHARDS),'one_answer/$i env CK_RUN_CASE=product SHARD=$i/24 $(BUILD)/tests/test_one_answer')
+# The full product of everything that must not matter, in as many parts as keep each far below a suite's limit: a prime
+# number of them, so that each has runs of every value of every factor.
+SHARDS := $(if $(FULL),$(shell seq 23))
+PRODUCT := $(foreach i,$(SHARDS),'one_answer/$i env CK_RUN_CASE=product SHARD=$i/23 $(BUILD)/tests/test_one_answer')
 
 # The AArch64 build, under an emulator on other machines: what depends on instructions; with FULL everything but what
 # depends on files or time.
@@ -293,8 +294,8 @@ SANITIZE_hostile := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-
 check: ## set-up, then all that must hold: source rules, tests, hostile input, other processors under an emulator
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
-	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) $(PRODUCT) \
-	  'source_rules tests/source_rules' $(THEN_ALONE)
+	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
+	  'source_rules tests/source_rules' $(THEN_ALONE) $(PRODUCT)
 
 .PHONY: check-all
 check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)
@@ -364,9 +365,18 @@ tsan: ## tests of what threads share, under that sanitizer
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
 	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
+# What other suites run in a thousand combinations, or for its speed, takes hours and reads nothing else; two checks of
+# kernels have a short form.
+VALGRIND_BRIEF := check_kernels check_blocks
+VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
+  test_one_answer_blocks test_budget test_forged_turns test_bench test_bench_kernels test_bench_model) $(TEST_SCRIPTS) \
+  $(SPEED),$(TESTS))
+VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
+  $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick')
 .PHONY: valgrind
-valgrind: programs ## every test program under valgrind
-	@CK_FORK=no $(MAKE) test TEST_SCRIPTS= RUN='valgrind -q --error-exitcode=99 --leak-check=full'
+valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full
+valgrind: programs ## test programs under valgrind
+	@CK_FORK=no LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
 
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 600
