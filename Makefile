@@ -172,7 +172,7 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 # One looks inside the command.
 $(BUILD)/tests/test_reply_view: $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
-$(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take
+$(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
 	$(call SAY,LINK,$@)

@@ -1,12 +1,15 @@
-/* Memory that is refused, piece by piece: each fr_arena_take of a model, a drafter, a session and a picture in turn
- * gives nothing, and what was being opened ends with FR_MEMORY and one line.
+/* Memory that is refused, piece by piece: each fr_arena_take of a model, a drafter, a session, a picture, an engine and
+ * its sessions in turn gives nothing, and what was being opened ends with FR_MEMORY and one line; and each fr_kv_claim
+ * of two sessions' rounds, whose session goes on as if nothing had been.
  *
- * The linker puts the function below in fr_arena_take's place (the Makefile's --wrap). Measuring is not refused. */
+ * The linker puts the functions below in those' places (the Makefile's --wrap). Measuring is not refused. */
 #include <check.h>
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "formats/error.h"
 #include "src/base/arena.h"
+#include "src/decoder/kv.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);
 void *__wrap_fr_arena_take(fr_arena *arena, size_t count, size_t item);
@@ -16,6 +19,17 @@ static size_t takes, refused_take;
 void *__wrap_fr_arena_take(fr_arena *arena, size_t count, size_t item) {
     bool refuse = arena->base && ++takes == refused_take;
     return __real_fr_arena_take(arena, refuse ? SIZE_MAX : count, refuse ? 2 : item);
+}
+
+fr_status __real_fr_kv_claim(fr_kv *kv, size_t rows);
+fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
+
+static size_t claims, refused_claim;
+
+/* A drafter's own layer always has enough pages. */
+fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
+    if (kv->count > 1 && ++claims == refused_claim) return fr_fail_memory("a page", rows);
+    return __real_fr_kv_claim(kv, rows);
 }
 
 static const struct {
@@ -37,6 +51,21 @@ static fr_status look(fr_session *session, const fr_model *model, const char *pa
     return status;
 }
 
+/* An engine, a session in it that has said something, and a fork of that. */
+static fr_status open_engine(const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
+    static const int32_t prompt[] = {5, 6, 7};
+    fr_engine *engine = NULL;
+    fr_session *session = NULL, *fork = NULL;
+    fr_status status = fr_engine_open(model, drafter, options, 2, &engine);
+    if (status == FR_OK) status = fr_engine_session(engine, options, &session);
+    if (status == FR_OK) status = fr_session_prompt(session, prompt, 3);
+    if (status == FR_OK) status = fr_session_fork(session, NULL, &fork);
+    if (fork) fr_session_close(fork);
+    if (session) fr_session_close(session);
+    if (engine) fr_engine_close(engine);
+    return status;
+}
+
 /* Everything that takes memory from an arena. */
 static fr_status open_all(size_t which, const fr_options *options) {
     fr_model *model = NULL;
@@ -47,6 +76,7 @@ static fr_status open_all(size_t which, const fr_options *options) {
     if (status == FR_OK && drafts) status = fr_drafter_open(subjects[which].drafter, model, options, &drafter);
     if (status == FR_OK) status = fr_session_open(model, drafter, options, &session);
     if (status == FR_OK && subjects[which].picture) status = look(session, model, subjects[which].picture);
+    if (status == FR_OK) status = open_engine(model, drafter, options);
     if (session) fr_session_close(session);
     if (drafter) fr_drafter_close(drafter);
     if (model) fr_model_close(model);
@@ -72,10 +102,74 @@ START_TEST(every_refusal_is_told) {
 }
 END_TEST
 
+enum { TALKS = 2, PROMPT = 130, SAID = 20 };
+
+/* Two sessions of an engine say something after prompts of their own, in rounds; gives how many rounds were refused. */
+static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                   int32_t said[TALKS][SAID]) {
+    fr_session *sessions[TALKS];
+    fr_engine *engine;
+    int32_t prompt[PROMPT];
+    size_t length[TALKS] = {0}, refused = 0;
+    ck_assert_int_eq(fr_engine_open(model, drafter, options, TALKS, &engine), FR_OK);
+    for (size_t i = 0; i < TALKS; i++) {
+        for (size_t p = 0; p < PROMPT; p++) prompt[p] = (int32_t)(2 + (p * p + 7 * i) % 50);
+        ck_assert_int_eq(fr_engine_session(engine, options, &sessions[i]), FR_OK);
+        ck_assert_int_eq(fr_session_put(sessions[i], prompt, PROMPT), FR_OK);
+    }
+    while (length[0] < SAID || length[1] < SAID) {
+        fr_round rounds[TALKS];
+        size_t count = 0;
+        for (size_t i = 0; i < TALKS; i++)
+            if (length[i] < SAID)
+                rounds[count++] =
+                    (fr_round){.session = sessions[i], .ids = said[i] + length[i], .limit = SAID - length[i]};
+        ck_assert_int_eq(fr_engine_step(engine, rounds, count), FR_OK);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert(rounds[i].status == FR_OK || rounds[i].status == FR_MEMORY);
+            refused += rounds[i].status == FR_MEMORY;
+            length[rounds[i].session == sessions[1]] += rounds[i].count;
+        }
+    }
+    for (size_t i = 0; i < TALKS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    return refused;
+}
+
+START_TEST(a_refused_page_changes_nothing) {
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    int32_t expected[TALKS][SAID], said[TALKS][SAID];
+    bool drafts = strcmp(subjects[_i].spec_type, "none") != 0;
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_CONTEXT, 256), FR_OK);
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_CHUNK, 64), FR_OK);
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_IGNORE_EOS, 1), FR_OK);
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_DRAFT_MAX, 3), FR_OK);
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_SPEC_TYPE, subjects[_i].spec_type), FR_OK);
+    ck_assert_int_eq(fr_model_open(subjects[_i].target, options, &model), FR_OK);
+    if (drafts) ck_assert_int_eq(fr_drafter_open(subjects[_i].drafter, model, options, &drafter), FR_OK);
+    claims = 0;
+    ck_assert_uint_eq(talk(model, drafter, options, expected), 0);
+    size_t all = claims;
+    for (size_t refused = 1; refused <= all; refused++) {
+        claims = 0;
+        refused_claim = refused;
+        ck_assert_uint_eq(talk(model, drafter, options, said), 1);
+        ck_assert_mem_eq(said, expected, sizeof said);
+    }
+    refused_claim = 0;
+    if (drafter) fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 int main(void) {
     TCase *cases = tcase_create("refused_memory");
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, every_refusal_is_told, 0, sizeof subjects / sizeof *subjects);
+    tcase_add_loop_test(cases, a_refused_page_changes_nothing, 0, sizeof subjects / sizeof *subjects);
     Suite *suite = suite_create("refused_memory");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
