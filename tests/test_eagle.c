@@ -2,7 +2,8 @@
  * published spelling; one answer in every manner of drafting; and what does not fit its target, or is damaged.
  *
  * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
- * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. */
+ * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
+ * eagle3-odd are tools/references/eagle.py's. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -164,15 +165,18 @@ typedef struct bench {
     int32_t ids[VOCAB]; /* the target's id of each of the draft vocabulary */
 } bench;
 
-static void read_ids(bench *b, bool maps) {
+/* drafter: a folder; NULL: one without a draft vocabulary. */
+static void read_ids(const char *drafter, int32_t *ids) {
+    char name[128];
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
-    for (int32_t i = 0; i < VOCAB; i++) b->ids[i] = i;
-    if (!maps) return;
-    require(fr_map_open(&map, LLAMA "eagle3/model.safetensors", true));
+    for (int32_t i = 0; i < VOCAB; i++) ids[i] = i;
+    if (!drafter) return;
+    snprintf(name, sizeof name, "%s/model.safetensors", drafter);
+    require(fr_map_open(&map, name, true));
     require(fr_safetensors_read(&map, 0, &tensors, &unread));
     const fr_tensor *d2t = fr_tensors_find(&tensors, "d2t");
-    for (size_t i = 0; i < d2t->shape[0]; i++) b->ids[i] += (int32_t)((const int64_t *)d2t->data)[i];
+    for (size_t i = 0; i < d2t->shape[0]; i++) ids[i] += (int32_t)((const int64_t *)d2t->data)[i];
     fr_tensors_free(&tensors);
     fr_tensors_free(&unread);
     fr_map_close(&map);
@@ -189,7 +193,7 @@ static void open_bench(bench *b, int which) {
     b->drafts = fr_load_json(LLAMA "drafts.json");
     require(fr_map_open(&b->map, LLAMA "drafts.safetensors", true));
     require(fr_safetensors_read(&b->map, 0, &b->tensors, &unread));
-    read_ids(b, drafters[which].maps);
+    read_ids(drafters[which].maps ? LLAMA "eagle3" : NULL, b->ids);
 }
 
 static void close_bench(bench *b) {
@@ -267,6 +271,43 @@ START_TEST(drafts_are_the_references) {
         fr_session_close(session);
     }
     close_bench(&b);
+}
+END_TEST
+
+/* EAGLE-3.1, narrower than its target, with embeddings of its own, every flag set and taps at both ends. */
+START_TEST(odd_drafts_are_the_references) {
+    static const char odd[] = LLAMA "eagle3-odd";
+    float got[DEPTH * VOCAB];
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    fr_rows rows = {got, 0, DEPTH * VOCAB};
+    size_t count, length, at, i, scored = 0;
+    json_t *reference = fr_load_json(LLAMA "eagle3-odd/reference.json"), *step, *value;
+    int32_t *ids = fr_ids_of(json_object_get(reference, "ids"), &count);
+    int32_t *tokens = fr_ids_of(json_object_get(reference, "tokens"), &length), targets[VOCAB];
+    read_ids(odd, targets);
+    require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
+    require(fr_drafter_open(odd, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    require(fr_session_draft_logits(session, ids, count, DEPTH, fr_rows_collect, &rows));
+    json_array_foreach(json_object_get(reference, "logits"), at, step) {
+        const float *row = got + at * VOCAB;
+        double best = row[tokens[at]];
+        json_array_foreach(step, i, value) {
+            double score = row[targets[i]];
+            ck_assert_msg(fabs(score - json_number_value(value)) < BOUND, "step %zu, id %d", at, targets[i]);
+            ck_assert_double_le(score, best);
+            scored++;
+        }
+    }
+    ck_assert_uint_eq(scored, DEPTH * 101);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    json_decref(reference);
+    free(ids);
+    free(tokens);
 }
 END_TEST
 
@@ -367,6 +408,7 @@ static const struct {
     {LLAMA "q4_0.gguf", LLAMA "eagle3", {"eagle3", "eagle3"}, true},
     {FR_TEST_MODELS "gemma4-e", LLAMA "eagle3", {"eagle3", "ngram,eagle3"}, false},
     {FR_TEST_MODELS "gemma4-e", LLAMA "eagle", {"eagle", "eagle"}, false},
+    {FR_TEST_MODELS "llama", LLAMA "eagle3-odd", {"eagle3", "eagle3"}, false},
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
@@ -418,9 +460,9 @@ static const struct {
     {"eagle3", "llama", "{\"intermediate_size\": 128}", {0, 0}, "gate_proj.weight has shape"},
     {"eagle3", "llama", "{\"num_key_value_heads\": 4}", {0, 0}, "k_proj.weight has shape"},
     {"eagle3", "llama", "{\"num_hidden_layers\": 2}", {0, 0}, "num_hidden_layers is 2"},
-    {"eagle3", "llama", "{\"draft_vocab_size\": 128}", {0, 0}, "d2t has shape"},
+    {"eagle3", "llama", "{\"draft_vocab_size\": 128}", {0, 0}, "lm_head.weight has shape"},
     {"eagle3", "llama", "{\"draft_vocab_size\": 1024}", {0, 0}, "1024 ids is larger"},
-    {"eagle3", "llama", "{\"draft_vocab_size\": null}", {0, 0}, "d2t has shape"},
+    {"eagle3", "llama", "{\"draft_vocab_size\": null}", {0, 0}, "lm_head.weight has shape"},
     {"eagle3", "llama", "{\"norm_before_fc\": true}", {0, 0}, "input_norm.weight is missing"},
     {"eagle3", "llama", "{\"fc_norm\": true}", {0, 0}, "fc_norm is not built"},
     {"eagle3", "llama", "{\"attention_bias\": true}", {0, 0}, "self_attn.q_proj.bias is missing"},
@@ -510,6 +552,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, drafts_are_the_references, 0, DRAFTERS);
+    tcase_add_test(tests, odd_drafts_are_the_references);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, drafting_changes_no_id, 0, 2 * PAIRS);
     tcase_add_loop_test(tests, what_does_not_fit_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);

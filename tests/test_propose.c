@@ -26,6 +26,7 @@ typedef struct pair {
 #define DENSE FR_TEST_MODELS "gemma4-dense"
 #define MOE   FR_TEST_MODELS "gemma4-moe-odd"
 #define GLM   FR_TEST_MODELS "../glm-ocr"
+#define LLAMA FR_TEST_MODELS "llama"
 
 static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {E "-odd", E "-odd/assistant", NULL, 3, true},
@@ -35,10 +36,15 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {MOE, MOE "/assistant", NULL, 2, true},
                              {FR_TEST_MODELS "glm-ocr-odd", NULL, NULL, 3, true},
                              {GLM, NULL, NULL, 1, true},
-                             {GLM "/model-q4_0.gguf", NULL, NULL, 2, false}};
+                             {GLM "/model-q4_0.gguf", NULL, NULL, 2, false},
+                             {LLAMA, "tests/data/llama/eagle3", NULL, 2, true},
+                             {LLAMA, "tests/data/llama/eagle3-odd", NULL, 1, true},
+                             {LLAMA, "tests/data/llama/eagle3.gguf", "q8_0", 3, true},
+                             {LLAMA, "tests/data/llama/eagle", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* What drafts in the sessions, in turn. Scripted: over it, so that known numbers of drafts stand. */
+/* What drafts in the sessions, in turn; mtp stands for what the drafter is. Scripted: over it, so that known numbers of
+ * drafts stand. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -153,6 +159,15 @@ static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     for (size_t i = 0; i < 2; i++) require(fr_lab_session_script(both[i], ids, count + CONTEXT - LONGEST, right, NULL));
 }
 
+/* The crowd's words for a session. */
+static void set_words(const world *w, const char *words) {
+    char own[64];
+    const char *at = strstr(words, "mtp");
+    if (at)
+        snprintf(own, sizeof own, "%.*s%s%s", (int)(at - words), words, w->drafter->method->name, at + strlen("mtp"));
+    require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
+}
+
 /* Those with odd numbers draw, unless a script says what is right. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
@@ -160,7 +175,7 @@ static void open_twins(world *w, size_t crowd) {
         twin *t = &w->twins[i];
         size_t count = 12 + below(LONGEST - 12);
         make_text(w, i, text, count);
-        require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, crowds[crowd].words[i % 3]));
+        set_words(w, crowds[crowd].words[i % 3]);
         bool draws = i % 2 && !crowds[crowd].scripted;
         require(fr_options_set_number(w->options, FR_OPT_TEMPERATURE, draws ? 0.7 : 0.0));
         set(w->options, FR_OPT_SEED, (int64_t)i);

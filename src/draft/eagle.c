@@ -82,31 +82,14 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     e->own_head = fr_weights_has(weights, "", name);
     if (e->own_head)
         return fr_bind_matrix(weights, "", name, c->draft_vocab, c->layer.hidden, FR_STREAMED, &e->trunk.head);
-    if (c->draft_vocab != c->layer.vocab || c->layer.hidden != c->target_hidden)
+    bool alike = c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", "d2t");
+    if (!alike || c->layer.hidden != c->target_hidden)
         return fr_fail(FR_INPUT, "%s: tensor %s is missing, and the target's is no head of %zu ids by %zu",
                        weights->files->path, name, c->draft_vocab, c->layer.hidden);
     e->trunk.head = drafter->target->trunk.head;
     e->pairs.softcap = drafter->target->trunk.spec.softcap;
     return FR_OK;
 }
-
-/* What all of them have, once the spec is there and their own tensors are bound. */
-static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
-    fr_weights *weights = &drafter->weights;
-    FR_TRY(bind_embedding(e, c, weights));
-    FR_TRY(bind_head(e, c, drafter));
-    FR_TRY(fr_trunk_derive(&e->trunk, weights->files->path));
-    e->pairs.trunk = &e->trunk;
-    e->pairs.spec = e->trunk.spec.layer;
-    e->pairs.layer = e->trunk.layers;
-    e->pairs.head = &e->trunk.head;
-    e->pairs.candidates = e->ids;
-    e->pairs.packed = weights->has_packed || drafter->target->weights.has_packed;
-    fr_weights_note_slow(weights);
-    return fr_names_check_read(weights, &naming, 1, 0);
-}
-
-/* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
 
 /* The target's id of each of the drafter's: differences to its own in folders, the ids themselves in GGUF. */
 static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
@@ -124,6 +107,25 @@ static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *wei
                    e->ids[i], i);
 }
 
+/* What all of them have, once the spec is there and their own tensors are bound. */
+static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
+    fr_weights *weights = &drafter->weights;
+    FR_TRY(bind_embedding(e, c, weights));
+    FR_TRY(bind_head(e, c, drafter));
+    FR_TRY(bind_ids(e, c, weights));
+    FR_TRY(fr_trunk_derive(&e->trunk, weights->files->path));
+    e->pairs.trunk = &e->trunk;
+    e->pairs.spec = e->trunk.spec.layer;
+    e->pairs.layer = e->trunk.layers;
+    e->pairs.head = &e->trunk.head;
+    e->pairs.candidates = e->ids;
+    e->pairs.packed = weights->has_packed || drafter->target->weights.has_packed;
+    fr_weights_note_slow(weights);
+    return fr_names_check_read(weights, &naming, 1, 0);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
+
 fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     bool gguf = weights->files->gguf != NULL;
@@ -137,7 +139,6 @@ fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     FR_TRY(fr_names_bind(&b, layer_names, e->trunk.layers));
     FR_TRY(fr_names_bind(&b, norm_names, e));
     FR_TRY(fr_bind_vector(weights, "", gguf ? "output_norm.weight" : "norm.weight", c->layer.hidden, &e->trunk.norm));
-    FR_TRY(bind_ids(e, c, weights));
     e->norm_before_residual = c->norm_before_residual;
     e->pairs.norm = e->trunk.norm;
     e->pairs.carries_norm = c->norm_output;

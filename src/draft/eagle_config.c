@@ -26,7 +26,8 @@ static fr_status check(const fr_eagle_config *c, const fr_weights *weights, cons
         return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
                        gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.layers);
     if (c->target && !fr_architecture_in(target->family->architectures, c->target))
-        return fr_fail(FR_INPUT, "%s: it drafts for %s, the target is %s", weights->files->path, c->target,
+        return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
+                       weights->files->path, c->target,
                        fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
     FR_TRY(check_number(weights, gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab, spec->vocab));
@@ -134,8 +135,8 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
     FR_TRY(gguf_taps(c, gguf));
-    const fr_tensor *map = fr_tensors_find(&weights->files->tensors, "d2t");
-    c->draft_vocab = map && map->dims == 1 ? map->shape[0] : c->layer.vocab;
+    const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
+    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.vocab;
     return FR_OK;
 }
 

@@ -49,6 +49,8 @@ static const subject subjects[] = {
     {LLAMA, "q4_0.gguf", "eagle3", NULL, "eagle3/config.json", ""},
     {LLAMA, "q4_0.gguf", "eagle3", NULL, "eagle3/model.safetensors", "t2d"},
     {LLAMA, "q4_0.gguf", "eagle3.gguf", NULL, "eagle3.gguf", "rope_freqs.weight"},
+    {LLAMA, "q4_0.gguf", "eagle3-odd", NULL, "eagle3-odd/config.json", ""},
+    {LLAMA, "q4_0.gguf", "eagle3-odd", NULL, "eagle3-odd/model.safetensors", "t2d"},
     {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/config.json", ""},
     {LLAMA, "q4_0.gguf", "eagle", NULL, "eagle/model.safetensors", "@(fc.bias|embed_tokens.weight)"},
 };

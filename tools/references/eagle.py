@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""eagle.py make|verify TESTS_DATA: an EAGLE-3.1 drafter of odd dims for the tiny Llama, and what its definition gives.
+
+make    writes TESTS_DATA/llama/eagle3-odd: config.json as speculators publish it, model.safetensors, reference.json
+verify  reads them back and computes everything again
+
+All that llama/eagle3 is not: narrower than its target, embeddings of its own, a norm before fc, the residual normed, a
+chain that carries the normed row, biases, heads that don't fill the width, taps at the first layer's input and behind
+the last, which stand in no order. In double precision, from what transformers says of the target's layers
+(models/llama/reference.safetensors, debug.layers), after speculators' Eagle3DraftModel and vLLM's llama_eagle3.py; no
+package is needed. reference.json: `ids`, and of each of 4 chained steps `logits` over the draft vocabulary and
+`tokens`.
+"""
+import json
+import math
+import random
+import struct
+import sys
+from pathlib import Path
+
+H, HEADS, KV, D, FFN, DRAFT, VOCAB, TARGET, TAPS, STEPS = 44, 3, 1, 14, 38, 101, 512, 256, [5, 0, 7], 4
+EPS, THETA, SEED = 3e-6, 7000.0, 61
+CONFIG = {
+    "architectures": ["Eagle3DraftModel"], "speculators_model_type": "eagle3", "draft_vocab_size": DRAFT,
+    "target_hidden_size": TARGET, "eagle_aux_hidden_state_layer_ids": TAPS, "norm_before_residual": True,
+    "norm_before_fc": True, "norm_output": True, "fc_norm": False, "tie_word_embeddings": False,
+    "speculators_config": {"verifier": {"architectures": ["LlamaForCausalLM"], "name_or_path": None}},
+    "transformer_layer_config": {
+        "model_type": "llama", "hidden_size": H, "intermediate_size": FFN, "num_hidden_layers": 1,
+        "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": D, "hidden_act": "silu",
+        "attention_bias": True, "vocab_size": VOCAB, "max_position_embeddings": 256, "rms_norm_eps": EPS,
+        "rope_parameters": {"rope_type": "default", "rope_theta": THETA}}}
+SHAPES = {
+    "fc.weight": (H, len(TAPS) * TARGET), "input_norm.weight": (len(TAPS) * TARGET,), "embed_tokens.weight": (VOCAB, H),
+    "layers.0.input_layernorm.weight": (H,), "layers.0.hidden_norm.weight": (H,),
+    "layers.0.post_attention_layernorm.weight": (H,), "layers.0.self_attn.q_proj.weight": (HEADS * D, 2 * H),
+    "layers.0.self_attn.k_proj.weight": (KV * D, 2 * H), "layers.0.self_attn.v_proj.weight": (KV * D, 2 * H),
+    "layers.0.self_attn.q_proj.bias": (HEADS * D,), "layers.0.self_attn.k_proj.bias": (KV * D,),
+    "layers.0.self_attn.v_proj.bias": (KV * D,), "layers.0.self_attn.o_proj.weight": (H, HEADS * D),
+    "layers.0.mlp.gate_proj.weight": (FFN, H), "layers.0.mlp.up_proj.weight": (FFN, H),
+    "layers.0.mlp.down_proj.weight": (H, FFN), "norm.weight": (H,), "lm_head.weight": (DRAFT, H)}
+
+
+def read(path):
+    data = Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+            for name, t in json.loads(data[8:8 + size]).items() if name != "__metadata__"}
+
+
+def floats(tensor):
+    kind, shape, data = tensor
+    if kind == "F32":
+        values = struct.unpack(f"<{len(data) // 4}f", data)
+    else:
+        values = [struct.unpack("<f", b"\0\0" + data[i:i + 2])[0] for i in range(0, len(data), 2)]
+    if len(shape) == 1:
+        return list(values)
+    return [list(values[i:i + shape[-1]]) for i in range(0, len(values), shape[-1])]
+
+
+def write(path, tensors):
+    header, body = {}, b""
+    for name, (kind, shape, data) in tensors.items():
+        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def random_weights(rnd):
+    tensors = {}
+    for name, shape in SHAPES.items():
+        norm, bias = len(shape) == 1 and "norm" in name, name.endswith("bias")
+        scale = 0.2 if norm else 0.3 if bias else 1.7 * shape[-1] ** -0.5
+        values = [(1.0 if norm else 0.0) + scale * rnd.gauss(0, 1) for _ in range(math.prod(shape))]
+        tensors[name] = ("BF16", shape, b"".join(struct.pack("<f", v)[2:] for v in values))
+    kept = sorted(rnd.sample(range(VOCAB), DRAFT))
+    rnd.shuffle(kept)  # ids that don't ascend
+    tensors["d2t"] = ("I64", (DRAFT,), struct.pack(f"<{DRAFT}q", *[t - i for i, t in enumerate(kept)]))
+    tensors["t2d"] = ("BOOL", (VOCAB,), bytes(i in kept for i in range(VOCAB)))
+    return tensors
+
+
+def norm(x, w):
+    scale = 1 / math.sqrt(sum(v * v for v in x) / len(x) + EPS)
+    return [v * scale * g for v, g in zip(x, w)]
+
+
+def linear(w, x, bias=None):
+    out = [sum(a * b for a, b in zip(row, x)) for row in w]
+    return [a + b for a, b in zip(out, bias)] if bias else out
+
+
+def rotate(head, position):
+    half, out = D // 2, list(head)
+    for i in range(half):
+        angle = position * THETA ** (-2 * i / D)
+        c, s = math.cos(angle), math.sin(angle)
+        out[i], out[i + half] = head[i] * c - head[i + half] * s, head[i + half] * c + head[i] * s
+    return out
+
+
+def silu(v):
+    return v / (1 + math.exp(-v))
+
+
+class Drafter:
+    def __init__(self, tensors):
+        self.w = {name: floats(t) for name, t in tensors.items() if t[0] == "BF16"}
+        self.d2t = struct.unpack(f"<{DRAFT}q", tensors["d2t"][2])
+        self.keys, self.values = [], []
+
+    def layer(self, name):
+        return self.w["layers.0." + name]
+
+    def pair(self, position, token, g):
+        """What the pair leaves, normed: the next pair's g, and what the head reads."""
+        def project(which, x):
+            name = f"self_attn.{which}_proj."
+            return linear(self.layer(name + "weight"), x, self.layer(name + "bias"))
+
+        residual = norm(g, self.layer("hidden_norm.weight"))
+        x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
+        q = project("q", x)
+        self.keys.append(rotate(project("k", x), position))
+        self.values.append(project("v", x))
+        attended = []
+        for h in range(HEADS):
+            query = rotate(q[h * D:(h + 1) * D], position)
+            scores = [sum(a * b for a, b in zip(query, k)) / math.sqrt(D) for k in self.keys]
+            weights = [math.exp(s - max(scores)) for s in scores]
+            attended += [sum(w * v[i] for w, v in zip(weights, self.values)) / sum(weights) for i in range(D)]
+        x = [a + b for a, b in zip(residual, linear(self.layer("self_attn.o_proj.weight"), attended))]
+        inner = norm(x, self.layer("post_attention_layernorm.weight"))
+        gate = [silu(a) * b for a, b in zip(linear(self.layer("mlp.gate_proj.weight"), inner),
+                                            linear(self.layer("mlp.up_proj.weight"), inner))]
+        x = [a + b for a, b in zip(x, linear(self.layer("mlp.down_proj.weight"), gate))]
+        return norm(x, self.w["norm.weight"])
+
+
+def compute(tensors, data):
+    info = json.loads((data / "models/llama/reference.json").read_text())
+    prompt = info["prompts"][info["debug_prompt"]]
+    first = next(g["tokens"][0] for g in info["greedy"] if g["prompt"] == info["debug_prompt"])
+    ids = prompt + [first]
+    layers, rows = floats(read(data / "models/llama/reference.safetensors")["debug.layers"]), len(prompt)
+    drafter, out, token = Drafter(tensors), {"ids": ids, "tokens": [], "logits": []}, None
+    for p in range(rows):
+        taps = sum((layers[t * rows + p] for t in TAPS), [])
+        left = drafter.pair(p, ids[p + 1], linear(drafter.w["fc.weight"], norm(taps, drafter.w["input_norm.weight"])))
+    for step in range(STEPS):
+        if step:
+            left = drafter.pair(rows - 1 + step, token, left)
+        logits = linear(drafter.w["lm_head.weight"], left)
+        best = max(range(DRAFT), key=lambda i: logits[i])
+        token = best + drafter.d2t[best]
+        out["tokens"].append(token)
+        out["logits"].append([round(v, 7) for v in logits])
+    return out
+
+
+def main():
+    what, data = sys.argv[1], Path(sys.argv[2])
+    folder = data / "llama/eagle3-odd"
+    if what == "make":
+        folder.mkdir(exist_ok=True)
+        tensors = random_weights(random.Random(SEED))
+        write(folder / "model.safetensors", tensors)
+        (folder / "config.json").write_text(json.dumps(CONFIG, indent=1) + "\n")
+        (folder / "reference.json").write_text(json.dumps(compute(tensors, data)) + "\n")
+        return 0
+    stored = json.loads((folder / "reference.json").read_text())
+    return stored != compute(read(folder / "model.safetensors"), data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
