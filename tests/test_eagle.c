@@ -398,6 +398,39 @@ static void answer(const manner *how, int32_t *ids, double *accepted) {
     json_decref(reference);
 }
 
+/* A session saved amid its text, with the drafter's own keys and values, goes on elsewhere as after a prompt of all
+ * that. */
+START_TEST(a_restored_session_drafts_as_before) {
+    enum { HALF = IDS / 2 };
+    bench b;
+    fr_session *sessions[2];
+    size_t count, rounds[2];
+    int32_t got[2][IDS];
+    const uint8_t *lengths[2];
+    open_bench(&b, _i);
+    const json_t *loop = json_array_get(json_object_get(json_object_get(b.drafts, drafters[_i].reference), "loop"), 0);
+    int32_t *ids = text_of(&b, loop, HALF, &count);
+    for (size_t i = 0; i < 2; i++) require(fr_session_open(b.model, b.drafter, b.options, &sessions[i]));
+    generate(sessions[0], ids, count - HALF, got[0], HALF);
+    ck_assert_mem_eq(got[0], ids + count - HALF, HALF * sizeof *ids);
+    require(fr_session_save(sessions[0], in_folder("model.safetensors")));
+    require(fr_session_restore(sessions[1], in_folder("model.safetensors")));
+    fr_session_reset(sessions[0]);
+    require(fr_session_prompt(sessions[0], ids, count));
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t made = 0, given, accepted; made < HALF; made += given)
+            require(fr_session_step(sessions[i], got[i] + made, HALF - made, &given, &accepted));
+        rounds[i] = fr_session_accepted_lengths(sessions[i], &lengths[i]);
+    }
+    ck_assert_mem_eq(got[0], got[1], HALF * sizeof **got);
+    ck_assert_uint_eq(rounds[0], rounds[1]);
+    ck_assert_mem_eq(lengths[0], lengths[1], rounds[1]);
+    for (size_t i = 0; i < 2; i++) fr_session_close(sessions[i]);
+    free(ids);
+    close_bench(&b);
+}
+END_TEST
+
 static const struct {
     const char *target, *drafter, *words[2];
     bool helps; /* it was made for this target */
@@ -554,6 +587,7 @@ int main(void) {
     tcase_add_loop_test(tests, drafts_are_the_references, 0, DRAFTERS);
     tcase_add_test(tests, odd_drafts_are_the_references);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
+    tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
     tcase_add_loop_test(tests, drafting_changes_no_id, 0, 2 * PAIRS);
     tcase_add_loop_test(tests, what_does_not_fit_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, words_are_the_drafters);

@@ -182,7 +182,8 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
 /* An option that means nothing where nobody drafts; NULL: none was given. */
 static const char *needs_drafter(const fr_arguments *args) {
     if (args->given[FR_ARG_DRAFT_STEPS]) return "--draft-steps";
-    if (args->given[FR_ARG_SPEC_TYPE]) return "such a --spec-type";
+    const char *words = args->text[FR_ARG_SPEC_TYPE];
+    if (words) return strstr(words, "eagle") ? "--spec-type eagle or eagle3" : "--spec-type mtp";
     if (args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
     if (args->given[FR_ARG_PRESET]) return "--preset";
     return args->given[FR_ARG_ACCEPT] ? "--accept" : NULL;
