@@ -1,9 +1,9 @@
 /* What several sessions in one forward are worth: an engine's rounds without drafts beside forwards of as many rows,
  * and with drafts, accepted at known rates, beside none.
  *
- * In: a target and its drafter (FILE FILE). Out: markdown. Sessions have prompts of their own and write what the target
- * says; drafts cost what the drafter's do, and stand at .80, .62 and .47 of the first three depths. Both manners of
- * a number of sessions run in turn, pair after pair. */
+ * In: a target and its drafter (FILE FILE), or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts
+ * of their own and write what the target says; drafts cost what the drafter's do, and stand at .80, .62 and .47 of the
+ * first three depths. Both manners of a number of sessions run in turn, pair after pair. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -112,12 +112,9 @@ static void bench_count(bench *b, size_t count, double *one) {
 int main(int argc, char **argv) {
     static bench b;
     double one = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench_sessions TARGET DRAFTER\n");
-        return 1;
-    }
+    const char *target = argc == 3 ? argv[1] : "build/bench/target";
     setvbuf(stdout, NULL, _IOLBF, 0);
-    b.models = fr_bench_engine_open(argv[1], argv[2]);
+    b.models = fr_bench_engine_open(target, argc == 3 ? argv[2] : "build/bench/assistant");
     fr_bench_require(fr_engine_open(b.models.model, b.models.drafter, b.models.options, SESSIONS, &b.engine));
     write_scripts(&b);
     printf("# forerun, sessions in one forward\n\n%d pairs in turn, %d ids a session\n\n"

@@ -162,9 +162,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = FR_KIND_NUMBER, .verbs = GENERATE, .low = 0,
                          .high = 100, .help = "with --output json: log-probabilities of each token and of the N best"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST,
-                          .verbs = TALK | LOGITS | VERIFY, .words = "none mtp ngram eagle eagle3 draft-mtp "
-                                   "draft-eagle3 ngram-simple ngram-cache ngram-map-k ngram-map-k4v ngram-mod",
-                          .help = "none mtp eagle eagle3 ngram, or several in turn (default: what the drafter is)",
+                          .verbs = TALK | LOGITS | VERIFY, .words = "none mtp ngram eagle eagle3 draft draft-mtp "
+                                   "draft-eagle3 draft-simple ngram-simple ngram-cache ngram-map-k ngram-map-k4v "
+                                   "ngram-mod",
+                          .help = "none mtp eagle eagle3 draft ngram, or several in turn (default: the drafter's)",
                           .more = "mtp: an assistant, or the model's own MTP layer; ngram: text that ends alike"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K",
                           .kind = FR_KIND_NUMBER, .verbs = TALK | VERIFY, .low = 0, .high = 15,
@@ -250,7 +251,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                              .special = "auto",
                              .help = "model: drafts a step, 1..3,auto (default auto; for made-up rates 1..4,auto)"},
     [FR_ARG_BENCH_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST, .verbs = BENCH,
-                                .parts = FR_PART_MODEL, .words = "none mtp ngram eagle eagle3 draft-mtp draft-eagle3",
+                                .parts = FR_PART_MODEL, .words = "none mtp ngram eagle eagle3 draft draft-mtp "
+                                   "draft-eagle3 draft-simple",
                                 .help = "model: who drafts (default: what the drafter is)"},
     [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = BENCH, .parts = FR_PART_MODEL,
                               .help = "model: speculate on its CLASS*.txt files (default: texts of its own)"},

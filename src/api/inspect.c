@@ -166,6 +166,12 @@ static void print_eagle(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
+static void print_draft_model(const fr_inspected *what, FILE *out) {
+    fr_trunk_describe(&what->draft_model->trunk.spec, out);
+    fprintf(out, "drafts         as a model of the target's vocabulary\n");
+    print_fit(what, out);
+}
+
 static void print_assistant(const fr_inspected *what, FILE *out) {
     const fr_assistant *a = what->assistant;
     fr_trunk_describe(&a->trunk.spec, out);
@@ -184,6 +190,8 @@ static fr_status print(const fr_inspected *what, FILE *out) {
         print_assistant(what, out);
     else if (what->eagle)
         print_eagle(what, out);
+    else if (what->draft_model)
+        print_draft_model(what, out);
     else if (what->model)
         print_model(what, out);
     else
@@ -248,13 +256,15 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     bool drafts = how->target || model->mtp_layers > 0;
     FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
     bool assistant = how->target && drafter->method == &fr_draft_mtp;
+    bool draft_model = how->target && drafter->method == &fr_draft_model;
     fr_inspected what = {.kind = how->target ? "drafter" : "model",
                          .files = how->target ? &drafter->files : &model->files,
                          .weights = how->target ? &drafter->weights : &model->weights,
                          .model = model,
                          .own = how->target ? NULL : drafter,
                          .assistant = assistant ? drafter->net : NULL,
-                         .eagle = how->target && !assistant ? drafter : NULL,
+                         .eagle = how->target && !assistant && !draft_model ? drafter : NULL,
+                         .draft_model = draft_model ? drafter->net : NULL,
                          .vision = how->target ? NULL : model->vision,
                          .how = how,
                          .kv_types = fr_model_kv_types(model, options)};

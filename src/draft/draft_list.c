@@ -22,6 +22,8 @@ static const struct {
     {"eagle", &fr_draft_eagle},
     {"eagle3", &fr_draft_eagle3},
     {"draft-eagle3", &fr_draft_eagle3},
+    {"draft", &fr_draft_model},
+    {"draft-simple", &fr_draft_model},
 };
 #define WORDS (sizeof words_known / sizeof *words_known)
 
@@ -35,7 +37,7 @@ static fr_status next_method(const char **words, const fr_draft_method **method)
         *method = words_known[i].method;
         return FR_OK;
     }
-    return fr_fail(FR_USAGE, "spec-type %.*s is not known (none mtp ngram eagle eagle3)",
+    return fr_fail(FR_USAGE, "spec-type %.*s is not known (none mtp ngram eagle eagle3 draft)",
                    length < 40 ? (int)length : 40, word);
 }
 

@@ -6,7 +6,8 @@
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 
-static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle};
+/* Any model drafts: the last. */
+static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_model};
 
 static const fr_draft_method *find_method(const fr_checkpoint *files) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)

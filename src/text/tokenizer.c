@@ -184,6 +184,18 @@ size_t fr_tokenizer_size(const fr_tokenizer *tokenizer) {
     return tokenizer->vocabulary.size;
 }
 
+static const char *text_of(const fr_tokenizer *tokenizer, size_t id) {
+    const fr_vocabulary *v = &tokenizer->vocabulary;
+    return id < v->size && v->tokens[id].text ? v->tokens[id].text : "";
+}
+
+bool fr_tokenizers_differ(const fr_tokenizer *one, const fr_tokenizer *other, size_t *id) {
+    size_t size = one->vocabulary.size > other->vocabulary.size ? one->vocabulary.size : other->vocabulary.size;
+    for (*id = 0; *id < size; ++*id)
+        if (strcmp(text_of(one, *id), text_of(other, *id)) != 0) return true;
+    return false;
+}
+
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text) {
     return fr_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
 }

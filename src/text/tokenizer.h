@@ -20,6 +20,9 @@ size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);
 /* The id of a token by its exact text, -1 when there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
+/* Whether an id that either has a token for is another token in the other, beyond its end too; *id: the first one. */
+bool fr_tokenizers_differ(const fr_tokenizer *one, const fr_tokenizer *other, size_t *id);
+
 /* The bos_token of tokenizer_config.json or GGUF, NULL when it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 

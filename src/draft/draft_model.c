@@ -1,0 +1,296 @@
+/* draft: a smaller model of the target's vocabulary proposes, token by token.
+ *
+ * In: the ids of the timeline. Out: what the model says after them, a chain of drafts. Any family; the target's ids
+ * must mean the same to it, which is compared token by token.
+ *
+ * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
+ *
+ *     prompt --> run up to the last id (begin, or the next proposal)
+ *     proposal: what is new, and the last id, whose logits give the first draft; then the drafts themselves
+ *     accepted drafts but the last have been run (commit): the frontier moves over them
+ *
+ * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
+ * workspace, all in one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et
+ * al. 2023, arXiv:2211.17192. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/error.h"
+#include "src/base/sizes.h"
+#include "src/draft/draft.h"
+#include "src/text/tokenizer.h"
+
+typedef struct workspace {
+    const fr_model *model;
+    size_t vocab, target_vocab; /* ids that both have; that the target has */
+    fr_kv kv;     /* of no session: what theirs are laid out like, and the pages of all */
+    void *activations;
+    size_t most;               /* rows of the largest batch */
+    fr_row *rows;              /* [most] */
+    float *hidden;             /* [most, hidden] */
+    fr_kv **timelines;         /* [sessions] */
+    fr_proposal **asks;        /* [sessions] whose rows with logits are run */
+    float *logits;             /* [sessions, vocabulary of the model] */
+    int64_t *best;             /* [threads, sessions] */
+    size_t sessions;
+} workspace;
+
+typedef struct state {
+    fr_draft base;
+    workspace *work;
+    fr_kv kv;
+    size_t length; /* of the timeline at the last proposal */
+} state;
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t parent) {
+    int32_t at = (int32_t)position;
+    return (fr_row){
+        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .place = {{at, at, at}}};
+}
+
+/* Rows of ids [from, to) of a timeline, from row `at` on. */
+static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at) {
+    for (size_t p = from; p < to; p++, at++)
+        w->rows[at] = row_of(timeline, view->ids[p], p, p > from ? (int32_t)at - 1 : -1);
+}
+
+/* The first `count` rows; logits of the last `heads`. */
+static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
+    fr_forward f = {.model = w->model,
+                    .activations = w->activations,
+                    .batch = {.rows = w->rows, .count = count, .timelines = w->timelines},
+                    .keep = count - heads,
+                    .hidden = w->hidden,
+                    .head_first = count - heads,
+                    .head_rows = heads,
+                    .logits = w->logits,
+                    .best = w->best,
+                    .best_stride = w->sessions};
+    fr_forward_run(pool, &f);
+}
+
+/* Ids before `end` that are not in the cache, in pieces. */
+static fr_status catch_up(state *s, const fr_draft_view *view, size_t end) {
+    workspace *w = s->work;
+    w->timelines[0] = &s->kv;
+    while (s->kv.length < end) {
+        size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
+        FR_TRY(fr_kv_claim(&s->kv, to - from));
+        place(w, 0, view, from, to, 0);
+        run(w, view->pool, to - from, 0);
+        fr_kv_commit(&s->kv, to);
+    }
+    return FR_OK;
+}
+
+/* What of the cache stands: ids from view->told on may be new. */
+static void cut(state *s, const fr_draft_view *view) {
+    size_t stands = fr_smaller(view->told, view->length - 1);
+    if (s->kv.length > stands) fr_kv_rewind(&s->kv, stands);
+}
+
+/* ------------------------------------------------------------------------------------------------------- one method */
+
+/* A prompt's time is the prompt's, not the first proposal's. A failure is that one's. */
+static void model_begin(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
+    cut(s, view);
+    fr_failure_keep(catch_up(s, view, view->length - 1));
+}
+
+/* The first row with logits of a session, and pages for its chain. */
+static fr_status begin_chain(fr_proposal *p) {
+    state *s = (state *)p->draft;
+    size_t last = p->view->length - 1;
+    cut(s, p->view);
+    FR_TRY(catch_up(s, p->view, last));
+    s->length = p->view->length;
+    return fr_kv_claim(&s->kv, p->count);
+}
+
+/* The draft that a row of scores gives; -1: none, or a failure. */
+static int64_t choose(const workspace *w, fr_proposal *p, const float *scores) {
+    const fr_draft_view *view = p->view;
+    int64_t best = w->model->kernels->argmax(scores, w->vocab);
+    if (best < 0) {
+        p->failure = fr_failure_keep(fr_fail(FR_NUMERIC, "%s: the draft model's logits are not finite at position %zu",
+                                             w->model->files.path, view->length - 1 + p->proposed));
+        return -1;
+    }
+    if (!view->picker) return best;
+    fr_scores all = {.logits = scores, .count = w->vocab};
+    fr_past past = {.ids = view->ids, .length = view->length, .drafts = p->ids, .drafted = p->proposed};
+    return view->picker->pick(view->picker->sampler, &all, &past);
+}
+
+static void write_logits(const workspace *w, const fr_proposal *p, const float *scores) {
+    float *out = p->logits + p->proposed * w->target_vocab;
+    for (size_t i = 0; i < w->target_vocab; i++) out[i] = i < w->vocab ? scores[i] : -INFINITY;
+}
+
+/* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
+static size_t take_drafts(workspace *w, size_t count) {
+    size_t going = 0;
+    for (size_t i = 0; i < count; i++) {
+        fr_proposal *p = w->asks[i];
+        const float *scores = w->logits + i * w->model->trunk.spec.vocab;
+        if (p->logits) write_logits(w, p, scores);
+        int64_t id = choose(w, p, scores);
+        if (id < 0) continue;
+        p->ids[p->proposed++] = (int32_t)id;
+        if (p->proposed == p->count) continue;
+        w->asks[going] = p;
+        w->timelines[going] = &((state *)p->draft)->kv;
+        w->rows[going] = row_of(going, (int32_t)id, p->view->length - 1 + p->proposed, -1);
+        going++;
+    }
+    return going;
+}
+
+static void model_propose(fr_proposal *first) {
+    workspace *w = ((state *)first->draft)->work;
+    size_t going = 0;
+    for (fr_proposal *p = first; p; p = p->next) {
+        p->failure = fr_failure_keep(begin_chain(p));
+        if (p->failure.status == FR_OK) w->asks[going++] = p;
+    }
+    for (size_t i = 0; i < going; i++) {
+        const fr_draft_view *view = w->asks[i]->view;
+        w->timelines[i] = &((state *)w->asks[i]->draft)->kv;
+        place(w, i, view, view->length - 1, view->length, i);
+    }
+    while (going) {
+        run(w, first->view->pool, going, going);
+        for (size_t i = 0; i < going; i++) {
+            state *s = (state *)w->asks[i]->draft;
+            if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
+        }
+        going = take_drafts(w, going);
+    }
+}
+
+/* All accepted drafts but the last one proposed have been run. */
+static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
+    state *s = (state *)draft;
+    if (proposed == 0 || s->kv.length != s->length || view->length < s->length + accepted) return;
+    fr_kv_commit(&s->kv, s->length + fr_smaller(accepted, proposed - 1));
+}
+
+/* ------------------------------------------------------------------------------------------------------------- open */
+
+/* Pages that a session may have beside one for each of the target's: where a chain stands behind the last position. */
+enum { OWN_PAGES = 2 };
+
+static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {
+    const fr_trunk *trunk = &model->trunk;
+    size_t context = sizes->context + FR_STEP_MAX;
+    size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
+    bool fits = fr_kv_check(trunk->kv_shapes, trunk->kv_count, sizes->kv_types) == FR_OK;
+    fr_kv_types types = fits ? sizes->kv_types : (fr_kv_types){FR_F16, FR_F16};
+    fr_kv_layout(kv, arena, trunk->kv_shapes, trunk->kv_count, types,
+                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+}
+
+static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    const fr_model *model = drafter->net;
+    const fr_trunk_spec *spec = &model->trunk.spec;
+    size_t target_vocab = drafter->target->trunk.spec.vocab;
+    workspace w = {.model = model,
+                   .vocab = fr_smaller(spec->vocab, target_vocab),
+                   .target_vocab = target_vocab,
+                   .most = sizes->rows,
+                   .sessions = sizes->sessions};
+    workspace *place = fr_arena_take(arena, 1, sizeof *place);
+    lay_out_cache(&w.kv, arena, model, sizes);
+    w.activations = fr_model_layout(model, arena, sizes->rows, sizes->threads);
+    w.rows = fr_arena_take(arena, sizes->rows, sizeof *w.rows);
+    w.hidden = fr_arena_take(arena, sizes->rows * spec->hidden, sizeof *w.hidden);
+    w.timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
+    w.asks = fr_arena_take(arena, sizes->sessions, sizeof(fr_proposal *));
+    w.logits = fr_arena_take(arena, sizes->sessions * spec->vocab, sizeof *w.logits);
+    w.best = fr_arena_take(arena, sizes->threads * sizes->sessions, sizeof *w.best);
+    if (!place || arena->overflow) return NULL;
+    *place = w;
+    return place;
+}
+
+static fr_draft *model_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
+    workspace *work = sizes->workspace;
+    fr_kv measured;
+    if (!work) lay_out_cache(&measured, &(fr_arena){0}, drafter->net, sizes);
+    state opened = {.base = {.method = &fr_draft_model}, .work = work};
+    state *place = fr_arena_take(arena, 1, sizeof *place);
+    fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
+    if (!place || arena->overflow) return NULL;
+    *place = opened;
+    return &place->base;
+}
+
+static void model_fork(fr_draft *fork, const fr_draft *draft) {
+    const state *of = (const state *)draft;
+    fr_kv_fork(&((state *)fork)->kv, &of->kv);
+    ((state *)fork)->length = of->length;
+}
+
+static void model_close(fr_draft *draft) {
+    fr_kv_reset(&((state *)draft)->kv);
+}
+
+/* An id that both have must be one token. */
+static fr_status check_vocabulary(const fr_model *model, const fr_model *target) {
+    const char *path = model->files.path;
+    size_t vocab = model->trunk.spec.vocab, targets = target->trunk.spec.vocab, id;
+    if (!model->tokenizer || !target->tokenizer) {
+        if (vocab == targets) return FR_OK;
+        return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it can't draft for it", path, vocab,
+                       targets);
+    }
+    if (!fr_tokenizers_differ(model->tokenizer, target->tokenizer, &id)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: its id %zu is another token than the target's: it can't draft for it", path, id);
+}
+
+/* The files are the drafter's, and its weights are the model's. */
+static fr_status model_load(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    fr_model *model = calloc(1, sizeof *model);
+    if (!model) return fr_fail_memory("drafter", sizeof *model);
+    drafter->net = model;
+    model->files = drafter->files;
+    model->kernels = target->kernels;
+    model->machine = target->machine;
+    model->plan = target->plan;
+    fr_weights_close(&drafter->weights);
+    fr_status status = fr_model_bind_files(model, "");
+    drafter->weights = model->weights;
+    return status == FR_OK ? check_vocabulary(model, target) : status;
+}
+
+static void model_unload(fr_drafter *drafter) {
+    fr_model *model = drafter->net;
+    if (!model) return;
+    model->weights = (fr_weights){0};
+    model->files = (fr_checkpoint){0};
+    fr_model_unload(model);
+}
+
+static bool model_reads(const fr_checkpoint *files) {
+    const fr_family *family;
+    return fr_family_find(files, &family) == FR_OK;
+}
+
+const fr_draft_method fr_draft_model = {
+    .name = "draft",
+    .reads = model_reads,
+    .load = model_load,
+    .unload = model_unload,
+    .workspace = model_workspace,
+    .open = model_open,
+    .fork = model_fork,
+    .propose = model_propose,
+    .begin = model_begin,
+    .commit = model_commit,
+    .close = model_close,
+};

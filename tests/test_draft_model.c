@@ -1,0 +1,231 @@
+/* A smaller model that drafts: its proposals are what it says itself after the same ids, however the timeline came to
+ * be; the target's text is the same with it; what can't draft for a target is refused in a line.
+ *
+ * The reference is a session of the draft model on its own, whose logits other suites hold against transformers. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "tests/reference.h"
+
+#define LLAMA FR_TEST_MODELS "llama"
+#define SMALL "tests/data/llama/q4_0.gguf"
+
+enum { VOCAB = 512, PROMPT = 50, DEPTH = 6, TEXT = 80 };
+
+typedef struct subject {
+    fr_options *options;
+    fr_model *target, *small;
+    fr_drafter *drafter;
+} subject;
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void set(const subject *s, fr_option option, int64_t value) {
+    require(fr_options_set(s->options, option, value));
+}
+
+static subject open_subject(const char *drafter, int64_t threads) {
+    subject s = {.options = fr_options_new()};
+    set(&s, FR_OPT_CONTEXT, 256);
+    set(&s, FR_OPT_THREADS, threads);
+    set(&s, FR_OPT_IGNORE_EOS, 1);
+    require(fr_options_set_text(s.options, FR_OPT_KV_K, "f32"));
+    require(fr_options_set_text(s.options, FR_OPT_KV_V, "f32"));
+    require(fr_model_open(LLAMA, s.options, &s.target));
+    require(fr_model_open(drafter, s.options, &s.small));
+    require(fr_drafter_open(drafter, s.target, s.options, &s.drafter));
+    return s;
+}
+
+static void close_subject(subject *s) {
+    fr_drafter_close(s->drafter);
+    fr_model_close(s->small);
+    fr_model_close(s->target);
+    fr_options_free(s->options);
+}
+
+static void make_prompt(int32_t *ids, size_t count, uint32_t seed) {
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        ids[i] = (int32_t)(seed >> 8) % (VOCAB - 10) + 5;
+    }
+}
+
+/* What the small model says by itself after ids, token by token. */
+static void say_alone(const subject *s, const int32_t *ids, size_t count, int32_t *said, size_t wanted) {
+    fr_session *session;
+    set(s, FR_OPT_DRAFT_MAX, 0);
+    require(fr_session_open(s->small, NULL, s->options, &session));
+    require(fr_session_prompt(session, ids, count));
+    for (size_t made = 0, got, accepted; made < wanted; made += got)
+        require(fr_session_step(session, said + made, wanted - made, &got, &accepted));
+    fr_session_close(session);
+}
+
+/* Drafts behind what a session has said so far, against the small model's own. */
+static void check_drafts(const subject *s, fr_session *session, const int32_t *ids, size_t count) {
+    int32_t drafts[FR_STEP_MAX], expected[DEPTH];
+    size_t proposed;
+    require(fr_draft_now(session, DEPTH, drafts, &proposed, NULL));
+    ck_assert_uint_eq(proposed, DEPTH);
+    say_alone(s, ids, count, expected, DEPTH);
+    ck_assert_mem_eq(drafts, expected, sizeof expected);
+}
+
+/* Rounds of all depths, then a cut, another prompt, and more. */
+START_TEST(drafts_are_what_the_small_model_says) {
+    int32_t ids[PROMPT + 3 * TEXT];
+    subject s = open_subject(SMALL, 1 + _i);
+    fr_session *session;
+    size_t length = PROMPT, got, accepted;
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    set(&s, FR_OPT_CHUNK, _i ? 7 : 512);
+    require(fr_session_open(s.target, s.drafter, s.options, &session));
+    make_prompt(ids, PROMPT, 1);
+    require(fr_session_prompt(session, ids, PROMPT));
+    for (int part = 0; part < 3; part++) {
+        for (int round = 0; round < 6; round++, length += got) {
+            require(fr_session_step(session, ids + length, FR_STEP_MAX, &got, &accepted));
+            check_drafts(&s, session, ids, length + got);
+        }
+        if (part == 0) require(fr_session_truncate(session, length -= 9));
+        if (part == 1) {
+            make_prompt(ids + length, 20, 2);
+            require(fr_session_prompt(session, ids + length, 20));
+            length += 20;
+        }
+    }
+    fr_session_close(session);
+    close_subject(&s);
+}
+END_TEST
+
+static void write_text(const subject *s, bool drafts, int64_t depth, int32_t *text) {
+    int32_t prompt[PROMPT];
+    fr_session *session;
+    set(s, FR_OPT_DRAFT_MAX, depth);
+    require(fr_session_open(s->target, drafts ? s->drafter : NULL, s->options, &session));
+    make_prompt(prompt, PROMPT, 3);
+    require(fr_session_prompt(session, prompt, PROMPT));
+    for (size_t made = 0, got, accepted; made < TEXT; made += got)
+        require(fr_session_step(session, text + made, TEXT - made, &got, &accepted));
+    fr_session_close(session);
+}
+
+static void draw(const subject *s) {
+    require(fr_options_set_number(s->options, FR_OPT_TEMPERATURE, 0.9));
+    set(s, FR_OPT_SEED, 5);
+}
+
+/* At every depth, greedy and drawn. */
+START_TEST(the_text_is_the_targets) {
+    static int32_t plain[TEXT], drafted[TEXT];
+    subject s = open_subject(SMALL, 2);
+    if (_i) draw(&s);
+    write_text(&s, false, 0, plain);
+    for (int64_t depth = 1; depth < FR_STEP_MAX; depth++) {
+        write_text(&s, true, depth, drafted);
+        ck_assert_msg(memcmp(plain, drafted, sizeof plain) == 0, "depth %d", (int)depth);
+    }
+    close_subject(&s);
+}
+END_TEST
+
+/* The target drafts for itself: nothing is ever rejected, drawn tokens neither. */
+START_TEST(a_models_own_drafts_all_stand) {
+    int32_t ids[TEXT + FR_STEP_MAX], prompt[PROMPT];
+    subject s = open_subject(LLAMA, 1);
+    fr_session *session;
+    if (_i) draw(&s);
+    set(&s, FR_OPT_DRAFT_MAX, 5);
+    require(fr_session_open(s.target, s.drafter, s.options, &session));
+    make_prompt(prompt, PROMPT, 4);
+    require(fr_session_prompt(session, prompt, PROMPT));
+    for (size_t made = 0, got, accepted; made < TEXT; made += got)
+        require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
+    ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFTED), 60);
+    ck_assert_double_eq(fr_session_stat(session, FR_STAT_ACCEPTED), fr_session_stat(session, FR_STAT_DRAFTED));
+    fr_session_close(session);
+    close_subject(&s);
+}
+END_TEST
+
+/* Sessions of an engine propose in one batch; forks go on with their own. */
+START_TEST(sessions_draft_together) {
+    enum { SESSIONS = 3 };
+    int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
+    size_t length[SESSIONS], got, accepted;
+    subject s = open_subject(SMALL, 2);
+    fr_session *sessions[SESSIONS], *fork;
+    fr_engine *engine;
+    set(&s, FR_OPT_DRAFT_MAX, 4);
+    require(fr_engine_open(s.target, s.drafter, s.options, SESSIONS + 1, &engine));
+    for (size_t i = 0; i < SESSIONS; i++) {
+        length[i] = PROMPT - 7 * i;
+        make_prompt(ids[i], length[i], 10 + (uint32_t)i);
+        set(&s, FR_OPT_DRAFT_MAX, 1 + (int64_t)i);
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_put(sessions[i], ids[i], length[i]));
+    }
+    for (size_t round = 0; round < 12; round++) {
+        fr_round rounds[SESSIONS];
+        for (size_t i = 0; i < SESSIONS; i++)
+            rounds[i] = (fr_round){.session = sessions[i], .ids = ids[i] + length[i], .limit = FR_STEP_MAX};
+        require(fr_engine_step(engine, rounds, SESSIONS));
+        for (size_t i = 0; i < SESSIONS; i++) {
+            require(rounds[i].status);
+            length[i] += rounds[i].count;
+            if (round > 1) check_drafts(&s, sessions[i], ids[i], length[i]);
+        }
+    }
+    require(fr_session_fork(sessions[0], NULL, &fork));
+    require(fr_session_step(fork, forked, FR_STEP_MAX, &got, &accepted));
+    memcpy(ids[0] + length[0], forked, got * sizeof *forked);
+    check_drafts(&s, fork, ids[0], length[0] + got);
+    fr_session_close(fork);
+    for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+static const struct {
+    const char *target, *drafter, *line;
+} misfits[] = {
+    {LLAMA, FR_TEST_MODELS "gemma4-e", "gemma4-e: its id 0 is another token than the target's"},
+    {FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-dense", "gemma4-dense: its id 371 is another token"},
+    {LLAMA, FR_TEST_MODELS "llama-odd", "llama-odd: its vocabulary has "},
+};
+
+START_TEST(what_can_not_draft_is_refused) {
+    fr_options *options = fr_options_new();
+    fr_model *target;
+    fr_drafter *drafter;
+    require(fr_model_open(misfits[_i].target, options, &target));
+    ck_assert_int_eq(fr_drafter_open(misfits[_i].drafter, target, options, &drafter), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), misfits[_i].line) != NULL, "%s", fr_last_error());
+    fr_model_close(target);
+    fr_options_free(options);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("draft_model");
+    tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, drafts_are_what_the_small_model_says, 0, 2);
+    tcase_add_loop_test(cases, the_text_is_the_targets, 0, 2);
+    tcase_add_loop_test(cases, a_models_own_drafts_all_stand, 0, 2);
+    tcase_add_test(cases, sessions_draft_together);
+    tcase_add_loop_test(cases, what_can_not_draft_is_refused, 0, sizeof misfits / sizeof *misfits);
+    Suite *suite = suite_create("draft_model");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
