@@ -175,7 +175,7 @@ fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t conte
     FR_TRY(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     FR_TRY(fr_options_set(options, FR_OPT_CONTEXT, (int64_t)context));
     FR_TRY(fr_options_set(options, FR_OPT_DRAFT_MAX, drafts));
-    FR_TRY(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words ? words : run->drafter ? "" : "none"));
+    if (words || !run->drafter) FR_TRY(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words ? words : "none"));
     return fr_session_open(run->model, drafts ? run->drafter : NULL, options, session);
 }
 
