@@ -57,6 +57,7 @@ typedef struct fr_lab_quantization {
     const char *const *overrides;
     size_t override_count;
     void (*note)(const char *line);
+    const char *drafter; /* NULL; or the folder of an EAGLE-3 drafter for the model: it is what is written */
 } fr_lab_quantization;
 
 /* Writes a model or drafter, a published folder or a GGUF file, as GGUF. A value that is not finite, or too large for

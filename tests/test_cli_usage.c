@@ -142,7 +142,7 @@ static const misuse wrong_usage[] = {
     {"inspect " MODEL "--chunk 8", "inspect takes no --chunk"},
     {"perplexity " MODEL DRAFTER "-f x", "perplexity takes no -md"},
     {"quantize " MODEL "--type q8_0 -o /dev/null -c 9", "quantize takes no -c"},
-    {"quantize " MODEL DRAFTER "--type q8_0 -o /dev/null", "quantize takes no -md"},
+    {"quantize " MODEL DRAFTER "--type q8_0 -o /dev/null", "is no folder of an EAGLE-3 drafter"},
     {"quantize " MODEL "--type q8_0 -ctk f16 -o /dev/null", "quantize takes no -ctk"},
     {"quantize " MODEL "--type q8_0 /dev/null -o /dev/null", "-o is given twice"},
     {"quantize " MODEL "--type q8_0 /dev/null b", "b: what is this word for?"},

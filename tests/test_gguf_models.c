@@ -294,7 +294,8 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* A drafter for another vocabulary, a model of another one, a drafter given as a target, a target given as a drafter. */
+/* A drafter for another vocabulary, a model of another one, a drafter given as a target, and a target given as a
+ * drafter. */
 START_TEST(wrong_roles) {
     fr_model *model = open_model(MODELS "gemma4-e"), *none;
     fr_drafter *drafter;

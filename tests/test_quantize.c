@@ -281,7 +281,12 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
         ck_assert_msg(got && got->type == expected->type && got->dims == expected->dims &&
                           memcmp(got->shape, expected->shape, got->dims * sizeof *got->shape) == 0,
                       "tensor %s", expected->name);
-        if (floats)
+        /* the converter computes rotary factors in other steps, a last bit apart */
+        if (strcmp(expected->name, "rope_freqs.weight") == 0)
+            for (size_t v = 0; v < expected->shape[0]; v++)
+                ck_assert(fabs((double)((const float *)got->data)[v] / (double)((const float *)expected->data)[v] - 1) <
+                          1e-6);
+        else if (floats)
             ck_assert_msg(memcmp(got->data, expected->data, (size_t)got->bytes) == 0, "numbers of %s", expected->name);
     }
 }
@@ -309,6 +314,7 @@ START_TEST(files_as_llama_cpp_writes_them) {
     } pairs[] = {
         {"tests/data/glm-ocr", "tests/data/glm-ocr/model-bf16.gguf", "--type bf16", true},
         {MODELS "llama", "tests/data/llama/q4_0.gguf", "--type q4_0", false},
+        {MODELS "llama", "tests/data/llama/eagle3.gguf", "-md tests/data/llama/eagle3 --type bf16", true},
     };
     make_folder();
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {

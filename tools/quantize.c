@@ -16,6 +16,7 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         .override_count = args->tensor_type_count,
         .pure = args->given[FR_ARG_PURE],
         .note = args->given[FR_ARG_QUIET] ? NULL : show_note,
+        .drafter = args->text[FR_ARG_DRAFTER],
     };
     fr_status status = fr_lab_quantize(args->text[FR_ARG_MODEL], &how, options, writer->file);
     fr_progress_end(progress);

@@ -1,9 +1,10 @@
 /* A published folder as GGUF: names of tensors, and metadata. See export.h.
  *
- * In: a folder of any family (its text model), or of an assistant. Out: what llama.cpp's converter makes of it, key by
- * key and tensor by tensor; names and the order of rows are the families' (decoder/names.h). It has no keys for an
- * assistant's centroid head; such an assistant is written as AtomicChat's fork does ("gemma4_assistant"), which keeps
- * it: github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
+ * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: what
+ * llama.cpp's converter makes of it, key by key and tensor by tensor; names and the order of rows are the
+ * families' (decoder/names.h) and the drafter's. It has no keys for an assistant's centroid head; such an assistant is
+ * written as AtomicChat's fork does ("gemma4_assistant"), which keeps it:
+ * github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
 #include <stdio.h>
@@ -16,20 +17,24 @@
 
 /* What binding read of a target that no table has: its vision tower, which in GGUF is a file of its own. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
-    return export->target && export->target->vision && fr_weights_bound(export->weights, tensor);
+    return !export->eagle && export->target && export->target->vision && fr_weights_bound(export->weights, tensor);
 }
 
 /* The name in GGUF and where it is from; false: it has none. */
 static bool translate(const fr_export *export, const char *published, char *gguf, size_t size, fr_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
-    size_t chained = export->target ? export->target->mtp_layers : 0;
     *found = (fr_name_found){0};
     if (own) return snprintf(gguf, size, "%s", own) > 0;
-    if (!fr_names_find(export->family->names, fr_names_prefix(export->weights), published, export->spec->layers,
-                       chained, found))
-        return false;
-    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, found->name->gguf);
-    else snprintf(gguf, size, "%s", found->name->gguf);
+    if (export->eagle) {
+        if (!fr_eagle3_name(published, &own, found)) return false;
+    } else {
+        if (!fr_names_find(export->names, fr_names_prefix(export->weights), published, export->spec->layers,
+                           export->chained, found))
+            return false;
+        own = found->name->gguf;
+    }
+    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
+    else snprintf(gguf, size, "%s", own);
     return true;
 }
 
@@ -49,27 +54,34 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
         fr_name_found found;
         const fr_tensor *tensor = &tensors->items[i];
         if (!translate(export, tensor->name, name, sizeof name, &found)) {
-            if (is_tower(export, tensor) || fr_names_extra(export->family->names, tensor->name)) continue;
+            if (is_tower(export, tensor) || fr_names_extra(export->names, tensor->name)) continue;
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         }
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         if (found.of_layer) set_order(export, &found, fr_outputs_last(outputs));
+        fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_WEIGHT_TYPES;
     }
     return FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static fr_status open_target(fr_export *export, fr_checkpoint *files) {
+static fr_status bind_target(fr_export *export, fr_checkpoint *files) {
     fr_model *model = export->target = calloc(1, sizeof *model);
     if (!model) return fr_fail_memory("model", sizeof *model);
     model->files = *files;
     *files = (fr_checkpoint){0};
     FR_TRY(fr_kernels_select(NULL, &model->kernels));
-    FR_TRY(fr_model_bind_files(model, ""));
+    return fr_model_bind_files(model, "");
+}
+
+static fr_status open_target(fr_export *export, fr_checkpoint *files) {
+    FR_TRY(bind_target(export, files));
+    const fr_model *model = export->target;
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;
+    export->chained = model->mtp_layers;
     export->weights = &model->weights;
     export->architecture = model->family->gguf;
     if (model->family->put_keys) return FR_OK;
@@ -77,12 +89,18 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
                    fr_checkpoint_architecture(&model->files));
 }
 
-static fr_status open_drafter(fr_export *export, fr_checkpoint *files) {
+static fr_status refuse_eagle1(const char *path) {
+    return fr_fail(FR_UNBUILT, "%s: EAGLE-1 has no form in GGUF (llama.cpp's is EAGLE-3's): it stays a folder", path);
+}
+
+static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     export->drafter_files = *files;
     *files = (fr_checkpoint){0};
     export->files = &export->drafter_files;
-    if (!fr_is_assistant(export->files))
-        return fr_fail(FR_UNBUILT, "%s: writing an EAGLE drafter as GGUF is not built yet", export->files->path);
+    if (fr_is_eagle3(export->files))
+        return fr_fail(FR_USAGE, "%s: an EAGLE-3 drafter is written with what its target says: give it with -md, and "
+                                 "the target with -m", export->files->path);
+    if (fr_is_eagle(export->files)) return refuse_eagle1(export->files->path);
     FR_TRY(fr_weights_open(&export->drafter_weights, export->files));
     FR_TRY(fr_assistant_open(&export->drafter, NULL, export->files, &export->drafter_weights));
     export->family = &fr_family_gemma4;
@@ -92,17 +110,39 @@ static fr_status open_drafter(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-fr_status fr_export_open(fr_export *export, fr_checkpoint *files, fr_outputs *outputs) {
+/* Layers as Llama's; what its own files don't say, taps and ids, is the target's. */
+static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
+    FR_TRY(bind_target(export, files));
+    FR_TRY(fr_drafter_bind(path, export->target, options, &export->eagle));
+    const fr_drafter *d = export->eagle;
+    if (d->method == &fr_draft_eagle) return refuse_eagle1(path);
+    if (d->method != &fr_draft_eagle3 || d->files.gguf)
+        return fr_fail(FR_USAGE, "%s is no folder of an EAGLE-3 drafter: give it with -m alone", path);
+    const fr_eagle *e = d->net;
+    export->files = &d->files;
+    export->family = &fr_family_llama;
+    export->names = &fr_eagle_names;
+    export->spec = &e->trunk.spec;
+    export->weights = &d->weights;
+    export->architecture = "eagle3";
+    return FR_OK;
+}
+
+fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
+                         fr_outputs *outputs) {
     *export = (fr_export){0};
-    FR_TRY(fr_is_drafter(files) ? open_drafter(export, files) : open_target(export, files));
+    if (drafter) FR_TRY(open_eagle(export, files, drafter, options));
+    else FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
+    if (!drafter) export->names = export->family->names;
     const fr_attention_spec *attention = &export->spec->layer[0].attention;
-    outputs->layers = export->spec->layers + (export->target ? export->target->mtp_layers : 0);
+    outputs->layers = export->spec->layers + export->chained;
     outputs->gqa = attention->heads / attention->kv_heads;
     FR_TRY(fr_outputs_add_rope_factors(outputs, export->family, export->spec));
     return list_tensors(export, outputs);
 }
 
 void fr_export_close(fr_export *export) {
+    fr_drafter_unload(export->eagle);
     fr_model_unload(export->target);
     fr_assistant_close(&export->drafter);
     fr_weights_close(&export->drafter_weights);
@@ -159,12 +199,29 @@ static fr_status put_general(const fr_export *export, const fr_outputs *outputs,
     return FR_OK;
 }
 
+/* A drafter's files have none. */
+static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *writer) {
+    const fr_model *target = export->target;
+    const fr_gguf *gguf = target->files.gguf;
+    static const char section[] = "tokenizer.";
+    if (!gguf) return fr_export_tokenizer(&target->files, target->family, export->spec->vocab, writer);
+    fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)export->spec->vocab);
+    for (size_t i = 0; i < gguf->count; i++) {
+        fr_text key = gguf->values[i].key;
+        if (key.length >= sizeof section && memcmp(key.bytes, section, sizeof section - 1) == 0)
+            fr_gguf_put_value(writer, &gguf->values[i]);
+    }
+    return FR_OK;
+}
+
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const char *where = export->files->path;
     FR_TRY(put_general(export, outputs, writer));
-    if (export->target)
-        FR_TRY(export->family->put_keys(export->spec, export->target->mtp_layers, where, writer));
-    else
-        FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
+    if (export->eagle) {
+        FR_TRY(fr_eagle3_put_keys(export->eagle, writer));
+        return put_targets_tokenizer(export, writer);
+    }
+    if (export->target) FR_TRY(export->family->put_keys(export->spec, export->chained, where, writer));
+    else FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
     return fr_export_tokenizer(export->files, export->family, export->spec->vocab, writer);
 }

@@ -8,22 +8,28 @@
 #include "formats/gguf_write.h"
 #include "src/convert/outputs.h"
 #include "src/draft/assistant_gemma4.h"
+#include "src/draft/eagle.h"
 #include "src/families/model.h"
 
 typedef struct fr_export {
     const fr_checkpoint *files; /* they are the target's, or the drafter's */
-    const fr_family *family;    /* whose names, tokenizer and keys they are */
+    const fr_family *family;    /* whose keys they are */
+    const fr_naming *names;
     const fr_trunk_spec *spec;
+    size_t chained; /* MTP layers behind the trunk's */
     const fr_weights *weights;
     const char *architecture; /* of the GGUF file */
-    fr_model *target;         /* NULL: a drafter */
+    fr_model *target;         /* whose tokenizer it has; NULL: an assistant */
+    fr_drafter *eagle;        /* what is written, for that target; NULL: the target itself, or an assistant */
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
 } fr_export;
 
-/* Checks everything that running the model would check, then lists its tensors. Takes the files. */
-fr_status fr_export_open(fr_export *export, fr_checkpoint *files, fr_outputs *outputs);
+/* Checks everything that running the model would check, then lists its tensors. Takes the files. drafter: an EAGLE-3
+ * drafter's folder, which is written in the place of the model; NULL: none. */
+fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *drafter, const fr_options *options,
+                         fr_outputs *outputs);
 void fr_export_close(fr_export *export);
 
 /* All keys but those that tell of types. */

@@ -17,6 +17,7 @@ typedef struct fr_output {
     uint64_t shape[FR_MAX_DIMS];
     fr_row_order order;        /* of its rows as against the source's; of a vector its values */
     size_t head_dim, turning; /* of a head, and how many of them turn */
+    bool offsets;             /* integers that count from their own index in the source, and from 0 here */
 } fr_output;
 
 typedef struct fr_outputs {

@@ -184,19 +184,20 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
     return status;
 }
 
-/* Token ids: few, and of 32 bits in GGUF. */
+/* Token ids: few. */
 static fr_status write_integers(stream *s, const fr_output *output) {
     const fr_tensor *source = output->source;
     size_t size = fr_dtype_row_bytes(source->type, 1), count = (size_t)(source->bytes / size);
     const uint8_t *data = source->data;
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = fr_little_endian(data + i * size, size);
-        int64_t value = size == 4 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+        int64_t value = (size == 4 ? (int32_t)(uint32_t)bits : (int64_t)bits) + (output->offsets ? (int64_t)i : 0);
         int32_t narrow = (int32_t)value;
+        bool wide = output->type == FR_I64;
         if (narrow != value)
-            return fr_fail(FR_INPUT, "tensor %s has %lld at index %zu: I32 can't hold it", source->name,
+            return fr_fail(FR_INPUT, "tensor %s has %lld at index %zu, which is no token's id", source->name,
                            (long long)value, i);
-        FR_TRY(fr_gguf_write_data(s->writer, &narrow, sizeof narrow));
+        FR_TRY(fr_gguf_write_data(s->writer, wide ? (void *)&value : &narrow, wide ? sizeof value : sizeof narrow));
     }
     advance(s, output, 0, (size_t)source->bytes);
     return FR_OK;
@@ -205,7 +206,7 @@ static fr_status write_integers(stream *s, const fr_output *output) {
 static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
-        FR_TRY(output->type == FR_I32 ? write_integers(s, output) : write_numbers(s, output));
+        FR_TRY(output->type >= FR_WEIGHT_TYPES ? write_integers(s, output) : write_numbers(s, output));
     }
     return fr_gguf_write_end(s->writer);
 }
@@ -269,14 +270,16 @@ static fr_status quantize(fr_checkpoint *files, const fr_lab_quantization *how, 
                           const fr_options *options, FILE *out) {
     fr_outputs outputs = {0};
     fr_export export = {0};
-    fr_status status = files->gguf ? list_gguf(files, &outputs) : fr_export_open(&export, files, &outputs);
+    bool listed = files->gguf && !how->drafter;
+    fr_status status = listed ? list_gguf(files, &outputs)
+                              : fr_export_open(&export, files, how->drafter, options, &outputs);
     if (status == FR_OK) {
         fr_outputs_sort(&outputs);
         status = fr_choose_types(choice, &outputs);
     }
     if (status == FR_OK) {
         take_notes(how, &outputs);
-        status = write_file(files->gguf ? files : export.files, &export, &outputs, choice, options, out);
+        status = write_file(listed ? files : export.files, &export, &outputs, choice, options, out);
     }
     fr_export_close(&export);
     fr_outputs_free(&outputs);

@@ -5,7 +5,7 @@
  * attn_output it gives more bits.
  *
  *     vectors, norms, the router        F32
- *     token ids (token_ordering)        I32
+ *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
  *     attn_v, ffn_down                  Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
@@ -164,7 +164,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
 
 static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, layout *l) {
     if (output->source && output->source->type >= FR_WEIGHT_TYPES) {
-        output->type = FR_I32;
+        output->type = is(output->name, "d2t") ? FR_I64 : FR_I32;
         return FR_OK;
     }
     if (!is_matrix(output)) {

@@ -11,8 +11,10 @@
 
 /* A layer as Llama's, but for its projections of the input, which is twice as wide in EAGLE-3. */
 static const fr_name layer_names[] = {
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_ATTENTION_BIASED,
+              .order = FR_ROWS_TO_PAIRS),
+    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_ATTENTION_BIASED,
+              .order = FR_ROWS_TO_PAIRS),
     FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_ATTENTION_BIASED),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_THERE),
@@ -46,9 +48,51 @@ static const fr_name narrow_names[] = {
     {0},
 };
 
+/* What stands beside the layer. */
+typedef enum own { FC, FC_NORM, NORM, HEAD, EMBEDDING, IDS, OWN } own;
+
+static const struct {
+    const char *published, *gguf;
+} own_names[OWN] = {
+    [FC] = {"fc.weight", "fc.weight"},
+    [FC_NORM] = {"input_norm.weight", "enc.output_norm.weight"},
+    [NORM] = {"norm.weight", "output_norm.weight"},
+    [HEAD] = {"lm_head.weight", "output.weight"},
+    [EMBEDDING] = {"embed_tokens.weight", "token_embd.weight"},
+    [IDS] = {"d2t", "d2t"},
+};
+
+static const char *own_name(const fr_weights *weights, own which) {
+    return weights->files->gguf ? own_names[which].gguf : own_names[which].published;
+}
+
 /* The way back from the target's ids, and frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
-static const fr_naming naming = {.extras = extras};
+const fr_naming fr_eagle_names = {.extras = extras};
+
+/* Of a layer's tensors, published after one of two prefixes. */
+static const char *of_layer(const char *published) {
+    static const char *const prefixes[] = {"midlayer.", "layers.0."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(published, prefixes[i], strlen(prefixes[i])) == 0) return published + strlen(prefixes[i]);
+    return NULL;
+}
+
+bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found) {
+    static const fr_name *const tables[] = {wide_names, layer_names, norm_names};
+    const char *name = of_layer(published);
+    *found = (fr_name_found){.of_layer = name != NULL};
+    for (size_t i = 0; i < OWN && !name; i++) {
+        *gguf = own_names[i].gguf;
+        if (strcmp(published, own_names[i].published) == 0) return true;
+    }
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && name; i++)
+        for (found->name = tables[i]; found->name->published; found->name++) {
+            *gguf = found->name->gguf;
+            if (strcmp(name, found->name->published) == 0) return true;
+        }
+    return false;
+}
 
 /* ---------------------------------------------------------------------------------------------------------- binding */
 
@@ -67,7 +111,7 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
 
 /* Its own table of the target's ids, or the target's, if that is as wide. */
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
-    const char *name = weights->files->gguf ? "token_embd.weight" : "embed_tokens.weight";
+    const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
         return fr_bind_matrix(weights, "", name, c->layer.vocab, c->layer.hidden, FR_LOOKED_UP, &e->trunk.embedding);
     if (c->layer.hidden == c->target_hidden) return FR_OK;
@@ -78,11 +122,11 @@ static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weight
 /* Its own head, or the target's, if it scores all ids and is as wide. */
 static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
-    const char *name = weights->files->gguf ? "output.weight" : "lm_head.weight";
+    const char *name = own_name(weights, HEAD);
     e->own_head = fr_weights_has(weights, "", name);
     if (e->own_head)
         return fr_bind_matrix(weights, "", name, c->draft_vocab, c->layer.hidden, FR_STREAMED, &e->trunk.head);
-    bool alike = c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", "d2t");
+    bool alike = c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", own_name(weights, IDS));
     if (!alike || c->layer.hidden != c->target_hidden)
         return fr_fail(FR_INPUT, "%s: tensor %s is missing, and the target's is no head of %zu ids by %zu",
                        weights->files->path, name, c->draft_vocab, c->layer.hidden);
@@ -94,17 +138,18 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
 /* The target's id of each of the drafter's: differences to its own in folders, the ids themselves in GGUF. */
 static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     int64_t vocab = (int64_t)c->layer.vocab;
-    if (c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", "d2t")) return FR_OK;
-    FR_TRY(weights->files->gguf ? fr_bind_indices(weights, "", "d2t", c->draft_vocab, vocab, &e->ids)
-                                : fr_bind_offsets(weights, "", "d2t", c->draft_vocab, vocab, &e->ids));
+    const char *name = own_name(weights, IDS);
+    if (c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", name)) return FR_OK;
+    FR_TRY(weights->files->gguf ? fr_bind_indices(weights, "", name, c->draft_vocab, vocab, &e->ids)
+                                : fr_bind_offsets(weights, "", name, c->draft_vocab, vocab, &e->ids));
     uint8_t *seen = calloc(c->layer.vocab, 1);
     if (!seen) return fr_fail_memory("draft vocabulary", c->layer.vocab);
     size_t i = 0;
     while (i < c->draft_vocab && !seen[e->ids[i]]++) i++;
     free(seen);
     if (i == c->draft_vocab) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor d2t has the target's id %d twice, again at index %zu", weights->files->path,
-                   e->ids[i], i);
+    return fr_fail(FR_INPUT, "%s: tensor %s has the target's id %d twice, again at index %zu", weights->files->path,
+                   name, e->ids[i], i);
 }
 
 /* What all of them have, once the spec is there and their own tensors are bound. */
@@ -121,24 +166,22 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     e->pairs.candidates = e->ids;
     e->pairs.packed = weights->has_packed || drafter->target->weights.has_packed;
     fr_weights_note_slow(weights);
-    return fr_names_check_read(weights, &naming, 1, 0);
+    return fr_names_check_read(weights, &fr_eagle_names, 1, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
 
 fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
-    bool gguf = weights->files->gguf != NULL;
     size_t taps = c->taps.count * c->target_hidden;
-    const char *fc_norm = gguf ? "enc.output_norm.weight" : "input_norm.weight";
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
-    FR_TRY(fr_bind_matrix(weights, "", "fc.weight", c->layer.hidden, taps, FR_STREAMED, &e->fc));
-    if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", fc_norm, taps, &e->fc_norm));
+    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.hidden, taps, FR_STREAMED, &e->fc));
+    if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", own_name(weights, FC_NORM), taps, &e->fc_norm));
     FR_TRY(fr_names_bind(&b, wide_names, e->trunk.layers));
     FR_TRY(fr_names_bind(&b, layer_names, e->trunk.layers));
     FR_TRY(fr_names_bind(&b, norm_names, e));
-    FR_TRY(fr_bind_vector(weights, "", gguf ? "output_norm.weight" : "norm.weight", c->layer.hidden, &e->trunk.norm));
+    FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->layer.hidden, &e->trunk.norm));
     e->norm_before_residual = c->norm_before_residual;
     e->pairs.norm = e->trunk.norm;
     e->pairs.carries_norm = c->norm_output;

@@ -52,6 +52,13 @@ fr_status fr_eagle3_open(fr_eagle *eagle, const fr_eagle_config *config, fr_draf
 fr_status fr_eagle1_open(fr_eagle *eagle, const fr_eagle_config *config, fr_drafter *drafter);
 void fr_eagle_close(fr_eagle *eagle);
 
+/* EAGLE-3 in GGUF, as llama.cpp's converter writes it: what a published tensor is called there (below "blk.0." where it
+ * is of the layer) and how its rows stand, false where it has no place; what is read by nobody; the keys, of a drafter
+ * that was opened from a folder. d2t has the target's ids there, differences to its own in folders. */
+bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found);
+extern const fr_naming fr_eagle_names;
+fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
+
 /* The input embedding of a pair's token: its own table's, or the target's. */
 void fr_eagle_embed(const fr_eagle *eagle, const fr_model *target, const fr_pair *pair, float *out);
 

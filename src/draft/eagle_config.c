@@ -156,3 +156,18 @@ fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const f
     c->target_hidden = c->layer.hidden;
     return check(c, weights, target);
 }
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
+    const fr_eagle *e = drafter->net;
+    if (e->pairs.carries_norm)
+        return fr_fail(FR_UNBUILT, "%s: norm_output has no key in GGUF: the drafter stays a folder",
+                       drafter->files.path);
+    fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->taps.count);
+    for (size_t i = 0; i < drafter->taps.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->taps.layer[i]);
+    fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);
+    fr_gguf_put_bool(w, ".norm_before_residual", e->norm_before_residual);
+    fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm != NULL);
+    return fr_llama_put_keys(&e->trunk.spec, 0, drafter->files.path, w);
+}
