@@ -12,6 +12,14 @@ typedef struct fr_layer {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d] */
+
+    fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
+    fr_matrix in_b, in_a;   /* [value_heads, hidden] */
+    fr_matrix out;          /* [hidden, value_heads * value_dim] */
+    const float *conv;      /* [channels of in_qkv, taps] the oldest position's first */
+    const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
+    const float *value_norm;      /* [value_dim] */
+
     fr_matrix gate_up[2], down;   /* [ffn, hidden] each, [hidden, ffn] */
     const float *gate_bias, *up_bias, *down_bias;
     const float *scalar; /* [1] multiplies the layer's output */

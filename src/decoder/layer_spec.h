@@ -29,8 +29,18 @@ typedef struct fr_attention_spec {
     bool keys_are_values; /* values come from the key projection, before its norm */
     bool norms_values;
     bool biased; /* its projections add biases */
+    bool gated;  /* q's projection gives each head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     float scale; /* of the scores */
 } fr_attention_spec;
+
+/* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464 (deltanet.c). */
+typedef struct fr_deltanet_spec {
+    size_t key_heads, value_heads; /* the latter a multiple of the former */
+    size_t key_dim, value_dim;     /* of a head */
+    size_t taps;   /* of the short convolution: positions that it reads, the row's own included */
+    bool tiled;    /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
+    size_t state;  /* which of the trunk's recurrent layers it is */
+} fr_deltanet_spec;
 
 typedef enum fr_activation { FR_GELU, FR_SILU } fr_activation;
 
@@ -46,8 +56,13 @@ typedef struct fr_experts_spec {
     size_t count, top, width;
 } fr_experts_spec;
 
+/* What mixes positions. */
+typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET } fr_mixer;
+
 typedef struct fr_layer_spec {
-    fr_attention_spec attention;
+    fr_mixer mixer;
+    fr_attention_spec attention; /* or */
+    fr_deltanet_spec deltanet;
     fr_ffn_spec ffn;
     fr_experts_spec experts;
 } fr_layer_spec;
