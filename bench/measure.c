@@ -8,6 +8,8 @@
 
 #include "bench/limits.h"
 #include "formats/error.h"
+#include "src/draft/assistant_gemma4.h"
+#include "src/draft/eagle.h"
 
 void fr_bench_require(fr_status status) {
     if (status == FR_OK) return;
@@ -128,6 +130,59 @@ static fr_status time_drafts(fr_session *session, size_t drafts, double *seconds
 fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen) {
     FR_TRY(time_drafts(session, 5, five));
     return time_drafts(session, 15, fifteen);
+}
+
+static double bytes_of(const fr_matrix *matrix) {
+    return (double)matrix->features * (double)matrix->row_bytes;
+}
+
+/* All that is streamed of some weights, of a mixture's experts `chosen` of all. */
+static double streamed(const fr_weights *weights, double chosen) {
+    double bytes = 0;
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        if (bound->access == FR_STREAMED) bytes += (double)bound->tensor->bytes * (bound->chosen ? chosen : 1);
+    }
+    return bytes;
+}
+
+static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        const void *data = bound->packed ? bound->packed : bound->tensor->data;
+        if (data == matrix->data && bound->access == FR_STREAMED) return true;
+    }
+    return false;
+}
+
+static double chosen_experts(const fr_layer_spec *spec) {
+    return spec->experts.count ? (double)spec->experts.top / (double)spec->experts.count : 1;
+}
+
+/* A centroid head's rows are those of the clusters that a step scores. */
+static double assistant_bytes(const fr_drafter *drafter) {
+    const fr_assistant *a = drafter->net;
+    const fr_matrix *head = &a->trunk.head;
+    double bytes = streamed(&drafter->weights, 1);
+    if (a->clusters == 0) return bytes;
+    if (is_bound(&drafter->weights, head)) bytes -= bytes_of(head);
+    return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
+}
+
+/* The target's head where there is none of its own; EAGLE-3's fc is for a chain's beginning. */
+static double pairs_bytes(const fr_drafter *drafter) {
+    const fr_pair_net *net = drafter->net;
+    double bytes = streamed(&drafter->weights, chosen_experts(net->spec));
+    if (!is_bound(&drafter->weights, net->head)) bytes += bytes_of(net->head);
+    if (drafter->method == &fr_draft_eagle3) bytes -= bytes_of(&((const fr_eagle *)drafter->net)->fc);
+    return bytes;
+}
+
+double fr_bench_draft_bytes(const fr_drafter *drafter) {
+    if (drafter->method == &fr_draft_mtp) return assistant_bytes(drafter);
+    if (drafter->method != &fr_draft_model) return pairs_bytes(drafter);
+    const fr_model *model = drafter->net;
+    return streamed(&model->weights, chosen_experts(model->trunk.spec.layer));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ratios */

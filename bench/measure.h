@@ -32,6 +32,9 @@ void fr_bench_fill(fr_session *session, size_t length);
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen);
 
+/* What a step of a chain reads of weights, the target's head too where it is the drafter's. */
+double fr_bench_draft_bytes(const fr_drafter *drafter);
+
 /* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/caches.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "bench/model_run.h"
@@ -19,16 +20,33 @@
 
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
+/* Bytes a second of memory; NaN where a step's weights may lie in a cache. */
+static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool, double bytes) {
+    fr_bench_cache caches[FR_BENCH_CACHES];
+    double largest = MEMORY / 2;
+    size_t count = fr_bench_caches(caches);
+    if (count > 0) largest = (double)caches[count - 1].bytes;
+    if (bytes < 2 * largest) return NAN;
+    fr_bench_doing(run, "memory's bandwidth");
+    double bandwidth = fr_bench_read_bandwidth(pool, BANDWIDTH, 5);
+    return bandwidth > 0 ? bandwidth : NAN;
+}
+
 /* Starting may take no time at all, so its spread, what lies between the quartiles, is told in seconds. */
 static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step,
-                       const fr_bench_figure *start, size_t pairs) {
+                       const fr_bench_figure *start, size_t pairs, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
                                           {"step_spread", "spread, %", 1},
                                           {NULL, "starting, ms", 3},
                                           {NULL, "±, ms", 3},
                                           {"start_ns", NULL, 0},
-                                          {"start_spread_ns", NULL, 0}};
+                                          {"start_spread_ns", NULL, 0},
+                                          {"step_bytes", NULL, 0},
+                                          {NULL, "MB a step", 1},
+                                          {"read_gb_s", "memory, GB/s", 1},
+                                          {"step_over_read", "step over reading", 3}};
+    double bytes = fr_bench_draft_bytes(run->drafter);
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
     fr_bench_begin_row(
         run, &(fr_bench_test){.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
@@ -40,7 +58,14 @@ static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_
     fr_bench_number(run->report, apart * 1e3);
     fr_bench_number(run->report, rint(run->draft_start * 1e9));
     fr_bench_number(run->report, rint(apart * 1e9));
+    fr_bench_number(run->report, bytes);
+    fr_bench_number(run->report, bytes / 1e6);
+    fr_bench_number(run->report, bandwidth / 1e9);
+    fr_bench_number(run->report, run->draft_step * bandwidth / bytes);
     fr_bench_end(run);
+    if (!isnan(bandwidth))
+        fr_bench_remark(run->report, "A draft step over reading: its time over that of its weights' bytes alone, as "
+                                     "fast as memory was read right after it.");
 }
 
 static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
@@ -57,7 +82,8 @@ static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
     fr_bench_figure step = fr_bench_figure_kept(steps, pairs), start = fr_bench_figure_kept(starts, pairs);
     run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
     run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
-    put_drafts(run, fifteen, &step, &start, pairs);
+    double bandwidth = bandwidth_of_step(run, session->engine->pool, fr_bench_draft_bytes(run->drafter));
+    put_drafts(run, fifteen, &step, &start, pairs, bandwidth);
     return FR_OK;
 }
 

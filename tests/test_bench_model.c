@@ -236,6 +236,30 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
+/* Of EAGLE-3 the layer and its head, of EAGLE-1 what begins a pair, the layer and the target's head, of a model all
+ * that a token reads: counted by the shapes in their files, whose vectors are next to nothing. */
+START_TEST(a_draft_step_reads_what_it_needs) {
+    static const struct {
+        const char *drafter;
+        double values; /* of 2 bytes */
+    } drafters[] = {
+        {"tests/data/llama/eagle3", 256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64},
+        {"tests/data/llama/eagle", 256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256},
+        {"tests/data/models/llama", 7 * (3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256) + 512 * 256},
+    };
+    fr_model *model;
+    fr_drafter *drafter;
+    ck_assert_int_eq(fr_model_open("tests/data/models/llama", NULL, &model), FR_OK);
+    for (size_t i = 0; i < sizeof drafters / sizeof *drafters; i++) {
+        double bytes = 2 * drafters[i].values;
+        ck_assert_int_eq(fr_drafter_open(drafters[i].drafter, model, NULL, &drafter), FR_OK);
+        ck_assert_double_eq_tol(fr_bench_draft_bytes(drafter), bytes, 0.01 * bytes);
+        fr_drafter_close(drafter);
+    }
+    fr_model_close(model);
+}
+END_TEST
+
 /* Bytes of the experts' matrices in the file, and of one expert in all layers. */
 static double bytes_of_experts(const fr_model *model) {
     const fr_tensors *tensors = &model->files.tensors;
@@ -527,6 +551,7 @@ int main(void) {
     tcase_add_test(tests, a_line_of_jsonl_is_an_object);
     tcase_add_test(tests, a_filled_cache_repeats_its_first_512_positions);
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
+    tcase_add_test(tests, a_draft_step_reads_what_it_needs);
     tcase_add_test(tests, a_mixture_reads_the_experts_that_rows_choose);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
     tcase_add_test(tests, what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not);

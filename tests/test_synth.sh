@@ -30,9 +30,10 @@ ids=$("$forerun" generate -m "$folder/model.gguf" --ids 2,270,281 -n 3 --ignore-
 
 # The whole of a shape, its weights left out: a file with a hole in their place, which inspect does not look into.
 outline() { # SHAPE WORDS...: writes outline.gguf
+    rm -f "$folder/outline.gguf"
     { "$forerun" synth --shape "$1" --type q4_0 --quiet "${@:2}" -o - 2>"$folder/errors" || true; } |
         head -c 8M >"$folder/outline.gguf"
-    truncate -s 3G "$folder/outline.gguf"
+    truncate -s 8G "$folder/outline.gguf"
 }
 described() { # LINE...: that inspect prints of outline.gguf
     local said line
@@ -54,6 +55,7 @@ gemma4-31b-assistant 49
 glm-ocr 179
 llama3.2-1b 147
 llama3.1-8b 292
+llama3.1-8b-eagle3 14
 END
 
 # The sizes that config.json of the published models has.
@@ -78,17 +80,35 @@ described 'architecture   llama' 'layers         16, all of full attention' \
 outline llama3.1-8b --vocab 384 --layers 6
 described 'layers         6, all of full attention' \
     'width          hidden 4096, feed-forward 14336, 32 attention heads, 8 of keys and values, of 128'
+mv "$folder/outline.gguf" "$folder/target.gguf"
+drafts() { # LINE...: that inspect prints of outline.gguf as a drafter for target.gguf
+    local said line
+    said=$("$forerun" inspect -m "$folder/target.gguf" -md "$folder/outline.gguf" 2>&1) || fail "$said"
+    for line in "$@"; do [[ ${said#*kernels} == *"$line"* ]] || fail "no '$line' in: $said"; done
+}
+outline llama3.2-1b --vocab 384
+drafts "drafts         as a model of the target's vocabulary" 'layers         16, all of full attention'
+outline llama3.1-8b-eagle3 --vocab 384 --layers 6
+drafts 'architecture   eagle3' "sees           inputs of the target's layers 2 3 3" "embeddings     the target's" \
+    'width          hidden 4096, feed-forward 14336, 32 attention heads, 8 of keys and values, of 128' \
+    'head           its own, 384 rows a draft, of 384 ids'
+outline llama3.1-8b
+mv "$folder/outline.gguf" "$folder/target.gguf"
+outline llama3.1-8b-eagle3
+drafts "sees           inputs of the target's layers 2 16 29" 'parameters     424.72 M' \
+    'head           its own, 32000 rows a draft, of 128256 ids'
+rm -f "$folder/target.gguf"
 "$forerun" synth --shape gemma4-e2b-assistant --type q4_0 "$folder/outline.gguf"
 described 'layers         4: 3 sliding (window 512), 1 full; 0 own their KV cache, 4 borrow one' \
     'head           2048 centroids of 128 ids, the best 32 scored: 4096 of 262144 rows a draft'
 
 # A model and its assistant, or its own MTP layer, draft together, and the text is the same without.
-pair() { # SHAPE ASSISTANT TYPE: ASSISTANT "": the model's own layer
+pair() { # SHAPE ASSISTANT TYPE [LAYERS]: ASSISTANT "": the model's own layer
     local drafter=(--spec-type mtp) plain drafting
     local generate=(generate -m "$folder/model.gguf" --quiet --ids 2,270,281 -n 5 --ignore-eos --output json)
-    "$forerun" synth --shape "$1" --type "$3" --vocab 384 --layers 2 --quiet "$folder/model.gguf"
+    "$forerun" synth --shape "$1" --type "$3" --vocab 384 --layers "${4:-2}" --quiet "$folder/model.gguf"
     if [ "$2" ]; then
-        "$forerun" synth --shape "$2" --type "$3" --vocab 384 --quiet "$folder/drafter.gguf"
+        "$forerun" synth --shape "$2" --type "$3" --vocab 384 ${4:+--layers "$4"} --quiet "$folder/drafter.gguf"
         drafter=(-md "$folder/drafter.gguf")
     fi
     plain=$("$forerun" "${generate[@]}" --spec-type none)
@@ -106,6 +126,8 @@ pair glm-ocr '' q4_k
 if [ "${FULL:-}" ]; then # 1 GB files
     pair gemma4-26b-a4b gemma4-26b-a4b-assistant q4_k
     pair gemma4-31b gemma4-31b-assistant q4_0
+    pair llama3.1-8b llama3.1-8b-eagle3 q4_k 4
+    pair llama3.1-8b llama3.2-1b q4_0 2
 fi
 
 # Whoever names a shape that is not there is told of all; help and the manual page tell of them too.
@@ -135,6 +157,7 @@ refused --shape gemma4-1b --type q4_9 "$folder/out" 'q4_9 is unknown'
 refused --shape gemma4-1b --type q4_0 --vocab 100 "$folder/out" 'out of range'
 refused --shape gemma4-1b --type q4_0 --layers 19 "$folder/out" '2 to 18'
 refused --shape gemma4-1b --type q4_0 --layers 1 "$folder/out" 'out of range'
+refused --shape llama3.1-8b-eagle3 --type q4_0 --layers 2 "$folder/out" 'sees three of them'
 refused --shape gemma4-e2b-assistant --type q4_0 --vocab 300 "$folder/out" 'multiples of 128'
 refused --shape gemma4-1b --type q4_0 "$folder/out" more 'what is this word for?'
 refused -m x --shape gemma4-1b --type q4_0 "$folder/out" 'takes no -m'

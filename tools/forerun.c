@@ -104,7 +104,8 @@ static const fr_verb verbs[] = {
      "llama3.1-8b, and gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Assistants, for\n"
      "the model of the name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a\n"
      "centroid for 128 ids gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which knows\n"
-     "no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain.\n",
+     "no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain. An EAGLE-3 drafter, for a model of as many\n"
+     "--layers: llama3.1-8b-eagle3; llama3.2-1b drafts for llama3.1-8b too.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape gemma4-26b-a4b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},

@@ -11,7 +11,7 @@
 typedef struct fr_output {
     char *name;
     const fr_tensor *source;
-    const void *values; /* where there is no source: float32 or int32 as the type says; NULL: that is the writer's */
+    const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
     fr_dtype type;
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];
@@ -34,7 +34,7 @@ fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor 
 /* The tensor that was added last. */
 fr_output *fr_outputs_last(fr_outputs *outputs);
 
-/* Adds a vector of given values of 4 bytes; they stay the caller's. */
+/* Adds a vector of given values; they stay the caller's. */
 fr_status fr_outputs_add_values(fr_outputs *outputs, const char *name, fr_dtype type, size_t count,
                                 const void *values);
 

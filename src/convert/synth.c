@@ -131,7 +131,7 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *o = &outputs->items[i];
         size_t cols = (size_t)o->shape[o->dims - 1];
-        if (o->values) put_bytes(s, o->values, 4 * cols);
+        if (o->values) put_bytes(s, o->values, fr_dtype_row_bytes(o->type, cols));
         else if (o->dims == 1) write_vector(s, cols, mean_of(means, o->name));
         else write_rows(s, o->type, fr_output_rows(o), cols);
         FR_TRY(s->status);
@@ -142,7 +142,7 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
 /* --------------------------------------------------------------------------------------------------------- the file */
 
 static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_gemma4_assistant, &fr_synth_glm,
-                                                  &fr_synth_llama};
+                                                  &fr_synth_llama, &fr_synth_llama_eagle3};
 
 static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
     char known[512] = "";

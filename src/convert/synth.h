@@ -54,7 +54,7 @@ typedef struct fr_synth_mean {
 typedef struct fr_synth_model {
     fr_trunk_spec spec;
     fr_outputs outputs;
-    int32_t *ids; /* of a drafter's tensor; freed with the model */
+    void *ids; /* of a drafter's tensor; freed with the model */
 } fr_synth_model;
 
 typedef struct fr_synth_family {
@@ -62,6 +62,7 @@ typedef struct fr_synth_family {
     const fr_family *family;
     const fr_synth_tokenizer *tokenizer;
     const fr_synth_mean *means; /* up to one without a name; NULL: none */
+    const fr_name *const *layer_names; /* the tables, up to NULL, of the one layer that it is; NULL: its family's */
     size_t mtp_layers;
 
     fr_status (*make_spec)(const fr_synth_order *order, fr_trunk_spec *spec);
@@ -70,9 +71,13 @@ typedef struct fr_synth_family {
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
 } fr_synth_family;
 
-extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_llama;
+extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_llama,
+    fr_synth_llama_eagle3;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);
+
+/* A matrix that no table has. */
+fr_status fr_synth_add_matrix(fr_synth_model *model, const char *name, size_t features, size_t cols);
 
 #endif

@@ -108,36 +108,27 @@ static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-static fr_status add_matrix(fr_outputs *outputs, const char *name, size_t features, size_t cols) {
-    FR_TRY(fr_outputs_add(outputs, name, NULL));
-    fr_output *output = fr_outputs_last(outputs);
-    output->dims = 2;
-    output->shape[0] = features;
-    output->shape[1] = cols;
-    return FR_OK;
-}
-
 /* The ids, strewn over the clusters: the factor is a prime above every vocabulary, so each id comes once. */
 static fr_status add_ordering(fr_synth_model *model, const char *name) {
     const uint64_t prime = 2654435761;
     size_t vocab = model->spec.vocab;
-    model->ids = calloc(vocab, sizeof *model->ids);
-    if (!model->ids) return fr_fail_memory("token ordering", vocab * sizeof *model->ids);
-    for (size_t i = 0; i < vocab; i++) model->ids[i] = (int32_t)(i * prime % vocab);
+    int32_t *ids = model->ids = calloc(vocab, sizeof *ids);
+    if (!ids) return fr_fail_memory("token ordering", vocab * sizeof *ids);
+    for (size_t i = 0; i < vocab; i++) ids[i] = (int32_t)(i * prime % vocab);
     return fr_outputs_add_values(&model->outputs, name, FR_I32, vocab, model->ids);
 }
 
 static fr_status add_assistant(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer) {
     const sizes *s = order->shape->sizes;
-    fr_outputs *outputs = &model->outputs;
     fr_assistant a = {.trunk.spec = model->spec, .post.features = s->backbone};
     if (order->shape->vocab_unit > 1) a.clusters = order->vocab / CLUSTER;
     a.top = a.clusters < CLUSTERS_SCORED ? a.clusters : CLUSTERS_SCORED;
     FR_TRY(fr_assistant_put_keys(&a, order->shape->name, writer));
-    FR_TRY(add_matrix(outputs, fr_assistant_name(&a, "pre_projection.weight"), s->hidden, 2 * s->backbone));
-    FR_TRY(add_matrix(outputs, fr_assistant_name(&a, "post_projection.weight"), s->backbone, s->hidden));
+    FR_TRY(fr_synth_add_matrix(model, fr_assistant_name(&a, "pre_projection.weight"), s->hidden, 2 * s->backbone));
+    FR_TRY(fr_synth_add_matrix(model, fr_assistant_name(&a, "post_projection.weight"), s->backbone, s->hidden));
     if (a.clusters == 0) return FR_OK;
-    FR_TRY(add_matrix(outputs, fr_assistant_name(&a, "masked_embedding.centroids.weight"), a.clusters, s->hidden));
+    FR_TRY(fr_synth_add_matrix(model, fr_assistant_name(&a, "masked_embedding.centroids.weight"), a.clusters,
+                               s->hidden));
     return add_ordering(model, fr_assistant_name(&a, "masked_embedding.token_ordering"));
 }
 

@@ -62,11 +62,25 @@ fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *sha
     const fr_naming *names = family->family->names;
     walk w = {.shape = shape, .model = model};
     FR_TRY(fr_outputs_add_rope_factors(&model->outputs, family->family, spec));
+    for (const fr_name *const *table = family->layer_names; table && *table; table++) {
+        w.layer = spec->layer;
+        FR_TRY(list_table(&w, *table));
+    }
+    if (family->layer_names) return FR_OK;
     FR_TRY(list_table(&w, names->model));
     for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
         w.layer = &spec->layer[w.index < spec->layers ? w.index : spec->layers - 1];
         FR_TRY(list_table(&w, names->layer));
         if (w.index >= spec->layers) FR_TRY(list_table(&w, names->chained));
     }
+    return FR_OK;
+}
+
+fr_status fr_synth_add_matrix(fr_synth_model *model, const char *name, size_t features, size_t cols) {
+    FR_TRY(fr_outputs_add(&model->outputs, name, NULL));
+    fr_output *output = fr_outputs_last(&model->outputs);
+    output->dims = 2;
+    output->shape[0] = features;
+    output->shape[1] = cols;
     return FR_OK;
 }

@@ -78,16 +78,17 @@ static const char *of_layer(const char *published) {
     return NULL;
 }
 
+const fr_name *const fr_eagle3_layer_names[] = {wide_names, layer_names, norm_names, NULL};
+
 bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found) {
-    static const fr_name *const tables[] = {wide_names, layer_names, norm_names};
     const char *name = of_layer(published);
     *found = (fr_name_found){.of_layer = name != NULL};
     for (size_t i = 0; i < OWN && !name; i++) {
         *gguf = own_names[i].gguf;
         if (strcmp(published, own_names[i].published) == 0) return true;
     }
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && name; i++)
-        for (found->name = tables[i]; found->name->published; found->name++) {
+    for (const fr_name *const *table = fr_eagle3_layer_names; *table && name; table++)
+        for (found->name = *table; found->name->published; found->name++) {
             *gguf = found->name->gguf;
             if (strcmp(name, found->name->published) == 0) return true;
         }

@@ -57,6 +57,7 @@ void fr_eagle_close(fr_eagle *eagle);
  * that was opened from a folder. d2t has the target's ids there, differences to its own in folders. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found);
 extern const fr_naming fr_eagle_names;
+extern const fr_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 
 /* The input embedding of a pair's token: its own table's, or the target's. */
