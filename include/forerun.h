@@ -119,6 +119,13 @@ typedef enum fr_option {
     FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
                            * they need it; default 0: what all of them may need. Where all is held, a call that needs
                            * more is FR_MEMORY, and its session as before */
+
+    /* When drafts are not worth a row. The text doesn't depend on it. */
+    FR_OPT_DRAFT_P_MIN,   /* number 0 to 1, default 0: a draft that the drafter gives less of all chance, before
+                           * temperature and filters, is not proposed, nor what would follow it; under rejection the
+                           * best draft's chance counts. ngram gives none a chance */
+    FR_OPT_DRAFT_MIN,     /* fewer drafts than this are none, 0 to 15, default 0; at most FR_OPT_DRAFT_MAX. Not with
+                           * rejection, whose law it would break */
     FR_OPT_COUNT
 } fr_option;
 

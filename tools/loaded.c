@@ -23,7 +23,7 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-static fr_status set_sampling(fr_options *options, const fr_arguments *args) {
+static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
         fr_option option;
@@ -34,6 +34,7 @@ static fr_status set_sampling(fr_options *options, const fr_arguments *args) {
         {FR_ARG_REPEAT_PENALTY, FR_OPT_REPEAT_PENALTY},
         {FR_ARG_PRESENCE_PENALTY, FR_OPT_PRESENCE_PENALTY},
         {FR_ARG_FREQUENCY_PENALTY, FR_OPT_FREQUENCY_PENALTY},
+        {FR_ARG_DRAFT_P_MIN, FR_OPT_DRAFT_P_MIN},
     };
     fr_status status = FR_OK;
     for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
@@ -61,7 +62,8 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         int64_t flag; /* what the flag stands for, -1: the option's own number */
     } map[] = {
         {FR_ARG_THREADS, FR_OPT_THREADS, -1},      {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
-        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},  {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
+        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},  {FR_ARG_DRAFT_MIN, FR_OPT_DRAFT_MIN, -1},
+        {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
         {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},          {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
         {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
@@ -91,7 +93,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
-    return status == FR_OK ? set_sampling(options, args) : status;
+    return status == FR_OK ? set_numbers(options, args) : status;
 }
 
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
@@ -183,7 +185,8 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
 static const char *needs_drafter(const fr_arguments *args) {
     if (args->given[FR_ARG_DRAFT_STEPS]) return "--draft-steps";
     const char *words = args->text[FR_ARG_SPEC_TYPE];
-    if (words) return strstr(words, "eagle") ? "--spec-type eagle or eagle3" : "--spec-type mtp";
+    if (words && strstr(words, "eagle")) return "--spec-type eagle or eagle3";
+    if (words) return strstr(words, "mtp") ? "--spec-type mtp" : "--spec-type draft";
     if (args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
     if (args->given[FR_ARG_PRESET]) return "--preset";
     return args->given[FR_ARG_ACCEPT] ? "--accept" : NULL;

@@ -172,7 +172,8 @@ static int check_rules(fr_arguments *args) {
     bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
     unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
-    args->uses_drafter = drafts && !none && (!words || strstr(words, "mtp") || strstr(words, "eagle"));
+    bool weights = !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
+    args->uses_drafter = drafts && !none && weights;
     int code = check_prompt(args);
     if (!code) code = check_chat(args);
     return code ? code : check_part(args);

@@ -99,6 +99,8 @@ typedef enum fr_arg {
     FR_ARG_LOGPROBS,
     FR_ARG_SPEC_TYPE,
     FR_ARG_DRAFT_MAX,
+    FR_ARG_DRAFT_MIN,
+    FR_ARG_DRAFT_P_MIN,
     FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,

@@ -35,6 +35,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_SEED] = {"seed", 0, INT64_MAX, 0},
     [FR_OPT_ACCEPT] = {"accept", 0, -1, FR_ACCEPT_GUMBEL}, /* text only */
     [FR_OPT_LOGPROBS] = {"logprobs", -1, FR_LOGPROBS_MAX, -1},
+    [FR_OPT_DRAFT_MIN] = {"draft-min", 0, FR_STEP_MAX - 1, 0},
     [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", 0, -1, 0}, /* text only */
 };
 
@@ -47,6 +48,7 @@ static const number_range numbers[FR_OPT_COUNT] = {
     [FR_OPT_TEMPERATURE] = {"temperature", 0, 100, 0},
     [FR_OPT_TOP_P] = {"top-p", 0, 1, 1},
     [FR_OPT_MIN_P] = {"min-p", 0, 1, 0},
+    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", 0, 1, 0},
     [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", 0.01, 100, 1},
     [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", -1000, 1000, 0},
     [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", -1000, 1000, 0},

@@ -18,7 +18,7 @@
 
 #include "formats/error.h"
 #include "src/base/sizes.h"
-#include "src/draft/draft.h"
+#include "src/draft/choose.h"
 #include "src/text/tokenizer.h"
 
 typedef struct workspace {
@@ -111,40 +111,17 @@ static fr_status begin_chain(fr_proposal *p) {
     return fr_kv_claim(&s->kv, p->count);
 }
 
-/* The draft that a row of scores gives; -1: none, or a failure. */
-static int64_t choose(const workspace *w, fr_proposal *p, const float *scores) {
-    const fr_draft_view *view = p->view;
-    int64_t best = w->model->kernels->argmax(scores, w->vocab);
-    if (best < 0) {
-        p->failure = fr_failure_keep(fr_fail(FR_NUMERIC, "%s: the draft model's logits are not finite at position %zu",
-                                             w->model->files.path, view->length - 1 + p->proposed));
-        return -1;
-    }
-    if (!view->picker) return best;
-    fr_scores all = {.logits = scores, .count = w->vocab};
-    fr_past past = {.ids = view->ids, .length = view->length, .drafts = p->ids, .drafted = p->proposed};
-    return view->picker->pick(view->picker->sampler, &all, &past);
-}
-
-static void write_logits(const workspace *w, const fr_proposal *p, const float *scores) {
-    float *out = p->logits + p->proposed * w->target_vocab;
-    for (size_t i = 0; i < w->target_vocab; i++) out[i] = i < w->vocab ? scores[i] : -INFINITY;
-}
-
 /* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
 static size_t take_drafts(workspace *w, size_t count) {
+    const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's"};
     size_t going = 0;
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->asks[i];
-        const float *scores = w->logits + i * w->model->trunk.spec.vocab;
-        if (p->logits) write_logits(w, p, scores);
-        int64_t id = choose(w, p, scores);
-        if (id < 0) continue;
-        p->ids[p->proposed++] = (int32_t)id;
-        if (p->proposed == p->count) continue;
+        const fr_scores scores = {.logits = w->logits + i * w->model->trunk.spec.vocab, .count = w->vocab};
+        if (!fr_draft_choose(p, &scores, &scorer)) continue;
         w->asks[going] = p;
         w->timelines[going] = &((state *)p->draft)->kv;
-        w->rows[going] = row_of(going, (int32_t)id, p->view->length - 1 + p->proposed, -1);
+        w->rows[going] = row_of(going, p->ids[p->proposed - 1], p->view->length - 1 + p->proposed, -1);
         going++;
     }
     return going;

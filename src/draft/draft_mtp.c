@@ -18,6 +18,7 @@
 #include "src/base/sizes.h"
 #include "src/decoder/parts.h"
 #include "src/draft/assistant_gemma4.h"
+#include "src/draft/choose.h"
 
 /* Nothing of a chain is kept, so that all is workspace. There is room for a row of each session of the engine; those of
  * the next step are the first ones, of the proposals that go on. */
@@ -176,44 +177,12 @@ static fr_scores scores_of(const mtp *m, size_t r) {
     return (fr_scores){.logits = m->scores + r * count, .ids = a->clusters ? m->ids + r * count : NULL, .count = count};
 }
 
-/* The best candidate; of equal scores the lowest id. -1: a score is not finite. */
-static int64_t best_candidate(const mtp *m, const fr_scores *scores) {
-    int64_t at = m->activations->kernels->argmax(scores->logits, scores->count);
-    if (at < 0 || !scores->ids) return at;
-    int32_t best = scores->ids[at];
-    for (size_t i = (size_t)at + 1; i < scores->count; i++)
-        if (scores->logits[i] == scores->logits[at] && scores->ids[i] < best) best = scores->ids[i];
-    return best;
-}
-
-/* The next draft where the target's tokens are drawn; -1: every candidate is banned. */
-static int64_t draw_candidate(const fr_proposal *p, const fr_scores *scores) {
-    const fr_draft_view *view = p->view;
-    fr_past past = {.ids = view->ids, .length = view->length, .drafts = p->ids, .drafted = p->proposed};
-    return view->picker->pick(view->picker->sampler, scores, &past);
-}
-
-static void write_logits(const fr_scores *scores, size_t vocab, float *logits) {
-    for (size_t i = 0; i < vocab; i++) logits[i] = scores->ids ? -INFINITY : scores->logits[i];
-    for (size_t i = 0; scores->ids && i < scores->count; i++) logits[scores->ids[i]] = scores->logits[i];
-}
-
 /* The next draft of row r's proposal; whether its chain goes on. */
 static bool take_draft(const mtp *m, size_t r) {
-    fr_proposal *p = m->going[r];
     const fr_scores scores = scores_of(m, r);
-    size_t vocab = m->drafter->target->trunk.spec.vocab;
-    int64_t best = best_candidate(m, &scores);
-    if (best < 0) {
-        p->failure = fr_failure_keep(fr_fail(FR_NUMERIC, "%s: the drafter's logits are not finite at position %zu",
-                                             m->drafter->files.path, p->view->length - 1 + p->proposed));
-        return false;
-    }
-    if (p->logits) write_logits(&scores, vocab, p->logits + p->proposed * vocab);
-    if (p->view->picker) best = draw_candidate(p, &scores);
-    if (best < 0) return false;
-    p->ids[p->proposed++] = (int32_t)best;
-    return p->proposed < p->count;
+    const fr_model *target = m->drafter->target;
+    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, m->drafter->files.path, "the drafter's"};
+    return fr_draft_choose(m->going[r], &scores, &scorer);
 }
 
 /* Hands all drafts of a step out; gives how many chains go on, whose rows are then the first ones. */

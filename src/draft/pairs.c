@@ -18,6 +18,7 @@
 
 #include "src/base/sizes.h"
 #include "src/decoder/parts.h"
+#include "src/draft/choose.h"
 
 typedef struct workspace {
     const fr_drafter *drafter;
@@ -170,44 +171,12 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* The next draft where the target's tokens are drawn; -1: every id is banned. */
-static int64_t draw(const fr_proposal *p, const fr_scores *scores) {
-    const fr_draft_view *view = p->view;
-    fr_past past = {.ids = view->ids, .length = view->length, .drafts = p->ids, .drafted = p->proposed};
-    return view->picker->pick(view->picker->sampler, scores, &past);
-}
-
-/* The id with the largest score; of equal ones the lowest. -1: a score is not finite. */
-static int64_t best_id(const workspace *w, const fr_scores *scores) {
-    int64_t at = w->activations->kernels->argmax(scores->logits, scores->count);
-    if (at < 0 || !scores->ids) return at;
-    int32_t best = scores->ids[at];
-    for (size_t i = (size_t)at + 1; i < scores->count; i++)
-        if (scores->logits[i] == scores->logits[at] && scores->ids[i] < best) best = scores->ids[i];
-    return best;
-}
-
-static void write_logits(const fr_scores *scores, size_t vocab, float *logits) {
-    for (size_t i = 0; i < vocab; i++) logits[i] = scores->ids ? -INFINITY : scores->logits[i];
-    for (size_t i = 0; scores->ids && i < scores->count; i++) logits[scores->ids[i]] = scores->logits[i];
-}
-
 /* The next draft of a proposal, from the scores of its last pair; whether its chain goes on. */
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
     const fr_scores scores = {.logits = logits, .ids = w->net->candidates, .count = candidates(w->net)};
-    size_t vocab = w->drafter->target->trunk.spec.vocab;
-    int64_t best = best_id(w, &scores);
-    if (best < 0) {
-        p->failure = fr_failure_keep(fr_fail(FR_NUMERIC, "%s: %s logits are not finite at position %zu",
-                                             fr_drafter_path(w->drafter), w->net->what,
-                                             p->view->length - 1 + p->proposed));
-        return false;
-    }
-    if (p->logits) write_logits(&scores, vocab, p->logits + p->proposed * vocab);
-    if (p->view->picker) best = draw(p, &scores);
-    if (best < 0) return false;
-    p->ids[p->proposed++] = (int32_t)best;
-    return p->proposed < p->count;
+    const fr_model *target = w->drafter->target;
+    const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what};
+    return fr_draft_choose(p, &scores, &scorer);
 }
 
 /* Hands out what the first `count` spans give; gives how many chains go on, whose next pairs are then the first

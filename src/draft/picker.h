@@ -4,6 +4,7 @@
 #ifndef FR_SRC_PICKER_H
 #define FR_SRC_PICKER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,8 +21,11 @@ typedef struct fr_past {
     size_t length, drafted;
 } fr_past;
 
-/* pick: the token at depth past->drafted of a proposal, -1 if none is left. forget: what was picked was thrown away. */
+/* compares: the drafter's distributions with the target's, so that whether a draft is proposed must not depend on what
+ * was drawn.
+ * pick: the token at depth past->drafted of a proposal, -1 if none is left. forget: what was picked was thrown away. */
 typedef struct fr_picker {
+    bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);
     void (*forget)(void *sampler);
     void *sampler;

@@ -24,6 +24,8 @@ void fr_draft_propose_list(fr_proposal *first) {
     for (fr_proposal *others; first; first = others) {
         others = part_method(first);
         first->draft->method->propose(first);
+        for (fr_proposal *p = first; p; p = p->next)
+            if (p->proposed < p->fewest) p->proposed = 0;
     }
 }
 

@@ -12,6 +12,12 @@ static bool is_fixed(const fr_session *s) {
     return s->stage == FR_STAGE_VERIFY && !weighs(s);
 }
 
+/* So many drafts, or as many as count, or none. */
+static size_t enough_of(const fr_session *s, size_t asked, size_t limit) {
+    if (asked == 0 || asked >= s->draft_fewest) return asked;
+    return s->draft_fewest <= limit ? s->draft_fewest : 0;
+}
+
 /* Rows with logits that are left for drafts. */
 static size_t rows_left(const fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows;
@@ -44,11 +50,27 @@ static void ask_budget(fr_engine *e, const fr_round *rounds, size_t count, size_
         if (weighs(rounds[i].session)) rounds[i].session->drafts = e->budget_parts[weighing++];
 }
 
+/* What can be too few to count is none, or just enough. */
+static void ask_enough(const fr_round *rounds, size_t count, size_t rows) {
+    size_t asked = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rounds[i].session->stage == FR_STAGE_VERIFY) asked += rounds[i].session->drafts.asked;
+    for (size_t i = 0; i < count; i++) {
+        fr_session *s = rounds[i].session;
+        if (s->stage != FR_STAGE_VERIFY) continue;
+        size_t enough = enough_of(s, s->drafts.asked, s->drafts.limit);
+        if (asked - s->drafts.asked + enough > rows) enough = 0;
+        asked = asked - s->drafts.asked + enough;
+        s->drafts.asked = enough;
+    }
+}
+
 static void ask(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = rows_left(e, rounds, count), fixed = 0;
     for (size_t i = 0; i < count; i++) fixed += is_fixed(rounds[i].session);
     size_t drafts = ask_fixed(rounds, count, rows);
     ask_budget(e, rounds, count, rows - drafts, fixed + drafts);
+    ask_enough(rounds, count, rows);
 }
 
 /* What was submitted is taken; who is not asked for any still sees the target's rows. */
@@ -113,10 +135,10 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
 
 size_t fr_drafting_depth(fr_session *s, size_t limit) {
     fr_engine *e = s->engine;
-    if (!fr_session_adaptive(s)) return limit;
+    if (!fr_session_adaptive(s)) return enough_of(s, limit, limit);
     size_t like = fr_larger(e->weighing, 1);
     for (size_t i = 0; i < like; i++)
         e->budget_parts[i] = (fr_budget_part){.timeline = &s->budget, .limit = limit};
     fr_budget_choose(&e->budget, e->budget_parts, like, e->head_rows - like, 0);
-    return e->budget_parts[0].asked;
+    return enough_of(s, e->budget_parts[0].asked, limit);
 }

@@ -322,7 +322,7 @@ static void forget(void *sampler) {
 }
 
 fr_picker fr_sampler_picker(fr_sampler *sampler) {
-    return (fr_picker){.pick = pick, .forget = forget, .sampler = sampler};
+    return (fr_picker){.compares = sampler->rejection, .pick = pick, .forget = forget, .sampler = sampler};
 }
 
 int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *past) {

@@ -58,6 +58,16 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes + s->arena.used);
 }
 
+static fr_status check_fewest(const fr_session *s, const fr_options *options) {
+    bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION && options->number[FR_OPT_TEMPERATURE] > 0;
+    if (s->draft_max && s->draft_fewest > s->draft_max)
+        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_fewest,
+                       s->draft_max);
+    if (rejects && s->draft_fewest > 1)
+        return fr_fail(FR_USAGE, "draft-min can't be heeded under rejection: the text would have another distribution");
+    return FR_OK;
+}
+
 static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     int64_t most = options->value[FR_OPT_DRAFT_MAX];
     FR_TRY(fr_draft_list_choose(most ? options->spec_type : "none", s->drafter, &s->methods));
@@ -66,6 +76,9 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
                        s->drafter->method->name);
     s->adapts = most == FR_DRAFT_AUTO;
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
+    s->draft_fewest = (size_t)options->value[FR_OPT_DRAFT_MIN];
+    s->draft_least = options->number[FR_OPT_DRAFT_P_MIN];
+    FR_TRY(check_fewest(s, options));
     fr_budget_join(&s->engine->budget, &s->budget);
     return FR_OK;
 }

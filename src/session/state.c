@@ -116,5 +116,10 @@ bool fr_session_adaptive(const fr_session *s) {
 
 void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_proposal *proposal) {
     fr_sampler_forget(&s->sampler);
-    *proposal = (fr_proposal){.draft = s->draft, .view = view, .count = count, .ids = s->ids + view->length};
+    *proposal = (fr_proposal){.draft = s->draft,
+                              .view = view,
+                              .count = count,
+                              .fewest = s->draft_fewest,
+                              .least = s->draft_least,
+                              .ids = s->ids + view->length};
 }
