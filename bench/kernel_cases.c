@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/decoder/attend.h"
 
@@ -123,6 +124,34 @@ static void call_matmul(const fr_bench_case *c, fr_bench_function *function, con
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), feature = first * FR_TILE_FEATURES;
     ((fr_matmul_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
                                o->stream + feature * row_bytes, row_bytes, c->cols, units * FR_TILE_FEATURES);
+}
+
+/* Codes, then a scale for each block. */
+static void size_matmul_fp8(fr_bench_case *c) {
+    size_matmul(c);
+    c->stream_bytes += fr_fp8_blocks(c->features) * fr_fp8_blocks(c->cols) * sizeof(float);
+    c->bytes = (double)c->stream_bytes;
+}
+
+static void fill_codes(const fr_bench_case *c, uint8_t *stream) {
+    size_t count = c->features * c->cols;
+    float *scales = (float *)(void *)(stream + count);
+    uint64_t state = 1;
+    for (size_t i = 0; i < count; i++) {
+        stream[i] = (uint8_t)random_bits(&state);
+        if ((stream[i] & 0x7f) == 0x7f) stream[i] ^= 1;
+    }
+    for (size_t i = 0; i < (c->stream_bytes - count) / sizeof *scales; i++)
+        scales[i] = (1.5f + 0.5f * random_value(&state)) * 0x1p-9f;
+}
+
+static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
+                            size_t first, size_t units) {
+    size_t feature = first * FR_TILE_FEATURES;
+    const float *scales = (const float *)(const void *)(o->stream + c->features * c->cols);
+    ((fr_matmul_fp8_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
+                                   o->stream + feature * c->cols, c->cols, scales, fr_fp8_blocks(c->cols), feature,
+                                   c->cols, units * FR_TILE_FEATURES);
 }
 
 static void size_matmul_block(fr_bench_case *c) {
@@ -354,6 +383,12 @@ static const fr_bench_shape products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, 0},
 };
 
+static const fr_bench_shape fp8_products[] = {
+    {FR_BENCH_STREAMED, 6144, 1536, SIZE_MAX, FR_F8_E4M3},
+    {FR_BENCH_STREAMED, 2560, 10240, SIZE_MAX, FR_F8_E4M3},
+    {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
+};
+
 /* The assistant's table of 262144 x 256, a part of it. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
@@ -386,6 +421,8 @@ static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* 
 
 static const fr_bench_kind kind_matmul =
     KIND(offsetof(fr_kernels, matmul), products, size_matmul, fill_table, fill_numbers, call_matmul);
+static const fr_bench_kind kind_matmul_fp8 =
+    KIND(SIZE_MAX, fp8_products, size_matmul_fp8, fill_codes, fill_numbers, call_matmul_fp8);
 static const fr_bench_kind kind_matmul_block = KIND(offsetof(fr_kernels, matmul_block), products, size_matmul_block,
                                                     fill_tiles, fill_quantized, call_matmul_block);
 static const fr_bench_kind kind_gather =
@@ -447,8 +484,7 @@ fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_s
 }
 
 void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, char *text, size_t size) {
-    bool product = c->kind->size == size_matmul || c->kind->size == size_matmul_block;
-    if (product)
+    if (c->units > 1)
         snprintf(text, size, "%zu x %zu", c->features / c->units * units * threads, c->cols);
     else if (c->kind->size == size_attn)
         snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->features, c->cols);

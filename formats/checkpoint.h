@@ -24,7 +24,7 @@ typedef struct fr_checkpoint {
     char **file_names;
     size_t file_count;
     fr_tensors tensors;
-    fr_tensors unread; /* tensors of types that are not read, F8_E4M3 say: names and spans alone */
+    fr_tensors unread; /* tensors of types that are not read, F8_E5M2 say: names and spans alone */
 } fr_checkpoint;
 
 /* use_mmap false: tensors' bytes must be filled by fr_map_fill before they are read (headers are filled on the way in).

@@ -21,6 +21,14 @@
 typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
                           size_t w_stride, size_t cols, size_t features);
 
+/* The same of FP8 weights in scaled blocks (quant/fp8.h): weight i of w_o is the value of code i, the byte at
+ * o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128], one rounded product; first is where
+ * output 0 stands in its matrix, or in a block of it. No code is NaN, and scales are as fp8.h has them. Denormal codes,
+ * products and scales count as what they are. */
+typedef void fr_matmul_fp8_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
+                              const uint8_t *w, size_t w_stride, const float *scales, size_t scale_stride,
+                              size_t first, size_t cols, size_t features);
+
 /* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
 typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
                           size_t count);
@@ -163,6 +171,7 @@ typedef struct fr_kernels {
     const char *isa; /* the word this table was filled for */
     fr_matmul_fn *matmul[FR_FLOAT_TYPES];
     fr_gather_fn *gather[FR_FLOAT_TYPES];
+    fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* of block types */
     fr_rmsnorm_fn *rmsnorm;

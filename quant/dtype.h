@@ -43,9 +43,11 @@ typedef enum fr_dtype {
     FR_TQ2_0,
     FR_NVFP4,
     FR_Q1_0,
-    FR_WEIGHT_TYPES, /* count of the types that weights may have */
+    FR_WEIGHT_TYPES, /* count of the types whose bytes are values of weights by themselves */
 
-    FR_I32 = FR_WEIGHT_TYPES,
+    FR_F8_E4M3 = FR_WEIGHT_TYPES, /* codes of weights: their scales are a tensor of its own (quant/fp8.h) */
+
+    FR_I32, /* from here on integers */
     FR_I64,
     FR_U8,
     FR_DTYPE_COUNT

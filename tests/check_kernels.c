@@ -9,6 +9,7 @@
  * line a kernel; exit status 1 if any differs. */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
+#include "quant/fp8.h"
 
 #include <math.h>
 #include <signal.h>
@@ -277,6 +278,88 @@ static void check_matmul(operation *op) {
         snprintf(shape, sizeof shape, "no rows, or no outputs");
         ((fr_matmul_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8);
         ((fr_matmul_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0);
+    }
+}
+
+/* Scales of every exponent that they may have, denormal ones too. */
+static void fill_scales(float *scales, size_t n, fill_mode mode) {
+    fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
+    for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_MOST_SCALE);
+}
+
+/* Every code but NaN; of vanishing weights the denormal ones alone, all of one sign. */
+static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
+    uint8_t sign = (uint8_t)(below(2) << 7);
+    for (size_t i = 0; i < n; i++) {
+        codes[i] = (uint8_t)random_bits();
+        if (mode == VANISHING) codes[i] = sign | (1 + codes[i] % 7);
+        if ((codes[i] & 0x7f) == 0x7f) codes[i] ^= 1;
+    }
+}
+
+static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
+    fill_mode w_mode = below(MODES), x_mode = below(MODES);
+    size_t y_count = extent(c->rows, c->y_stride, c->features), x_count = extent(c->rows, c->x_stride, c->cols);
+    size_t across = fr_fp8_blocks(c->cols), stride = across + below(3);
+    size_t blocks = extent((first + c->features - 1) / FR_FP8_BLOCK + 1, stride, across);
+    uint8_t *w = place(0, extent(c->features, c->w_stride, c->cols), c->at_end);
+    float *x = place_floats(1, x_count, c->at_end), *y = place_floats(2, y_count, c->at_end);
+    float *expected = place_floats(3, y_count, true), *alone = place_floats(4, c->features, c->at_end);
+    float *scales = place_floats(5, blocks, c->at_end);
+    snprintf(shape, sizeof shape, "rows %zu cols %zu features %zu from %zu, strides x %zu y %zu w %zu, %s and %s",
+             c->rows, c->cols, c->features, first, c->x_stride, c->y_stride, c->w_stride, mode_names[w_mode],
+             mode_names[x_mode]);
+    fill_codes(w, extent(c->features, c->w_stride, c->cols), w_mode);
+    fill_scales(scales, blocks, w_mode);
+    fill_floats(x, x_count, x_mode);
+    for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
+    ((fr_matmul_fp8_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, scales, stride,
+                                         first, c->cols, c->features);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        fr_matmul_fp8_fn *matmul = (fr_matmul_fp8_fn *)build->function;
+        for (size_t i = 0; i < y_count; i++) y[i] = -12345;
+        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, scales, stride, first, c->cols, c->features);
+        compare(build, y, expected, y_count);
+        size_t row = below((uint32_t)c->rows);
+        matmul(alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, scales, stride, first, c->cols,
+               c->features);
+        compare(build, alone, y + row * c->y_stride, c->features);
+    }
+}
+
+/* Small shapes, then those of which no cache holds the weights; blocks of scales that begin and end anywhere. */
+static void check_matmul_fp8(operation *op) {
+    static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 47, 48, 49, 50, 64, 97};
+    static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
+    matmul_case c = {.type = FR_F8_E4M3};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (c.features = 1; c.features <= 17; c.features++)
+            for (size_t j = 0; j < (options.quick ? 6 : 40); j++) {
+                c.rows = rows[i];
+                c.cols = j % 4 ? 1 + below(300) : 490 + below(560);
+                c.at_end = below(4) > 0;
+                c.x_stride = c.cols + below(2) * below(20);
+                c.y_stride = c.features + below(2) * below(20);
+                c.w_stride = c.cols + below(2) * below(20);
+                check_fp8_case(op, &c, below(2) * below(300));
+            }
+    for (size_t i = 0; i < COUNT(large); i++)
+        for (size_t j = 0; j < COUNT(cols); j++) {
+            if (options.quick && (i + j) % 4) continue;
+            c = (matmul_case){.type = FR_F8_E4M3, .rows = large[i], .cols = cols[j], .at_end = below(4) > 0};
+            c.features = (1 << 20) / c.cols + below(200);
+            c.x_stride = below(2) ? c.cols + below(20) : (c.cols + 1023) / 1024 * 1024;
+            c.y_stride = c.features + below(20);
+            c.w_stride = c.cols + below(2) * below(20);
+            check_fp8_case(op, &c, below(2) * below(300));
+        }
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        void *nowhere = place(0, 0, true);
+        snprintf(shape, sizeof shape, "no rows, or no outputs");
+        ((fr_matmul_fp8_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 64, nowhere, 1, 0, 64, 8);
+        ((fr_matmul_fp8_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 64, nowhere, 1, 0, 64, 0);
+        ((fr_matmul_fp8_fn *)build->function)(nowhere, 0, nowhere, 64, 9, nowhere, 64, nowhere, 1, 0, 64, 0);
     }
 }
 
@@ -709,6 +792,7 @@ static double now(void) {
 /* ------------------------------------------------------------------------------------------------------ the kernels */
 
 static const kind kind_matmul = {check_matmul, NULL, 0};
+static const kind kind_matmul_fp8 = {check_matmul_fp8, NULL, 0};
 static const kind kind_gather = {check_gather, NULL, 0};
 static const kind kind_rmsnorm = {check_array, call_rmsnorm, Y_MAY_BE_A};
 static const kind kind_layernorm = {check_array, call_layernorm, Y_MAY_BE_A};

@@ -13,7 +13,7 @@ static const char *const names[] = {
     "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
     "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  NULL};
 
-static const char *const alone[] = {"llama", "llama-odd", NULL};
+static const char *const alone[] = {"llama", "llama-odd", "llama-fp8", NULL};
 
 const char *fr_reference_name(size_t index) {
     return names[index];

@@ -163,7 +163,8 @@ START_TEST(names_and_sizes) {
         {FR_IQ2_XXS, "IQ2_XXS", 256, 66}, {FR_IQ2_XS, "IQ2_XS", 256, 74},   {FR_IQ2_S, "IQ2_S", 256, 82},
         {FR_IQ3_XXS, "IQ3_XXS", 256, 98}, {FR_IQ3_S, "IQ3_S", 256, 110},    {FR_TQ1_0, "TQ1_0", 256, 54},
         {FR_TQ2_0, "TQ2_0", 256, 66},     {FR_NVFP4, "NVFP4", 64, 36},      {FR_Q1_0, "Q1_0", 128, 18},
-        {FR_I32, "I32", 1, 4},            {FR_I64, "I64", 1, 8},            {FR_U8, "U8", 1, 1},
+        {FR_F8_E4M3, "F8_E4M3", 1, 1},    {FR_I32, "I32", 1, 4},            {FR_I64, "I64", 1, 8},
+        {FR_U8, "U8", 1, 1},
     };
     ck_assert_uint_eq(sizeof rows / sizeof *rows, FR_DTYPE_COUNT);
     for (size_t i = 0; i < FR_DTYPE_COUNT; i++) {
@@ -175,7 +176,7 @@ START_TEST(names_and_sizes) {
         size_t most = (size_t)1 << 48;
         ck_assert_uint_eq(fr_dtype_row_bytes(rows[i].type, most), most / rows[i].block * rows[i].bytes);
     }
-    static const char *const others[] = {"",     "f32", "F3",   "F322", "F64",  "F8_E4M3",
+    static const char *const others[] = {"",     "f32", "F3",   "F322", "F64",  "F8_E5M2",
                                          "BOOL", "Q4",  "q4_0", "Q4_K_M", "Q8_1", "Q8_K"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         ck_assert_int_eq(fr_dtype_from_name(others[i]), FR_DTYPE_COUNT);

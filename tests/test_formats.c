@@ -450,7 +450,7 @@ static const char good_header[] =
     "\"f16\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[11,13]},"
     "\"bf16\":{\"dtype\":\"BF16\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[13,15]},"
     "\"none.middle\":{\"dtype\":\"F32\",\"shape\":[5,0,7],\"data_offsets\":[15,15]},"
-    "\"vision\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[15,17]},"
+    "\"vision\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[15,17]},"
     "\"i32\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[17,21]},"
     "\"i64\":{\"shape\":[1],\"data_offsets\":[21,29],\"dtype\":\"I64\"},"
     "\"none.last\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[29,29]}}   ";
@@ -485,7 +485,7 @@ START_TEST(one_file) {
             ck_assert(checkpoint.tensors.items[i - 1].data <= checkpoint.tensors.items[i].data);
         const fr_tensor *tensor;
         ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, "vision", &tensor), FR_INPUT);
-        ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor vision is of type F8_E4M3, which is not read"));
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor vision is of type F8_E5M2, which is not read"));
         ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, "audio", &tensor), FR_INPUT);
         ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor audio is missing"));
         fr_checkpoint_close(&checkpoint);

@@ -29,7 +29,11 @@ static void run(size_t rows, size_t threads, int64_t *best) {
     float hidden[FR_STEP_MAX * HIDDEN] = {0};
     for (size_t r = 0; r < rows; r++) hidden[r * HIDDEN + r] = 2.0f;
     workspace = (fr_workspace){.kernels = kernels};
-    matrix = (fr_matrix){(const uint8_t *)matrix_values, FR_F32, false, VOCAB, HIDDEN, HIDDEN * sizeof(float)};
+    matrix = (fr_matrix){.data = (const uint8_t *)matrix_values,
+                         .type = FR_F32,
+                         .features = VOCAB,
+                         .cols = HIDDEN,
+                         .row_bytes = HIDDEN * sizeof(float)};
     fr_forward f = {.hidden = hidden, .head_rows = rows, .logits = logits, .best = best, .best_stride = FR_STEP_MAX};
     fr_plan_make(&machine, threads, false, false, &plan);
     ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);

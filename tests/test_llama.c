@@ -131,7 +131,7 @@ END_TEST
 
 /* Biases, heads of 22, positions scaled by one factor; and by llama3's. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
-    static const char *const folders[] = {MODELS "llama", MODELS "llama-odd"};
+    static const char *const folders[] = {MODELS "llama", MODELS "llama-odd", MODELS "llama-fp8"};
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
     enum { COUNT = sizeof prompt / sizeof *prompt };
     fr_model *models[2];
@@ -209,7 +209,7 @@ static void text_of(const char *path, const char *isa, int threads, int chunk, c
 }
 
 START_TEST(every_manner_of_running_gives_one_answer) {
-    static const char *const paths[] = {MODELS "llama", MODELS "llama-odd", GGUF ".gguf"};
+    static const char *const paths[] = {MODELS "llama", MODELS "llama-odd", GGUF ".gguf", MODELS "llama-fp8"};
     static const char *const methods[] = {"none", "ngram"};
     static const int chunks[] = {1, 7, 64};
     int32_t first[IDS], ids[IDS];
@@ -301,9 +301,9 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, a_file_has_the_references_logits);
     tcase_add_test(tests, a_file_says_what_the_reference_says);
-    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 2);
+    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 3);
     tcase_add_test(tests, both_tokenizers_are_the_same);
-    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, 3);
+    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, 4);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     Suite *suite = suite_create("llama");
     suite_add_tcase(suite, tests);

@@ -55,11 +55,13 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
         const fr_tensor *tensor = &tensors->items[i];
         if (!translate(export, tensor->name, name, sizeof name, &found)) {
             if (is_tower(export, tensor) || fr_names_extra(export->names, tensor->name)) continue;
+            if (fr_weights_is_scales(export->weights, tensor)) continue;
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         }
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         if (found.of_layer) set_order(export, &found, fr_outputs_last(outputs));
-        fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_WEIGHT_TYPES;
+        fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, tensor);
+        fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
     }
     return FR_OK;
 }

@@ -12,6 +12,7 @@ typedef struct fr_output {
     char *name;
     const fr_tensor *source;
     const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
+    const float *scales; /* of a source of FP8 codes (quant/fp8.h) */
     fr_dtype type;
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];

@@ -9,6 +9,7 @@
 #include "formats/error.h"
 #include "kernels/fpenv.h"
 #include "quant/encode.h"
+#include "quant/fp8.h"
 #include "src/convert/export.h"
 #include "src/convert/quantize_types.h"
 #include "src/families/model.h"
@@ -85,6 +86,19 @@ static size_t find_bad(const float *values, size_t n, float limit) {
     return n;
 }
 
+/* Row `row` of the source as float32. */
+static void decode_row(const batch *b, size_t row, float *values) {
+    const fr_output *output = b->output;
+    const uint8_t *source = b->source + row * fr_dtype_row_bytes(b->source_type, b->cols);
+    if (!output->scales) {
+        fr_dtype_decode(b->source_type, source, values, b->cols);
+        return;
+    }
+    size_t rows = (size_t)output->shape[output->dims - 2]; /* of a matrix; a stack has more */
+    size_t block = row / rows * fr_fp8_blocks(rows) + row % rows / FR_FP8_BLOCK;
+    fr_fp8_decode(source, output->scales + block * fr_fp8_blocks(b->cols), values, b->cols);
+}
+
 static void encode_rows(void *context, const fr_team *team) {
     const batch *b = context;
     size_t begin, end, source_row = fr_dtype_row_bytes(b->source_type, b->cols);
@@ -96,7 +110,7 @@ static void encode_rows(void *context, const fr_team *team) {
         size_t from = fr_row_published(b->output->order, b->output->head_dim, b->output->turning, b->first + row);
         const uint8_t *source = b->source + from * source_row;
         uint8_t *target = b->target + row * target_row;
-        fr_dtype_decode(b->source_type, source, values, b->cols);
+        decode_row(b, from, values);
         size_t bad = find_bad(values, b->cols, limit);
         if (bad < b->cols) {
             b->bad[team->index] = row;
@@ -206,7 +220,7 @@ static fr_status write_integers(stream *s, const fr_output *output) {
 static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
-        FR_TRY(output->type >= FR_WEIGHT_TYPES ? write_integers(s, output) : write_numbers(s, output));
+        FR_TRY(output->type >= FR_I32 ? write_integers(s, output) : write_numbers(s, output));
     }
     return fr_gguf_write_end(s->writer);
 }

@@ -163,7 +163,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
 }
 
 static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs, fr_output *output, layout *l) {
-    if (output->source && output->source->type >= FR_WEIGHT_TYPES) {
+    if (output->source && output->source->type >= FR_I32) {
         output->type = is(output->name, "d2t") ? FR_I64 : FR_I32;
         return FR_OK;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "quant/fp8.h"
 #include "quant/packed.h"
 
 bool fr_bound_packs(const fr_tensor *tensor) {
@@ -30,7 +31,7 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
         return fr_fail(FR_INPUT, "%s: tensor %s has shape %s, the configuration asks for %s", weights->files->path,
                        full, shape_text(t->shape, t->dims, found, sizeof found),
                        shape_text(shape, dims, wanted, sizeof wanted));
-    if (t->type >= FR_WEIGHT_TYPES && dims > 1)
+    if (t->type >= FR_I32 && dims > 1)
         return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected a type of weights", weights->files->path, full,
                        fr_dtype_name(t->type));
     for (size_t i = 0; i < weights->count; i++) {
@@ -77,15 +78,21 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
     if (bound->tensor->packed && parts > 1 && features % FR_TILE_FEATURES)
         return fr_fail(FR_INPUT, "%s: tensor %s is packed, and its parts of %zu rows are no whole tiles of %d",
                        weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);
-    size_t bytes;
+    size_t bytes, across = fr_fp8_blocks(cols), down = fr_fp8_blocks(parts * features);
+    if (bound->tensor->type == FR_F8_E4M3) FR_TRY(fr_bound_scales(weights, bound));
     const uint8_t *data = lay_out(weights, bound, count, features, cols, &bytes);
     FR_TRY(fr_arena_check(&weights->packed, "packed weights"));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         matrices[i] = (fr_matrix){.data = data + i * bytes,
-                                         .type = bound->tensor->type,
-                                         .packed = bound->packed || bound->tensor->packed,
-                                         .features = features,
-                                         .cols = cols,
-                                         .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
+                                  .type = bound->tensor->type,
+                                  .packed = bound->packed || bound->tensor->packed,
+                                  .features = features,
+                                  .cols = cols,
+                                  .row_bytes = fr_dtype_row_bytes(bound->tensor->type, cols)};
+        if (!bound->scales) continue;
+        matrices[i].scales = bound->scales + i / parts * down * across;
+        matrices[i].scale_stride = across;
+        matrices[i].first = i % parts * features;
+    }
     return FR_OK;
 }

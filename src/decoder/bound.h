@@ -12,6 +12,9 @@
 fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                         uint32_t dims, fr_access access, fr_bound **bound);
 
+/* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checked, as float32. */
+fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
+
 /* Whether binding a tensor as streamed makes a packed copy of it. */
 bool fr_bound_packs(const fr_tensor *tensor);
 

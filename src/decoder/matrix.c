@@ -1,6 +1,7 @@
 /* Weight matrices applied by a team: see matrix.h. */
 #include "src/decoder/matrix.h"
 
+#include "quant/fp8.h"
 #include "quant/packed.h"
 
 enum { BLOCK = 32 };
@@ -38,6 +39,7 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     fr_matrix view = *matrix;
     view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
     view.features = end - begin;
+    view.first += begin;
     return view;
 }
 
@@ -65,6 +67,9 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
     else if (matrix->type < FR_FLOAT_TYPES)
         k->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.cols,
                                 part.features);
+    else if (matrix->scales)
+        k->matmul_fp8(y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales, part.scale_stride,
+                      part.first, part.cols, part.features);
     else
         apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
                       rows);
@@ -91,6 +96,10 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
 
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
     if (matrix->packed) decode_packed(matrix, feature, row);
+    else if (matrix->scales)
+        fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
+                      matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
+                      matrix->cols);
     else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
     kernels->scale(row, matrix->cols, factor);
 }

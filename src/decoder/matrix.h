@@ -5,9 +5,9 @@
  * pages of a weight are read by the NUMA node that first touched them. No operator synchronizes but
  * fr_matrix_input_rows: the caller says where the barriers are (fr_team_sync).
  *
- * How a product is computed depends on the weight's type alone: float types by float kernels from the file's own bytes,
- * block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and then as
- * float32. */
+ * How a product is computed depends on the weight's type alone: float types and FP8 by float kernels from the file's
+ * own bytes, block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and
+ * then as float32. */
 #ifndef FR_SRC_MATRIX_H
 #define FR_SRC_MATRIX_H
 
@@ -25,6 +25,9 @@ typedef struct fr_matrix {
     bool packed;
     size_t features, cols;
     size_t row_bytes;    /* of a feature, on average if packed */
+
+    const float *scales; /* of FP8 codes (quant/fp8.h): feature o's row of them is the (first + o) / 128th, */
+    size_t scale_stride, first; /* so many floats after the one before; of other types NULL */
 } fr_matrix;
 
 /* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */

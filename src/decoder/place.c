@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/decoder/bound.h"
 
@@ -24,6 +25,14 @@ static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
+/* Codes that stand for NaN, which kernels don't look for. */
+static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor, size_t from, size_t to) {
+    const uint8_t *codes = tensor->data;
+    size_t at = from + fr_fp8_find_nan(codes + from, to - from);
+    if (at >= to) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
+}
+
 /* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
@@ -33,8 +42,11 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
     size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
     size_t to = tensor->packed ? fr_packed_bytes(tensor->type, end, cols) : end * row_bytes;
-    for (size_t s = 0; s < stacks; s++)
+    for (size_t s = 0; s < stacks; s++) {
         FR_TRY(fr_bound_fill(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+        if (tensor->type == FR_F8_E4M3)
+            FR_TRY(check_codes(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+    }
     return FR_OK;
 }
 

@@ -5,17 +5,20 @@
 #include <stdlib.h>
 
 #include "formats/error.h"
+#include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/decoder/bound.h"
 
-/* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, and every one that may be
- * a frame's convolution. */
+/* Room for the float32 copies at 4 bytes a value: every tensor of one dimension, indices too, every one that may be a
+ * frame's convolution, and the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
         bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
         if (t->dims == 1) fr_arena_take(&measure, t->shape[0], sizeof(float));
+        bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
+        if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         if (convolution) fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }
     return measure.used;
@@ -76,7 +79,7 @@ bool fr_weights_quantized(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++) {
         const fr_bound *bound = &weights->bound[i];
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
-        if (matrix && bound->tensor->type >= FR_FLOAT_TYPES) return true;
+        if (matrix && !bound->scales && bound->tensor->type >= FR_FLOAT_TYPES) return true;
     }
     return false;
 }

@@ -25,6 +25,8 @@ typedef struct fr_bound {
     fr_access access;
     bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
+    const float *scales;  /* of FP8 codes, as float32; NULL: another type */
+    bool of_codes;        /* it holds the scales of another one */
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
@@ -100,11 +102,16 @@ fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *n
 fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
+/* The scales of a bound tensor of FP8 codes, a row of them for each 128 rows of each matrix of it; NULL: it has another
+ * type. And whether a tensor holds another one's. */
+const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes);
+bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
+
 /* Packs rows [begin, end) of a bound tensor, as a matrix of its own from `tiles` on: brings them in, and gives the
  * file's pages back. begin is where a tile begins. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Whether any streamed matrix is of a block type. */
+/* Whether any streamed matrix is of a block type; FP8 is none, its rows are float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */

@@ -19,7 +19,7 @@ static const char *make_folder(const char *index) {
     write_shard(&first, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
                         "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,2],\"data_offsets\":[8,16]}}", 16);
     write_shard(&second, "{\"c\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]},"
-                         "\"d\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[2,4]}}", 4);
+                         "\"d\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[2,4]}}", 4);
     fuzz_link(folder, "config.json", config.path);
     fuzz_link(folder, "first.safetensors", first.path);
     fuzz_link(folder, "second.safetensors", second.path);

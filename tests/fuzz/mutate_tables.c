@@ -40,6 +40,8 @@ static const subject subjects[] = {
     {MODELS "llama", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-odd", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
+    {MODELS "llama-fp8", "", NULL, NULL, "model.safetensors", ""},
     {GGUF, "e-q4_0.gguf", NULL, NULL, "e-q4_0.gguf", "@(rope_freqs.weight|blk.1.attn_v.weight|blk.[23].attn_[kv]*)"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd.gguf", "rope_freqs.weight"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd-assistant.gguf", "rope_freqs.weight"},

@@ -1,0 +1,195 @@
+/* FP8 weights in scaled blocks times rows, 16 partial sums a register. Contract fr_matmul_fp8_fn in kernels.h.
+ *
+ * A code becomes a float16 by moving its fields, 2^-8 of what it stands for, denormals included, and that a float32;
+ * its product with 256 times the scale is the weight, rounded once. (By way of float32's own fields, 2^-120 of it, is
+ * two instructions fewer, but denormal codes would be denormal factors, which some processors take a hundred cycles
+ * for.)
+ *
+ * Up to 6 rows take their weights as they are decoded, 4 outputs at a time. More rows find them decoded in a panel:
+ * GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a time; their sums wait in memory
+ * between chunks. The order of additions is the same whichever way. */
+#include "kernels/prefetch_x86.h"
+#include "kernels/simd_avx512.h"
+#include "quant/fp8.h"
+
+#include <string.h>
+
+enum {
+    FEATURES = 4,
+    ROWS = 6,
+    GROUP = 8,          /* outputs of a panel */
+    CHUNK = 512,        /* columns of it */
+    BATCH = 48,         /* rows that pass by it */
+    STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
+};
+
+typedef struct product {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t w_stride;
+    const float *scales;
+    size_t scale_stride, first, cols, features;
+} product;
+
+typedef __m512 sums[ROWS][FEATURES];
+
+/* Outputs past the end repeat the last one and are not stored. */
+FR_INLINE size_t output(const product *job, size_t o) {
+    return o < job->features ? o : job->features - 1;
+}
+
+FR_INLINE const uint8_t *weight_row(const product *job, size_t o) {
+    return job->w + output(job, o) * job->w_stride;
+}
+
+FR_INLINE __m512 block_scale(const product *job, size_t o, size_t block) {
+    const float *row = job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
+    return _mm512_set1_ps(row[block] * 256.0f);
+}
+
+/* The weights of the mask; those of others are 0. A code's sign, extended, is bit 15 and also bit 14, where it is taken
+ * away. */
+FR_INLINE __m512 decode(const uint8_t *codes, __m512 scale, __mmask16 mask) {
+    __m256i wide = _mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(mask, codes));
+    __m256i halves = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16((short)0xbfff));
+    return _mm512_mul_ps(_mm512_cvtph_ps(halves), scale);
+}
+
+/* Up to 16 columns: the x of row r begin at x + r * x_stride. */
+FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, size_t rows, size_t features,
+                    __mmask16 mask) {
+    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
+        __m512 values = load_lanes(x + r * x_stride, mask);
+        FR_UNROLLED for (size_t o = 0; o < features; o++)
+            p[r][o] = _mm512_mask3_fmadd_ps(w[o], values, p[r][o], mask);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- few rows */
+
+/* The columns of a block of scales, from `from` on. */
+FR_INLINE void direct_block(const product *job, sums p, size_t feature, size_t from, size_t rows) {
+    const uint8_t *codes[FEATURES];
+    __m512 scale[FEATURES], w[FEATURES];
+    size_t i = from, end = from + FR_FP8_BLOCK < job->cols ? from + FR_FP8_BLOCK : job->cols;
+    FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) {
+        codes[o] = weight_row(job, feature + o);
+        scale[o] = block_scale(job, feature + o, from / FR_FP8_BLOCK);
+    }
+    for (; i + 16 <= end; i += 16) {
+        FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) w[o] = decode(codes[o] + i, scale[o], 0xffff);
+        step(p, w, job->x + i, job->x_stride, rows, FEATURES, 0xffff);
+    }
+    if (i == end) return;
+    FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) w[o] = decode(codes[o] + i, scale[o], lanes(end - i));
+    step(p, w, job->x + i, job->x_stride, rows, FEATURES, lanes(end - i));
+}
+
+/* While a block of columns is computed, as much of the next tile is prefetched, in the order of memory. */
+FR_INLINE void direct(const product *job, size_t rows) {
+    bool streamed = job->features * job->w_stride >= STREAMED;
+    fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
+    for (size_t feature = 0; feature < job->features; feature += FEATURES) {
+        sums p;
+        const uint8_t *next = weight_row(job, feature + FEATURES);
+        FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) p[r][o] = _mm512_setzero_ps();
+        for (size_t i = 0; i < job->cols; i += FR_FP8_BLOCK, next += FEATURES * FR_FP8_BLOCK) {
+            fr_prefetch(how, next, FEATURES * FR_FP8_BLOCK);
+            direct_block(job, p, feature, i, rows);
+        }
+        __mmask8 stored = (__mmask8)(lanes(job->features - feature) & 15);
+        FR_UNROLLED for (size_t r = 0; r < rows; r++)
+            _mm_mask_storeu_ps(job->y + r * job->y_stride + feature, stored,
+                               sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- many rows */
+
+/* A chunk of columns of a group of outputs, decoded. */
+typedef struct panel {
+    float w[GROUP][CHUNK];
+    float sums[BATCH][GROUP][16]; /* of rows that wait for the next chunk */
+} panel;
+
+/* count columns from `from` on, behind them zeros up to 16. */
+FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, size_t count) {
+    for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
+        const uint8_t *codes = weight_row(job, group + o) + from;
+        for (size_t i = 0; i < count; i += 16) {
+            __m512 scale = block_scale(job, group + o, (from + i) / FR_FP8_BLOCK);
+            _mm512_storeu_ps(at->w[o] + i, decode(codes + i, scale, lanes(count - i)));
+        }
+    }
+}
+
+/* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
+FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, size_t o, size_t from, size_t count,
+                    size_t rows) {
+    sums p;
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
+            p[r][f] = from ? _mm512_loadu_ps(at->sums[row + r][o + f]) : _mm512_setzero_ps();
+    for (size_t i = 0; i < count; i += 16) {
+        __m512 w[FEATURES];
+        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++) w[f] = _mm512_loadu_ps(at->w[o + f] + i);
+        if (count - i >= 16) step(p, w, x + i, job->x_stride, rows, FEATURES, 0xffff);
+        else step(p, w, x + i, job->x_stride, rows, FEATURES, lanes(count - i));
+    }
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
+}
+
+/* All rows of a batch, split evenly over as few tiles as can be. */
+FR_INLINE void pass_rows(const product *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
+    size_t tiles = (rows + ROWS - 1) / ROWS;
+    for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
+        const float *x = job->x + (batch + row) * job->x_stride + from;
+        taken = (rows - row + tiles - 1) / tiles;
+        for (size_t o = 0; o < GROUP; o += FEATURES) switch (taken) {
+            case 1: pass(job, at, x, row, o, from, count, 1); break;
+            case 2: pass(job, at, x, row, o, from, count, 2); break;
+            case 3: pass(job, at, x, row, o, from, count, 3); break;
+            case 4: pass(job, at, x, row, o, from, count, 4); break;
+            case 5: pass(job, at, x, row, o, from, count, 5); break;
+            default: pass(job, at, x, row, o, from, count, ROWS);
+            }
+    }
+}
+
+static void by_panels(const product *job) {
+    panel at;
+    memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
+    for (size_t group = 0; group < job->features; group += GROUP)
+        for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
+            rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;
+            for (size_t from = 0, count; from < job->cols; from += count) {
+                count = job->cols - from < CHUNK ? job->cols - from : CHUNK;
+                fill(job, &at, group, from, count);
+                pass_rows(job, &at, batch, rows, from, count);
+            }
+            for (size_t r = 0; r < rows; r++)
+                for (size_t o = 0; o < GROUP && group + o < job->features; o++)
+                    job->y[(batch + r) * job->y_stride + group + o] = sum16(_mm512_loadu_ps(at.sums[r][o]));
+        }
+}
+
+void fr_matmul_fp8_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const uint8_t *w,
+                          size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
+                          size_t features) {
+    const product job = {y, y_stride, x, x_stride, rows, w, w_stride, scales, scale_stride, first, cols, features};
+    switch (rows) {
+    case 0: break;
+    case 1: direct(&job, 1); break;
+    case 2: direct(&job, 2); break;
+    case 3: direct(&job, 3); break;
+    case 4: direct(&job, 4); break;
+    case 5: direct(&job, 5); break;
+    case ROWS: direct(&job, ROWS); break;
+    default: by_panels(&job);
+    }
+}
