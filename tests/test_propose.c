@@ -211,7 +211,7 @@ static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, co
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
     memset(q->logits, 0, bytes);
-    if (hidden) q->view.hidden = hidden + s->hidden_row * s->model->trunk.spec.hidden;
+    if (hidden) q->view.hidden = hidden + s->hidden_row * s->engine->seen_width;
     fr_sampler_forget(&s->sampler);
     return (fr_proposal){.draft = s->draft,
                          .view = &q->view,
@@ -245,9 +245,9 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
-    size_t who[SESSIONS], first = below(SESSIONS), hidden = w->model->trunk.spec.hidden;
-    float *rows = malloc(FR_STEP_MAX * hidden * sizeof *rows);
-    for (size_t i = 0; i < FR_STEP_MAX * hidden; i++) rows[i] = NAN;
+    size_t who[SESSIONS], first = below(SESSIONS), values = FR_STEP_MAX * w->engine->seen_width;
+    float *rows = malloc(values * sizeof *rows);
+    for (size_t i = 0; i < values; i++) rows[i] = NAN;
     for (size_t i = 0; i < n; i++) {
         who[i] = (first + i * 5) % SESSIONS;
         asked[i] = ask(w->twins[who[i]].in, &together[i], 1 + below(MOST), scores, who[i] == damaged ? rows : NULL);
