@@ -39,6 +39,7 @@ static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char 
     double theta, partial;
     FR_TRY(fr_json_object(root, "rope_scaling", where, &scaling));
     FR_TRY(fr_json_object(root, "rope_parameters", where, &parameters));
+    const char *name = parameters ? "rope_parameters" : "rope_scaling";
     if (!parameters) parameters = scaling;
     FR_TRY(fr_json_real(root, "rope_theta", 1.0, 1e12, 10000.0, where, &theta));
     FR_TRY(fr_json_real(root, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
@@ -49,7 +50,9 @@ static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char 
                              .theta = theta,
                              .partial = 1.0,
                              .factor = 1.0};
-    return parameters ? read_scaling(parameters, &c->rope, where) : FR_OK;
+    char inside[128];
+    snprintf(inside, sizeof inside, "%s: %s", where, name);
+    return parameters ? read_scaling(parameters, &c->rope, inside) : FR_OK;
 }
 
 static const char config_json[] = "config.json";
