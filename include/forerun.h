@@ -394,6 +394,38 @@ void fr_draft_cancel(fr_session *session);
  * that it did not score. */
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
+/* A draft method of the caller's own: who knows what may come next (a grammar, a cache of answers, another model) says
+ * so, and the target verifies it in the forward of the next token. Whatever is proposed, the text is the same; it only
+ * comes faster where drafts are right. tests/embed/own_method.c is a whole one. What a method is shown: */
+typedef struct fr_drafting {
+    const int32_t *ids; /* the timeline */
+    size_t length;
+    size_t count;       /* drafts that can be used, 1 to FR_STEP_MAX - 1: what the depth of drafting asks for */
+    double least;       /* FR_OPT_DRAFT_P_MIN */
+    const int32_t *suggested; /* what the session would draft without the method, by its drafter or n-grams: */
+    size_t suggestions;       /* to hand on, or to change; none where it was opened without */
+
+    int32_t *drafts; /* [count] out: ids that may follow, in order */
+    float *chances;  /* NULL: nobody asks. Under rejection sampling [count, vocab], all 0; out, optional: what each
+                        draft was drawn from, any multiple of its chances */
+    bool tells_chances; /* out: whether it did. A draft without is taken as certain; one that is handed on as it was
+                           suggested needs none, but whether it is must not depend on which id it is */
+} fr_drafting;
+
+typedef struct fr_proposer {
+    size_t (*propose)(void *context, fr_drafting *drafting); /* gives how many drafts there are: 0 to count */
+    /* After each round: the timeline with what was accepted, and of how many drafts that is. NULL: not told. */
+    void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
+    void (*close)(void *context); /* when the session is closed; NULL: nothing is */
+    void *context;
+} fr_proposer;
+
+/* Makes it the session's method, once, before its first prompt; the struct is copied. Its functions are called by the
+ * thread that calls the step, or after fr_draft_submit by the session's own, and must not call into the session. An id
+ * outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE, and the session is as
+ * before it. Forks of the session don't have the method. A failure leaves its context the caller's. */
+fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
+
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
  * step has may differ from run to run, the ids don't. */
 bool fr_session_adapts(const fr_session *session);

@@ -580,7 +580,7 @@ START_TEST(rejection_at_every_depth_leaves_no_trace) {
     int32_t again[TEXT];
     step_to(session, again, TEXT);
     ck_assert_mem_eq(again, ids + count, sizeof again);
-    ck_assert(inner->method == &fr_draft_scripted && inner->follows);
+    ck_assert(inner->method == &fr_draft_own_method && inner->follows);
     require(fr_session_open(r.model, r.drafter, options, &fresh));
     require(fr_session_prompt(fresh, ids, count + TEXT));
     compare_caches(&session->kv, &fresh->kv, session->kv.length);

@@ -40,6 +40,8 @@ embed() { # NAME FLAG...
     shift
     "${CC:-gcc}" -std=c11 "${warnings[@]}" tests/embed/generate.c "$@" -o "$root/$name-c"
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" tests/embed/generate.cc "$@" -o "$root/$name-c++"
+    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/own_method.c "$@" -o "$root/$name-own-c"
+    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/own_method.c -x none "$@" -o "$root/$name-own-c++"
 }
 
 read -ra dynamic < <(pkg-config --cflags --libs forerun)
@@ -53,6 +55,9 @@ ids=$("$root/usr/bin/forerun" generate -m $model --ids 2,9,17,5 -n 12 --ignore-e
 for user in "$root"/{dynamic,static}-{c,c++}; do
     [ "$("$user")" = "$version" ] || fail "$user: fr_version() is not forerun.pc's $version"
     [ "$("$user" $model $model/assistant)" = "$ids" ] || fail "$user: other ids than the command's $ids"
+done
+for user in "$root"/{dynamic,static}-own-{c,c++}; do
+    [ "$("$user" $model)" = "$ids 12 forwards, then 3" ] || fail "$user: $("$user" $model)"
 done
 for language in c c++; do
     [ "$(needs "$root/dynamic-$language")" = "libforerun.so.$series" ] || fail "dynamic-$language: other libraries"

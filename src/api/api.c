@@ -10,7 +10,6 @@
 #include "formats/error.h"
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
-#include "src/draft/draft_scripted.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"
 #include "src/session/session_file.h"
@@ -437,14 +436,4 @@ const char *fr_lab_isa_word(size_t index) {
 bool fr_lab_isa_here(const char *word) {
     const fr_kernels *kernels;
     return fr_kernels_select(word, &kernels) == FR_OK;
-}
-
-fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
-                                void *context) {
-    fr_draft *draft;
-    if (!ids || !accept) return fr_fail(FR_USAGE, "fr_lab_session_script: ids and a function are needed");
-    fr_async_draft_cancel(session);
-    FR_TRY(fr_draft_script(ids, count, session->model->trunk.spec.vocab, accept, context, session->draft, &draft));
-    session->draft = draft;
-    return FR_OK;
 }

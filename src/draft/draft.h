@@ -121,7 +121,7 @@ struct fr_draft_method {
 };
 
 extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_draft_eagle3, fr_draft_eagle,
-    fr_draft_model, fr_draft_ngram, fr_draft_scripted;
+    fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
 /* ngram before other methods, which draft where it has no long match. */
 extern const fr_draft_method fr_draft_ngram_first;

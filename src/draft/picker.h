@@ -23,11 +23,14 @@ typedef struct fr_past {
 
 /* compares: the drafter's distributions with the target's, so that whether a draft is proposed must not depend on what
  * was drawn.
- * pick: the token at depth past->drafted of a proposal, -1 if none is left. forget: what was picked was thrown away. */
+ * keep: of the last proposal the first `depths` drafts' distributions still count; other drafts are certain. tell: that
+ * of a draft, by token, of this sum; it stays where it is until the next proposal.
+ * pick: the token at depth past->drafted of a proposal, -1 if none is left. */
 typedef struct fr_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);
-    void (*forget)(void *sampler);
+    void (*keep)(void *sampler, size_t depths);
+    void (*tell)(void *sampler, size_t depth, const float *weight, double sum);
     void *sampler;
 } fr_picker;
 

@@ -4,6 +4,7 @@
  * left out of the JSON take the defaults of transformers' Llama configuration. What would change the answer and is not
  * built (another activation, other scalings of rotary positions, experts) is refused. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/error.h"

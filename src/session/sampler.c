@@ -6,6 +6,7 @@
 
 #include "formats/error.h"
 #include "kernels/double_math.h"
+#include "src/base/sizes.h"
 #include "src/session/noise.h"
 
 /* ------------------------------------------------------------------------------------------------- settings, memory */
@@ -317,12 +318,19 @@ static int32_t pick(void *sampler, const fr_scores *scores, const fr_past *past)
     return fr_sampler_draft(sampler, scores, past);
 }
 
-static void forget(void *sampler) {
-    fr_sampler_forget(sampler);
+static void keep(void *sampler, size_t depths) {
+    fr_sampler *s = sampler;
+    s->known = fr_smaller(s->known, depths);
+}
+
+static void tell(void *sampler, size_t depth, const float *weight, double sum) {
+    fr_sampler *s = sampler;
+    s->drafted[depth] = (fr_distribution){.weight = weight, .count = s->vocab, .total = sum};
+    s->known = depth + 1;
 }
 
 fr_picker fr_sampler_picker(fr_sampler *sampler) {
-    return (fr_picker){.compares = sampler->rejection, .pick = pick, .forget = forget, .sampler = sampler};
+    return (fr_picker){.compares = sampler->rejection, .pick = pick, .keep = keep, .tell = tell, .sampler = sampler};
 }
 
 int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *past) {

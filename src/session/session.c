@@ -104,7 +104,6 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     s->options = *options;
     s->stops.which = -1;
     s->log = options->log;
-    s->picker = fr_sampler_picker(&s->sampler);
     return s;
 }
 
@@ -127,6 +126,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     if (s->number == e->capacity)
         return fr_fail(FR_USAGE, "the engine has room for %zu sessions, all are open", e->capacity);
     FR_TRY(choose_sizes(s, options));
+    s->picker = fr_sampler_picker(&s->sampler);
     FR_TRY(take_memory(s));
     e->timelines[s->number] = &s->kv;
     note_memory(s);
