@@ -35,16 +35,9 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     }
 }
 
-/* A mixture has the same sizes in every layer that has one. */
-static const fr_experts_spec *experts_of(const fr_trunk_spec *spec) {
-    for (size_t i = 0; i < spec->layers; i++)
-        if (spec->layer[i].experts.count) return &spec->layer[i].experts;
-    return NULL;
-}
-
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads) {
-    const fr_experts_spec *experts = experts_of(&trunk->spec);
+    const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
     size_t head_dim, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim);

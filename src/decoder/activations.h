@@ -18,9 +18,9 @@ typedef struct fr_expert_use {
 /* A mixture's activations: a pair is one row sent to one expert. */
 typedef struct fr_experts_rows {
     fr_workspace workspace; /* of the products with the rows below */
-    float *scores;          /* [rows, experts] */
-    float *routed;          /* [rows, hidden] the router's input */
-    float *normed;          /* [rows, hidden] the experts' input */
+    float *scores;          /* [rows, experts] the router's products, then what they say */
+    float *routed;          /* [rows, hidden] the router's input, where the mixture is apart */
+    float *normed;          /* [rows, hidden] the experts' input, the same */
     float *input;           /* [pairs, hidden] that input, in pair order */
     float *inner;           /* [pairs, 2 * width] gate and up */
     float *output;          /* [pairs, hidden] */
@@ -30,7 +30,8 @@ typedef struct fr_experts_rows {
     size_t *first;          /* [experts + 1] first pair of each expert */
     int32_t *chosen;        /* [rows, top] */
     float *chosen_weight;   /* [rows, top] */
-    int32_t *scratch;       /* [experts] for top-k */
+    float *choices;         /* [threads, 2, experts] scores that choose, and groups' */
+    int32_t *scratch;       /* [threads, 2, experts] for top-k, and groups */
     fr_expert_use use;      /* so far */
 } fr_experts_rows;
 

@@ -11,7 +11,7 @@ static void join_row(const fr_activations *a, const float *bias, const float *no
     k->add(a->x + row * hidden, out, hidden);
 }
 
-void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -19,8 +19,13 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
         join_row(a, layer->o_bias, layer->post_attn_norm, r);
         a->kernels->rmsnorm(normed, a->x + r * hidden, layer->pre_ffn_norm, hidden, a->trunk->spec.eps);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
-        if (layer->router.data) fr_experts_prepare(a, layer, r);
+        if (spec->experts.apart && spec->experts.count) fr_experts_prepare(a, layer, r);
     }
+}
+
+void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, const float *up, size_t n) {
+    if (activation == FR_GELU) k->gelu_mul(gate, gate, up, n);
+    else k->silu_mul(gate, gate, up, n);
 }
 
 /* A thread's gate and up features are the same range, so the activation needs no barrier. */
@@ -34,8 +39,7 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
         float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
         if (layer->gate_bias) k->add(gate, layer->gate_bias + begin, end - begin);
         if (layer->up_bias) k->add(up, layer->up_bias + begin, end - begin);
-        if (spec->activation == FR_GELU) k->gelu_mul(gate, gate, up, end - begin);
-        else k->silu_mul(gate, gate, up, end - begin);
+        fr_activate(k, spec->activation, gate, up, end - begin);
     }
 }
 
@@ -45,22 +49,12 @@ void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *l
                     a->batch.count);
 }
 
-/* The dense branch and the experts', each normed, as one. */
-static void join_experts(const fr_activations *a, const fr_layer *layer, size_t row) {
-    const fr_kernels *k = a->kernels;
-    size_t hidden = a->trunk->spec.hidden;
-    float *out = a->out + row * hidden, *routed = a->experts->sum + row * hidden, eps = a->trunk->spec.eps;
-    k->rmsnorm(out, out, layer->post_dense_norm, hidden, eps);
-    k->rmsnorm(routed, routed, layer->post_experts_norm, hidden, eps);
-    k->add(out, routed, hidden);
-}
-
-void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *x = a->x + r * hidden;
-        if (layer->router.data) join_experts(a, layer, r);
+        if (layer->router.data) fr_experts_join(a, spec, layer, r);
         join_row(a, layer->down_bias, layer->post_ffn_norm, r);
         if (layer->token_gate.data) fr_matrix_input_row(&a->workspace, r, x, hidden);
         else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);

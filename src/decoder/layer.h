@@ -29,7 +29,9 @@ typedef struct fr_layer {
 
     fr_matrix router;          /* [experts, hidden] */
     const float *router_scale; /* [hidden] */
+    const float *router_bias;  /* [experts] what corrects the scores that choose */
     const float *expert_scale; /* [experts] */
+    const float *shared_gate;  /* [hidden] */
     const float *pre_experts_norm, *post_dense_norm, *post_experts_norm; /* [hidden] */
     fr_matrix *expert_gate, *expert_up, *expert_down; /* [experts]: [width, hidden] twice, [hidden, width] */
 } fr_layer;

@@ -51,9 +51,21 @@ typedef struct fr_ffn_spec {
     bool biased;
 } fr_ffn_spec;
 
-/* A mixture beside the feed-forward (experts.c); count 0: none. */
+/* What a router's products say of the experts: exp(x) to be divided by a sum of such, or 1 / (1 + exp(-x)). */
+typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
+
+/* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The feed-forward of a layer
+ * that has one stands beside it: experts that all rows share, as one of their joint width, or nothing (width 0). */
 typedef struct fr_experts_spec {
     size_t count, top, width;
+    fr_activation activation;
+    fr_scoring scoring;
+    bool corrected;  /* a bias is added to the scores that choose (sigmoid's), and to no weight */
+    size_t groups, top_groups; /* of neighbours: a row chooses in its best ones (sigmoid's scores); 0: no groups */
+    bool normalized; /* a row's weights are divided by their sum */
+    float scaling;   /* and multiplied by this */
+    bool shared_gated; /* what the feed-forward gives is multiplied by sigmoid(shared_gate . x) */
+    bool apart;      /* router, experts and feed-forward have norms of their own, as Gemma 4's */
 } fr_experts_spec;
 
 /* What mixes positions. */
@@ -80,6 +92,9 @@ typedef struct fr_trunk_spec {
     bool embeds;          /* has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
 } fr_trunk_spec;
+
+/* The mixture of its layers, which has the same sizes wherever there is one; NULL: there is none. */
+const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 
 /* Gives it layers that are all alike. */
 fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer);

@@ -1,6 +1,8 @@
 /* Weight matrices applied by a team: see matrix.h. */
 #include "src/decoder/matrix.h"
 
+#include <string.h>
+
 #include "quant/fp8.h"
 #include "quant/packed.h"
 
@@ -19,6 +21,13 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
 
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
     if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
+}
+
+void fr_matrix_input_copy(const fr_workspace *workspace, size_t r, const fr_workspace *other, size_t from,
+                          size_t cols) {
+    if (workspace->blocks)
+        memcpy(workspace->blocks + r * workspace->block_stride, other->blocks + from * other->block_stride,
+               blocks_of(cols) * sizeof *workspace->blocks);
 }
 
 /* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one

@@ -21,7 +21,10 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
 /* x += norm(out), and the next products' input, normed = pre_ffn_norm(x): the thread's own rows; a barrier behind. */
-void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
+
+/* gate = activation(gate) * up, n values. */
+void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gate, const float *up, size_t n);
 
 /* gate = activation(gate(normed)) * up(normed); a barrier behind. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer);
@@ -30,7 +33,7 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer);
 
 /* x += norm(out), with a mixture's branch beside it: the thread's own rows. */
-void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* -------------------------------------------------------------------------------------------------------- experts.c */
 
@@ -38,16 +41,24 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer *l
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads);
 
-/* What router and experts read of one row, from the stream before the feed-forward: by the row's owner. */
+/* What router and experts of a mixture apart read of one row, from the stream before the feed-forward: by the row's
+ * owner. Others read what the feed-forward reads. */
 void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t row);
 
-/* The router's scores of all rows. Needs a barrier between it and fr_experts_prepare. */
+/* The router's products of all rows. Needs a barrier between it and the rows' preparation. */
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_layer *layer);
+
+/* router.c: a row's experts and weights, by one thread, of the team that made the router's products. */
+void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer, size_t row,
+                       size_t thread);
 
 /* Routing and experts: needs a barrier between it and fr_experts_score, has barriers of its own; experts->sum needs one
  * more before it is read. */
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer);
+
+/* out: the feed-forward's of one row, and the experts', as one; by the row's owner. */
+void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row);
 
 /* --------------------------------------------------------------------------------------------------- token_inputs.c */
 

@@ -17,6 +17,12 @@ fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer) {
     return FR_OK;
 }
 
+const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].experts.count) return &spec->layer[i].experts;
+    return NULL;
+}
+
 static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,
                               const int32_t *head_order) {
     const fr_trunk_spec *s = &trunk->spec;
@@ -123,7 +129,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
                   size_t index) {
     fr_attention_run(team, a, spec, layer, index + 1 == a->trunk->owners);
     fr_team_sync(team);
-    fr_ffn_prepare(team, a, layer);
+    fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);
     fr_ffn_gate(team, a, &spec->ffn, layer);
     if (layer->router.data) fr_experts_score(team, a, &spec->experts, layer);
@@ -131,7 +137,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     fr_ffn_down(team, a, layer);
     if (layer->router.data) fr_experts_run(team, a, &spec->experts, layer);
     fr_team_sync(team);
-    fr_ffn_join(team, a, layer);
+    fr_ffn_join(team, a, spec, layer);
     if (layer->token_gate.data) fr_token_branch(team, a, layer, index);
 }
 

@@ -107,7 +107,13 @@ static fr_layer_spec layer_of(const fr_gemma4_config *c, const fr_gemma4_layer_c
                       .norms_values = true,
                       .scale = 1.0f},
         .ffn = {.width = layer->ffn, .activation = FR_GELU},
-        .experts = {.count = c->experts, .top = c->expert_top, .width = c->expert_ffn},
+        .experts = {.count = c->experts,
+                    .top = c->expert_top,
+                    .width = c->expert_ffn,
+                    .activation = FR_GELU,
+                    .normalized = true,
+                    .scaling = 1.0f,
+                    .apart = true},
     };
 }
 
