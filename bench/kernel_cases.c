@@ -243,6 +243,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
                     .k_stride = row_bytes,
                     .v_stride = row_bytes,
                     .head_dim = c->cols,
+                    .value_dim = c->cols,
                     .scale = 0.0625f,
                     .queries = queries,
                     .count = c->rows * HEADS,

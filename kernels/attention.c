@@ -105,7 +105,7 @@ static void score_block(const walk *w) {
 /* All outputs. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
-    size_t n = attn->head_dim;
+    size_t n = attn->value_dim;
     for (size_t d = 0, width; d < n; d += width) {
         width = n - d < w->steps->strip ? n - d : w->steps->strip;
         fr_attn_rows v = rows_of(w, attn->v_type, w->v, attn->v_stride, 0, FR_ATTN_BLOCK, d, width);
@@ -123,8 +123,8 @@ static void store_partial(const walk *w) {
     for (size_t j = 0; j < attn->count; j++) {
         fr_attn_state *state = &w->states[j];
         if (state->from >= state->to) continue;
-        state->out[attn->head_dim] = state->m;
-        state->out[attn->head_dim + 1] = state->l;
+        state->out[attn->value_dim] = state->m;
+        state->out[attn->value_dim + 1] = state->l;
         state->out += attn->partial_stride;
     }
 }
@@ -150,5 +150,5 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         if (attn->partial_stride) store_partial(&w);
     }
     if (attn->partial_stride) return;
-    for (size_t j = 0; j < attn->count; j++) steps->divide(attn->queries[j].out, attn->head_dim, w.states[j].l);
+    for (size_t j = 0; j < attn->count; j++) steps->divide(attn->queries[j].out, attn->value_dim, w.states[j].l);
 }

@@ -12,7 +12,7 @@ static const float *key_of(const fr_attn *attn, int64_t position, float *scratch
 
 static const float *value_of(const fr_attn *attn, int64_t position, float *scratch) {
     const uint8_t *values = attn->v_pages[position / BLOCK] + attn->v_at;
-    fr_dtype_decode(attn->v_type, values + (size_t)(position % BLOCK) * attn->v_stride, scratch, attn->head_dim);
+    fr_dtype_decode(attn->v_type, values + (size_t)(position % BLOCK) * attn->v_stride, scratch, attn->value_dim);
     return scratch;
 }
 
@@ -35,10 +35,10 @@ static void block_weights(const fr_attn *attn, const float *q, int64_t from, int
 }
 
 static void block_output(const fr_attn *attn, const float *e, int64_t from, int64_t last, float *scratch, float *o) {
-    for (size_t d = 0; d < attn->head_dim; d++) o[d] = 0;
+    for (size_t d = 0; d < attn->value_dim; d++) o[d] = 0;
     for (int64_t i = from; i <= last; i++) {
         const float *v = value_of(attn, i, scratch);
-        for (size_t d = 0; d < attn->head_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
+        for (size_t d = 0; d < attn->value_dim; d++) o[d] = fmaf(e[i % BLOCK], v[d], o[d]);
     }
 }
 
@@ -48,7 +48,7 @@ static int64_t last_of_block(int64_t position, int64_t last) {
 }
 
 static void attend(const fr_attn *attn, const fr_attn_query *query) {
-    size_t n = attn->head_dim;
+    size_t n = attn->value_dim;
     float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *scratch = o_b + n, m, l, m_b, l_b;
     int64_t last = last_of_block(query->first, query->last);
     block_weights(attn, query->q, query->first, last, scratch, e, &m, &l);
@@ -70,7 +70,7 @@ static void attend_partial(const fr_attn *attn, const fr_attn_query *query) {
     float *e = attn->scratch, *scratch = e + BLOCK, *o = query->out;
     for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->partial_stride) {
         last = last_of_block(from, query->last);
-        block_weights(attn, query->q, from, last, scratch, e, &o[attn->head_dim], &o[attn->head_dim + 1]);
+        block_weights(attn, query->q, from, last, scratch, e, &o[attn->value_dim], &o[attn->value_dim + 1]);
         block_output(attn, e, from, last, scratch, o);
     }
 }

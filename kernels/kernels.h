@@ -122,19 +122,20 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
 
 /* Flash attention of one KV head for `count` queries (rows times the heads that share it). Dao 2022, arXiv:2205.14135.
  * Position p lies in pages p / 64, whose bytes k_at + p % 64 * k_stride on are its key and v_at + p % 64 * v_stride on
- * its value: head_dim values of k_type and v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode
- * gives; head_dim is a multiple of their blocks. A query sees positions first..last (0 <= first <= last, both
+ * its value: head_dim values of k_type and value_dim, at most as many, of v_type, any two of FR_KV_TYPES, read as the
+ * float32 that fr_dtype_decode gives; each is a multiple of its type's block. A value may be the beginning of its key
+ * (latent attention). A query sees positions first..last (0 <= first <= last, both
  * inclusive); nothing else is read, nor the pointer of a page of which nothing is seen.
  * Positions are taken in blocks of 64 counted from position 0. Per query, a block alone: s = dot(q, k_p) * scale of its
  * visible positions, m_b their maximum, e = exp(s - m_b), l_b = 16 partial sums of e by p mod 16 and the tree of dot,
  * o_b[d] = one ascending fma(e, v_p[d], o_b[d]) chain from 0. The first block is copied to (m, l, o); then, ascending,
  * M = max(m, m_b), a = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At last
  * out = o / l. With `partial_stride` the blocks' partial results are left for the caller to join: o_b, m_b and l_b of a
- * query's i-th block, counted from the one that `first` is in, are the head_dim + 2 floats at out + i * partial_stride
+ * query's i-th block, counted from the one that `first` is in, are the value_dim + 2 floats at out + i * partial_stride
  * (the sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
-    float *out;          /* [head_dim] */
+    float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
 } fr_attn_query;
 
@@ -142,11 +143,11 @@ typedef struct fr_attn {
     const uint8_t *const *k_pages, *const *v_pages; /* may be the same */
     size_t k_at, v_at;
     fr_dtype k_type, v_type;
-    size_t k_stride, v_stride, head_dim;
+    size_t k_stride, v_stride, head_dim, value_dim;
     float scale;
     const fr_attn_query *queries;
     size_t count;
-    size_t partial_stride; /* floats, at least head_dim + 2; 0: blocks are joined */
+    size_t partial_stride; /* floats, at least value_dim + 2; 0: blocks are joined */
     float *scratch;        /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
 } fr_attn;
 

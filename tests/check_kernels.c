@@ -605,6 +605,7 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
 typedef struct attn_case {
     fr_attn attn;
     size_t slots;
+    bool latent; /* values are the beginnings of their keys */
 } attn_case;
 
 /* The slots that any query sees: all of them once the ring has wrapped. */
@@ -621,7 +622,7 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
 
 /* Floats that a query's output takes: whole, or of all blocks that it may see. */
 static size_t output_size(const fr_attn *attn) {
-    return attn->partial_stride ? (MOST_SLOTS / PAGE + 1) * attn->partial_stride : attn->head_dim;
+    return attn->partial_stride ? (MOST_SLOTS / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
 /* The pages of positions up to `last`, some way into a page each. */
@@ -642,7 +643,7 @@ static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *ou
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
     for (size_t j = 0; attn->partial_stride && j < attn->count; j++)
-        for (size_t at = attn->head_dim; at < output_size(attn); at += attn->partial_stride)
+        for (size_t at = attn->value_dim; at < output_size(attn); at += attn->partial_stride)
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
@@ -659,7 +660,8 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     int64_t last = queries[attn->count - 1].last;
     seen_slots(c, &low, &high);
     const uint8_t *k = place_slots(0, n, attn->k_type, attn->k_stride, low, high, at_end, mode);
-    const uint8_t *v = place_slots(1, n, attn->v_type, attn->v_stride, low, high, at_end, mode);
+    const uint8_t *v =
+        c->latent ? k : place_slots(1, attn->value_dim, attn->v_type, attn->v_stride, low, high, at_end, mode);
     attn->k_at = below(2) * below(1000) * sizeof(float);
     attn->v_at = below(2) * below(1000) * sizeof(float);
     attn->k_pages = pages_of(c, k, attn->k_stride, attn->k_at, last, k_pages);
@@ -667,9 +669,9 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     snprintf(shape, sizeof shape,
-             "head_dim %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
+             "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
              "stride %zu, partial results %zu, %s",
-             n, attn->count, (long long)queries[0].first, (long long)queries[0].last,
+             n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)last, c->slots, fr_dtype_name(attn->k_type), attn->k_stride,
              fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, mode_names[mode]);
     point_outputs(attn, queries, expected);
@@ -697,6 +699,27 @@ static size_t random_stride(fr_dtype type, size_t head_dim) {
     return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
 }
 
+/* Keys wider than values: latents with a rotary part behind, whose queries are many heads'; rows of their own too. */
+static void check_latent_attn(operation *op) {
+    static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
+    fr_attn_query queries[MOST_QUERIES];
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (uint32_t repeat = 0; repeat < (options.quick ? 25 : 100); repeat++) {
+            uint32_t types = dims[d][0] % 32 || dims[d][1] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
+            attn_case c = {.slots = PAGE * (1 + below(4)), .latent = repeat % 4 > 0};
+            fr_attn *attn = &c.attn;
+            size_t rows = 1 + below(4), share = 1 + below(MOST_QUERIES / 4);
+            *attn = (fr_attn){.head_dim = dims[d][0], .value_dim = dims[d][1], .scale = 0.25f, .count = rows * share};
+            attn->k_type = repeat % types;
+            attn->k_stride = random_stride(attn->k_type, attn->head_dim);
+            attn->v_type = c.latent ? attn->k_type : repeat / types % types;
+            attn->v_stride = c.latent ? attn->k_stride : random_stride(attn->v_type, attn->value_dim);
+            if (below(3) == 0) attn->partial_stride = attn->value_dim + 2 + below(20);
+            make_queries(queries, attn->count, below(70), share, (int64_t)(c.slots - rows));
+            check_attn_case(op, &c, queries);
+        }
+}
+
 static void check_attn(operation *op) {
     static const size_t head_dims[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 80, 96, 100, 128, 192, 256, 512};
     fr_attn_query queries[MOST_QUERIES];
@@ -704,8 +727,9 @@ static void check_attn(operation *op) {
         for (uint32_t repeat = 0; repeat < (options.quick ? 50 : 200); repeat++) {
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
             uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
-            attn_case c = {.attn = {.head_dim = head_dims[d], .scale = 0.25f}, .slots = PAGE * (1 + below(4))};
+            attn_case c = {.slots = PAGE * (1 + below(4))};
             fr_attn *attn = &c.attn;
+            *attn = (fr_attn){.head_dim = head_dims[d], .value_dim = head_dims[d], .scale = 0.25f};
             attn->k_type = repeat % types;
             attn->v_type = repeat / types % types;
             attn->k_stride = random_stride(attn->k_type, attn->head_dim);
@@ -717,6 +741,7 @@ static void check_attn(operation *op) {
             make_queries(queries, attn->count, start, share, window);
             check_attn_case(op, &c, queries);
         }
+    check_latent_attn(op);
 }
 
 /* --------------------------------------------------------------------------------------------- storing keys, values */

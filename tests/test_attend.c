@@ -15,6 +15,7 @@ typedef struct batch {
     int64_t last;
     size_t span;
     fr_dtype type;
+    size_t latent; /* values are the first so many of their keys'; 0: values of their own */
 } batch;
 
 static const fr_kernels *kernels;
@@ -48,6 +49,7 @@ static fr_kv_layer make_layer(const batch *b) {
                          .v = {.at = half, .type = b->type, .bytes = row},
                          .heads = b->kv_heads,
                          .head_dim = b->head_dim,
+                         .value_dim = b->latent ? b->latent : b->head_dim,
                          .pages = calloc(blocks, sizeof(uint8_t *))};
     for (size_t i = 0; i < blocks; i++) {
         size_t block = i % 2 ? i / 2 : blocks - 1 - i / 2;
@@ -56,7 +58,8 @@ static fr_kv_layer make_layer(const batch *b) {
         memset(layer.pages[block], 0xff, 2 * half);
     }
     fill_rows(b, &layer, &layer.k);
-    fill_rows(b, &layer, &layer.v);
+    if (b->latent) layer.v = (fr_kv_rows){.at = 0, .type = b->type};
+    else fill_rows(b, &layer, &layer.v);
     return layer;
 }
 
@@ -149,9 +152,11 @@ static void check_batches(const batch *batches, size_t count) {
     open_side_by_side(&s, batches, count);
     size_t size = s.batch.count * s.attend.stride;
     float *alone = malloc(size * sizeof *alone), *shared = malloc(size * sizeof *shared);
+    size_t written = batches->heads * s.layers[0].value_dim; /* of a row */
+    memset(alone, 0xff, size * sizeof *alone);
     for (size_t t = 0, first = 0; t < count; first += batches[t++].rows)
         run_alone(&s, first, batches[t].rows, alone + first * s.attend.stride);
-    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]));
+    for (size_t i = 0; i < size; i++) ck_assert(isfinite(alone[i]) == (i % s.attend.stride < written));
     for (size_t t = 0; t < sizeof teams / sizeof *teams; t++) {
         const batch *b = &batches[0];
         memset(shared, 0xff, size * sizeof *shared);
@@ -171,34 +176,46 @@ static void check_batch(const batch *b) {
 
 START_TEST(any_team_gives_the_same_bits) {
     static const batch batches[] = {
-        {1, 64, 1, 1, 0, 0, FR_F32},      {1, 64, 1, 1, 63, 0, FR_F16},     {1, 64, 4, 1, 64, 0, FR_F16},
-        {1, 256, 8, 1, 700, 0, FR_F16},   {1, 80, 7, 3, 1000, 0, FR_BF16},  {2, 64, 4, 1, 900, 0, FR_Q8_0},
-        {3, 32, 9, 2, 333, 0, FR_Q4_0},   {1, 64, 4, 5, 1500, 512, FR_F16}, {1, 64, 8, 1, 1000, 100, FR_F16},
-        {2, 64, 6, 4, 200, 3, FR_F32},    {1, 512, 8, 2, 511, 512, FR_F16}, {4, 64, 4, 1, 4000, 0, FR_F16},
-        {2, 64, 6, 4, 1500, 600, FR_BF16},
+        {1, 64, 1, 1, 0, 0, FR_F32, 0},      {1, 64, 1, 1, 63, 0, FR_F16, 0},     {1, 64, 4, 1, 64, 0, FR_F16, 0},
+        {1, 256, 8, 1, 700, 0, FR_F16, 0},   {1, 80, 7, 3, 1000, 0, FR_BF16, 0},  {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
+        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},   {1, 64, 4, 5, 1500, 512, FR_F16, 0}, {1, 64, 8, 1, 1000, 100, FR_F16, 0},
+        {2, 64, 6, 4, 200, 3, FR_F32, 0},    {1, 512, 8, 2, 511, 512, FR_F16, 0}, {4, 64, 4, 1, 4000, 0, FR_F16, 0},
+        {2, 64, 6, 4, 1500, 600, FR_BF16, 0},
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
 }
 END_TEST
 
+/* Latent attention: one KV head, whose values are the beginnings of its keys. Many heads a row, more than go to the
+ * kernel at once; few of them; a value that ends inside of a strip of columns. */
+START_TEST(latent_values_are_read_from_their_keys) {
+    static const batch batches[] = {
+        {1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
+        {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},
+        {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},   {1, 46, 5, 1, 1000, 0, FR_F32, 36},   {1, 50, 2, 1, 4500, 0, FR_F16, 1}};
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
+    check_batches((const batch[]){{1, 80, 20, 2, 70, 0, FR_F16, 64}, {1, 80, 20, 3, 5, 0, FR_F16, 64}}, 2);
+}
+END_TEST
+
 /* More blocks than there is room for at a time. */
 START_TEST(long_contexts_are_joined_split_by_split) {
-    check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16});
-    check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16});
-    check_batch(&(batch){3, 64, 3, 1, 9000, 0, FR_BF16});
+    check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
+    check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
+    check_batch(&(batch){3, 64, 3, 1, 9000, 0, FR_BF16, 0});
 }
 END_TEST
 
 /* A row's neighbours are nothing to it, be they of its timeline or of others, long or short. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
     static const batch halves[] = {
-        {2, 64, 6, 1, 700, 0, FR_F16},
-        {2, 64, 6, 4, 3, 0, FR_F16},
-        {2, 64, 6, 1, 64, 0, FR_F16},
-        {2, 64, 6, 3, 300, 0, FR_F16}};
+        {2, 64, 6, 1, 700, 0, FR_F16, 0},
+        {2, 64, 6, 4, 3, 0, FR_F16, 0},
+        {2, 64, 6, 1, 64, 0, FR_F16, 0},
+        {2, 64, 6, 3, 300, 0, FR_F16, 0}};
     static const batch windows[] = {
-        {1, 32, 4, 2, 500, 100, FR_Q8_0}, {1, 32, 4, 1, 0, 100, FR_Q8_0}, {1, 32, 4, 5, 127, 100, FR_Q8_0}};
-    static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32}, {1, 64, 1, 1, 200, 0, FR_F32}};
+        {1, 32, 4, 2, 500, 100, FR_Q8_0, 0}, {1, 32, 4, 1, 0, 100, FR_Q8_0, 0}, {1, 32, 4, 5, 127, 100, FR_Q8_0, 0}};
+    static const batch same[] = {{1, 64, 1, 1, 200, 0, FR_F32, 0}, {1, 64, 1, 1, 200, 0, FR_F32, 0}};
     check_batches(halves, 4);
     check_batches(windows, 3);
     check_batches(same, 2);
@@ -211,6 +228,7 @@ int main(void) {
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_test(all, any_team_gives_the_same_bits);
+    tcase_add_test(all, latent_values_are_read_from_their_keys);
     tcase_add_test(all, long_contexts_are_joined_split_by_split);
     tcase_add_test(all, timelines_side_by_side_are_as_each_alone);
     suite_add_tcase(suite, all);

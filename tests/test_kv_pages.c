@@ -10,7 +10,7 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-static const fr_kv_shape shapes[] = {{1, 8, 0}, {2, 4, WINDOW}, {3, 16, WINDOW}};
+static const fr_kv_shape shapes[] = {{1, 8, 0, 0}, {2, 4, WINDOW, 0}, {3, 16, WINDOW, 0}};
 
 typedef struct timeline {
     fr_arena arena;

@@ -24,13 +24,13 @@ typedef struct setting {
 } setting;
 
 static const setting settings[] = {
-    {"full and sliding", {{1, 2, 0}, {1, 2, 100}}, 2, BATCH, false},
-    {"a window of whole pages", {{1, 2, 128}, {1, 2, 0}}, 2, BATCH, false},
-    {"full and sliding, drafts", {{1, 2, 0}, {1, 2, 100}}, 2, BATCH, true},
-    {"full", {{1, 2, 0}}, 1, BATCH, false},
-    {"full, drafts", {{1, 2, 0}}, 1, BATCH, true},
-    {"sliding layers that let go of nothing", {{1, 2, 0}, {1, 2, 100}}, 2, CONTEXT, true},
-    {"sliding", {{1, 2, 100}}, 1, BATCH, false},
+    {"full and sliding", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, false},
+    {"a window of whole pages", {{1, 2, 128, 0}, {1, 2, 0, 0}}, 2, BATCH, false},
+    {"full and sliding, drafts", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, true},
+    {"full", {{1, 2, 0, 0}}, 1, BATCH, false},
+    {"full, drafts", {{1, 2, 0, 0}}, 1, BATCH, true},
+    {"sliding layers that let go of nothing", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, CONTEXT, true},
+    {"sliding", {{1, 2, 100, 0}}, 1, BATCH, false},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -84,7 +84,7 @@ typedef struct world {
 static void layout(world *w, fr_arena *arena) {
     const setting *set = w->set;
     const fr_kv_types types = {FR_F32, FR_F32};
-    const fr_kv_shape drafter_shape = {1, 2, 0};
+    const fr_kv_shape drafter_shape = {1, 2, 0, 0};
     const fr_kv_sizes sizes = {.context = CONTEXT, .batch = set->batch, .timelines = 2};
     const fr_kv_sizes drafts = {.context = CONTEXT, .batch = CONTEXT, .timelines = 2, .pages = 2 * BLOCKS + 2};
     fr_kv_layout(&w->kv, arena, set->shapes, set->layers, types, sizes);
@@ -690,7 +690,7 @@ END_TEST
  * wrong for it. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
-    const setting roomy = {"roomy", {{1, 2, 0}}, 1, BATCH, false};
+    const setting roomy = {"roomy", {{1, 2, 0, 0}}, 1, BATCH, false};
     world *w = open_world(&roomy);
     timeline *t = &w->timelines[0];
     size_t found = 0;

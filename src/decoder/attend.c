@@ -38,15 +38,17 @@ static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
 /* What the kernel is told of a KV head, but for the queries. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
+    size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
     return (fr_attn){.k_pages = pages,
                      .v_pages = pages,
                      .k_at = cache->k.at + kv_head * FR_KV_PAGE * cache->k.bytes,
-                     .v_at = cache->v.at + kv_head * FR_KV_PAGE * cache->v.bytes,
+                     .v_at = cache->v.at + kv_head * FR_KV_PAGE * v_bytes,
                      .k_type = cache->k.type,
                      .v_type = cache->v.type,
                      .k_stride = cache->k.bytes,
-                     .v_stride = cache->v.bytes,
+                     .v_stride = v_bytes,
                      .head_dim = cache->head_dim,
+                     .value_dim = cache->value_dim,
                      .scale = a->scale,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
                      .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
@@ -62,9 +64,9 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
     const fr_kv_layer *cache = cache_of(a, 0);
     size_t row, head;
     fr_attend_place(number, a->batch->count, a->heads, cache->heads, &row, &head);
-    size_t at = row * a->stride + head * cache->head_dim;
+    size_t q_at = row * a->stride + head * cache->head_dim, out_at = row * a->stride + head * cache->value_dim;
     int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
-    return (fr_attn_query){a->q + at, a->out + at, span && last >= span ? last - span + 1 : 0, last};
+    return (fr_attn_query){a->q + q_at, a->out + out_at, span && last >= span ? last - span + 1 : 0, last};
 }
 
 /* ------------------------------------------------------------------------------------------------------ by queries */
@@ -144,7 +146,7 @@ static void attend_share(const fr_team *team, const split *s) {
  * partial result becomes the sum up to it. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
-    size_t n = cache_of(s->rows, 0)->head_dim;
+    size_t n = cache_of(s->rows, 0)->value_dim;
     fr_attn_query whole = query_of(s->rows, number), here;
     float *sums = s->rows->workspace->sums + 2 * number, *o = whole.out, m = sums[0], l = sums[1];
     if (!within(s->rows, number, s->low, s->high, &here)) return;

@@ -14,16 +14,19 @@ fr_dtype fr_kv_type_from_word(const char *word) {
     return FR_DTYPE_COUNT;
 }
 
-static fr_status check_rows(const fr_kv_shape *shape, const char *what, fr_dtype type) {
-    if (shape->head_dim % fr_dtype_block(type) == 0) return FR_OK;
+static fr_status check_rows(const char *what, fr_dtype type, size_t width) {
+    if (width % fr_dtype_block(type) == 0) return FR_OK;
     return fr_fail(FR_INPUT, "%s of type %s need heads that are multiples of %zu wide, this model has some of %zu",
-                   what, words[type], fr_dtype_block(type), shape->head_dim);
+                   what, words[type], fr_dtype_block(type), width);
 }
 
+/* Latent values are read from the keys' rows, as the keys' type. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     for (size_t i = 0; i < count; i++) {
-        FR_TRY(check_rows(&shapes[i], "keys", types.k));
-        FR_TRY(check_rows(&shapes[i], "values", types.v));
+        size_t latent = shapes[i].latent;
+        FR_TRY(check_rows("keys", types.k, shapes[i].head_dim));
+        FR_TRY(latent ? check_rows("latent values", types.k, latent)
+                      : check_rows("values", types.v, shapes[i].head_dim));
     }
     return FR_OK;
 }
@@ -89,11 +92,14 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
     kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
     if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
     for (size_t i = 0; i < count; i++) {
+        size_t latent = shapes[i].latent;
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
+        layer.value_dim = latent ? latent : layer.head_dim;
         layer.kind = shapes[i].window ? FR_KV_SLIDING : FR_KV_FULL;
         layer.pages = kv->table[layer.kind];
         layer.k = place_rows(&layer, types.k, &kv->page_bytes[layer.kind]);
-        layer.v = place_rows(&layer, types.v, &kv->page_bytes[layer.kind]);
+        layer.v = latent ? (fr_kv_rows){.at = layer.k.at, .type = types.k}
+                         : place_rows(&layer, types.v, &kv->page_bytes[layer.kind]);
         if (kv->layers) kv->layers[i] = layer;
     }
     kv->pages = fr_arena_take(arena, FR_KV_KINDS, sizeof *kv->pages);
@@ -118,7 +124,7 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += shapes[i].heads * (fr_dtype_row_bytes(types.k, shapes[i].head_dim) +
-                                    fr_dtype_row_bytes(types.v, shapes[i].head_dim));
+                                    (shapes[i].latent ? 0 : fr_dtype_row_bytes(types.v, shapes[i].head_dim)));
     return bytes;
 }
 

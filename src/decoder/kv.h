@@ -38,12 +38,14 @@ fr_dtype fr_kv_type_from_word(const char *word);
 typedef struct fr_kv_shape {
     size_t heads, head_dim;
     size_t window; /* positions that a reader may look back, its own included; 0: all */
+    size_t latent; /* a value is the first so many of its key's values, not stored again; 0: values of their own */
 } fr_kv_shape;
 
 /* By how far their readers look back. */
 typedef enum fr_kv_kind { FR_KV_FULL, FR_KV_SLIDING, FR_KV_KINDS } fr_kv_kind;
 
-/* A layer's keys, or its values, in each of its pages: [heads][64] rows of head_dim values, `bytes` each. */
+/* A layer's keys, or its values, in each of its pages: [heads][64] rows, `bytes` each. Values that are the beginnings
+ * of their keys have rows of no bytes. */
 typedef struct fr_kv_rows {
     size_t at; /* bytes from the page's beginning */
     fr_dtype type;
@@ -52,7 +54,7 @@ typedef struct fr_kv_rows {
 
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
-    size_t heads, head_dim;
+    size_t heads, head_dim, value_dim;
     fr_kv_kind kind;
     uint8_t **pages; /* the table of its kind */
 } fr_kv_layer;

@@ -26,6 +26,7 @@ typedef struct fr_attention_spec {
     size_t rope;   /* of the trunk's rotary forms */
     size_t kv;     /* the KV layer that it reads */
     bool owns_kv;  /* and writes; else it borrows that of an earlier layer, or of the target */
+    size_t latent; /* a value is the first so many values of its key, the only one that is kept; 0: not so */
     bool keys_are_values; /* values come from the key projection, before its norm */
     bool norms_values;
     bool biased; /* its projections add biases */

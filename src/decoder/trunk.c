@@ -38,6 +38,11 @@ static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weigh
     return FR_OK;
 }
 
+fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
+    return (fr_kv_shape){
+        .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
+}
+
 /* A cache for each layer that owns one; a borrower reads that of the last owner before it that has a window, or that
  * has none, as it does itself. (A drafter's layers, which all borrow, are told by their target.) */
 static fr_status map_kv(fr_trunk *trunk) {
@@ -50,7 +55,7 @@ static fr_status map_kv(fr_trunk *trunk) {
         size_t *mine = &last[a->window > 0];
         if (a->owns_kv) {
             *mine = trunk->kv_count++;
-            trunk->kv_shapes[*mine] = (fr_kv_shape){a->kv_heads, a->head_dim, a->window};
+            trunk->kv_shapes[*mine] = fr_attention_kv_shape(a);
             trunk->owners = i + 1;
         }
         a->kv = *mine;

@@ -18,6 +18,9 @@ void fr_trunk_close(fr_trunk *trunk);
  * line. */
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 
+/* What a layer of that attention keeps, if it does. */
+fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
+
 /* Frees what binding a layer took. */
 void fr_layer_close(fr_layer *layer);
 

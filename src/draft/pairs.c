@@ -226,8 +226,7 @@ void fr_pairs_propose(fr_proposal *first) {
 enum { OWN_PAGES = 4 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
-    const fr_attention_spec *attention = &net->spec->attention;
-    const fr_kv_shape shape = {attention->kv_heads, attention->head_dim, attention->window};
+    const fr_kv_shape shape = fr_attention_kv_shape(&net->spec->attention);
     size_t context = sizes->context + FR_STEP_MAX;
     size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
     fr_kv_layout(kv, arena, &shape, 1, sizes->kv_types,

@@ -92,6 +92,7 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
                     .k_stride = width * sizeof(float),
                     .v_stride = width * sizeof(float),
                     .head_dim = n,
+                    .value_dim = n,
                     .scale = (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
                     .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
