@@ -38,13 +38,15 @@ static bool translate(const fr_export *export, const char *published, char *gguf
     return true;
 }
 
-/* How a layer's rows are put; MTP layers are as the last one. */
-static void set_order(const fr_export *export, const fr_name_found *found, fr_output *output) {
-    size_t last = export->spec->layers - 1;
-    const fr_attention_spec *attention = &export->spec->layer[found->layer < last ? found->layer : last].attention;
-    output->order = found->name->order;
-    output->head_dim = attention->head_dim;
-    output->turning = export->spec->rope[attention->rope].dims;
+/* What becomes of a layer's rows, columns and values. A convolution over positions loses the dimension of its
+ * channels, of which it has one. */
+static void set_changes(const fr_export *export, const fr_name_found *found, fr_output *output) {
+    const fr_name *name = found->name;
+    output->reorder = fr_name_reorder(name, export->spec, fr_spec_layer(export->spec, found->layer));
+    output->change = name->values;
+    if (name->slot != FR_SLOT_TAPS) return;
+    output->dims = 2;
+    output->shape[1] = output->shape[2];
 }
 
 static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
@@ -59,7 +61,7 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         }
         FR_TRY(fr_outputs_add(outputs, name, tensor));
-        if (found.of_layer) set_order(export, &found, fr_outputs_last(outputs));
+        if (found.of_layer) set_changes(export, &found, fr_outputs_last(outputs));
         fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, tensor);
         fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
     }

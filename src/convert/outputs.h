@@ -16,8 +16,8 @@ typedef struct fr_output {
     fr_dtype type;
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];
-    fr_row_order order;        /* of its rows as against the source's; of a vector its values */
-    size_t head_dim, turning; /* of a head, and how many of them turn */
+    fr_reorder reorder;       /* of its rows or columns as against the source's; of a vector its values */
+    fr_values change;         /* what the source has instead of a value */
     bool offsets;             /* integers that count from their own index in the source, and from 0 here */
 } fr_output;
 

@@ -74,7 +74,7 @@ typedef struct batch {
     size_t first; /* row of the tensor */
     size_t rows, cols;
     uint8_t *target;  /* [rows], encoded */
-    float *values;    /* [threads, cols] */
+    float *values;    /* [threads, 2, cols] a row, and before its columns change places */
     size_t *bad;      /* [threads] the first row with a value that can't be written; rows: none */
     float *bad_value; /* [threads] that value */
 } batch;
@@ -84,6 +84,16 @@ static size_t find_bad(const float *values, size_t n, float limit) {
     for (size_t i = 0; i < n; i++)
         if (!(values[i] >= -limit && values[i] <= limit)) return i;
     return n;
+}
+
+/* The row of the source that becomes a row, or the value that becomes one. */
+static size_t source_of(const fr_output *output, size_t row) {
+    return output->reorder.order == FR_COLS_TILED ? row : fr_row_published(&output->reorder, row);
+}
+
+/* Whether a row's numbers are others than the source's, or stand elsewhere. */
+static bool changes_rows(const fr_output *output) {
+    return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
 
 /* Row `row` of the source as float32. */
@@ -99,25 +109,36 @@ static void decode_row(const batch *b, size_t row, float *values) {
     fr_fp8_decode(source, output->scales + block * fr_fp8_blocks(b->cols), values, b->cols);
 }
 
+/* The same as the output has it. */
+static void read_row(const batch *b, size_t row, float *values) {
+    const fr_output *output = b->output;
+    bool moves = output->reorder.order == FR_COLS_TILED;
+    float *as_read = moves ? values + b->cols : values;
+    decode_row(b, row, as_read);
+    for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
+    for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
+        values[c] = fr_value_of(output->change, values[c]);
+}
+
 static void encode_rows(void *context, const fr_team *team) {
     const batch *b = context;
     size_t begin, end, source_row = fr_dtype_row_bytes(b->source_type, b->cols);
     size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
-    float *values = b->values + team->index * b->cols, limit = fr_encode_limit(b->output->type);
+    float *values = b->values + 2 * team->index * b->cols, limit = fr_encode_limit(b->output->type);
     fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
     b->bad[team->index] = b->rows;
     for (size_t row = begin; row < end; row++) {
-        size_t from = fr_row_published(b->output->order, b->output->head_dim, b->output->turning, b->first + row);
+        size_t from = source_of(b->output, b->first + row);
         const uint8_t *source = b->source + from * source_row;
         uint8_t *target = b->target + row * target_row;
-        decode_row(b, from, values);
+        read_row(b, from, values);
         size_t bad = find_bad(values, b->cols, limit);
         if (bad < b->cols) {
             b->bad[team->index] = row;
             b->bad_value[team->index] = values[bad];
             return;
         }
-        if (b->source_type == b->output->type)
+        if (b->source_type == b->output->type && !changes_rows(b->output))
             memcpy(target, source, target_row);
         else
             fr_dtype_encode(b->output->type, values, target, b->cols);
@@ -171,7 +192,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
 /* A vector whose values change places is as many rows of one. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
-    if (output->order != FR_ROWS_ALIKE && output->dims == 1) {
+    if (output->reorder.order != FR_ROWS_ALIKE && output->dims == 1) {
         rows = cols;
         cols = 1;
     }
@@ -184,7 +205,7 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
         .source_type = output->source ? output->source->type : FR_F32,
         .cols = cols,
         .target = malloc(batch_rows * fr_dtype_row_bytes(output->type, cols)),
-        .values = malloc(s->threads * cols * sizeof(float)),
+        .values = malloc(2 * s->threads * cols * sizeof(float)),
         .bad = calloc(s->threads, sizeof(size_t)),
         .bad_value = calloc(s->threads, sizeof(float)),
     };

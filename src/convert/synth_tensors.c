@@ -69,7 +69,7 @@ fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *sha
     if (family->layer_names) return FR_OK;
     FR_TRY(list_table(&w, names->model));
     for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
-        w.layer = &spec->layer[w.index < spec->layers ? w.index : spec->layers - 1];
+        w.layer = fr_spec_layer(spec, w.index);
         FR_TRY(list_table(&w, names->layer));
         if (w.index >= spec->layers) FR_TRY(list_table(&w, names->chained));
     }

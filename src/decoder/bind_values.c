@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "kernels/double_math.h"
 #include "src/decoder/bound.h"
 
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
@@ -33,21 +34,61 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
     return FR_OK;
 }
 
-fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
-    fr_bound *bound;
-    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
-    const fr_tensor *tensor = bound->tensor;
-    FR_TRY(fr_bound_check_float(weights, tensor));
-    FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
-    float *copy = fr_arena_take(&weights->vectors, n, sizeof *copy);
-    FR_TRY(fr_arena_check(&weights->vectors, "norm weights"));
-    fr_dtype_decode(tensor->type, tensor->data, copy, n);
+float fr_value_of(fr_values values, float written) {
+    if (values == FR_LESS_ONE) return 1.0f + written;
+    if (values != FR_LOG_OF_MINUS) return written;
+    if (written > 88.0f) return -INFINITY;
+    return written < -100.0f ? -0.0f : (float)-fr_exp_double((double)written);
+}
+
+static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (!isfinite(copy[i]))
+        if (!isfinite(values[i]))
             return fr_fail(FR_INPUT, "%s: tensor %s has a value that is not finite at index %zu", weights->files->path,
                            tensor->name, i);
-    *vector = copy;
     return FR_OK;
+}
+
+/* Brings a float tensor of n values in, and takes room for a copy. */
+static fr_status take_floats(fr_weights *weights, const fr_tensor *tensor, size_t n, float **copy) {
+    FR_TRY(fr_bound_check_float(weights, tensor));
+    FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
+    *copy = fr_arena_take(&weights->vectors, n, sizeof **copy);
+    return fr_arena_check(&weights->vectors, "norm weights");
+}
+
+fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
+                         const float **vector) {
+    fr_bound *bound;
+    float *copy;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    for (size_t i = 0; i < n; i++) copy[i] = fr_value_of(values, copy[i]);
+    *vector = copy;
+    return check_finite(weights, bound->tensor, copy, n);
+}
+
+fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
+    return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
+}
+
+fr_status fr_bind_taps(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t taps,
+                       const float **turned) {
+    fr_bound *bound;
+    float *out, row[FR_MOST_TAPS];
+    uint32_t dims = weights->files->gguf ? 2 : 3; /* published as convolutions of one channel each */
+    const uint64_t shape[] = {channels, dims == 2 ? taps : 1, taps};
+    FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, channels * taps, &out));
+    const fr_tensor *tensor = bound->tensor;
+    const uint8_t *bytes = tensor->data;
+    for (size_t c = 0; c < channels; c++, bytes += fr_dtype_row_bytes(tensor->type, taps)) {
+        fr_dtype_decode(tensor->type, bytes, row, taps);
+        for (size_t t = 0; t < taps; t++) out[t * channels + c] = row[t];
+    }
+    *turned = out;
+    return check_finite(weights, tensor, out, channels * taps);
 }
 
 /* A tensor's value of an index. */

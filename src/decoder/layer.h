@@ -16,7 +16,7 @@ typedef struct fr_layer {
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
     fr_matrix out;          /* [hidden, value_heads * value_dim] */
-    const float *conv;      /* [channels of in_qkv, taps] the oldest position's first */
+    const float *conv;      /* [taps, channels of in_qkv] the oldest position's first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 

@@ -92,12 +92,16 @@ typedef struct fr_trunk_spec {
     size_t ropes;
     bool embeds;          /* has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
+    fr_layer_spec mtp;    /* of an MTP layer behind them, where the family has any (families/chained.h) */
 } fr_trunk_spec;
+
+/* One of its layers by its number; behind them stand MTP layers. */
+const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
 
 /* The mixture of its layers, which has the same sizes wherever there is one; NULL: there is none. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 
-/* Gives it layers that are all alike. */
+/* Gives it layers that are all alike, MTP layers too. */
 fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer);
 
 #endif

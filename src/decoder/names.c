@@ -35,7 +35,22 @@ fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, con
     return b;
 }
 
+/* What the published names of a model's MTP layer begin with. */
+static const char *mtp_prefix(const fr_weights *weights, const fr_naming *naming) {
+    for (const char *const *prefix = naming->mtp; *prefix; prefix++)
+        if (fr_weights_has_any(weights, *prefix)) return *prefix;
+    return naming->mtp[0];
+}
+
+fr_binding fr_binding_mtp(fr_weights *weights, const fr_naming *naming, const fr_trunk_spec *trunk, bool beside) {
+    fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
+    if (naming->mtp && !weights->files->gguf)
+        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming), beside ? "" : "layers.0.");
+    return b;
+}
+
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    const fr_deltanet_spec *delta = layer ? &layer->deltanet : NULL;
     switch (dim) {
     case FR_DIM_ONE: return 1;
     case FR_DIM_HIDDEN: return trunk->hidden;
@@ -43,6 +58,14 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_VOCAB: return trunk->vocab;
     case FR_DIM_HEAD: return layer->attention.head_dim;
     case FR_DIM_QUERIES: return layer->attention.heads * layer->attention.head_dim;
+    case FR_DIM_QUERIES_GATED:
+        return (layer->attention.gated ? 2 : 1) * layer->attention.heads * layer->attention.head_dim;
+    case FR_DIM_DELTA_HEADS: return delta->value_heads;
+    case FR_DIM_DELTA_HEAD: return delta->value_dim;
+    case FR_DIM_DELTA_VALUES: return delta->value_heads * delta->value_dim;
+    case FR_DIM_DELTA_CHANNELS:
+        return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
+    case FR_DIM_TAPS: return delta->taps;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_FFN: return layer->ffn.width;
     case FR_DIM_EXPERTS: return layer->experts.count;
@@ -55,6 +78,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
 
 bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     unsigned needs = name->needs;
+    if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION) return false;
+    if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.keys_are_values)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
@@ -114,7 +139,9 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
         return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
-    case FR_SLOT_VECTOR: return fr_bind_vector(w, prefix, spelling, rows, field);
+    case FR_SLOT_VECTOR:
+        return fr_bind_values(w, prefix, spelling, rows, w->files->gguf ? FR_AS_THEY_ARE : name->values, field);
+    case FR_SLOT_TAPS: return fr_bind_taps(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_EXPERTS:
     case FR_SLOT_EXPERTS_PARTS: return bind_experts(b, name, rows, cols, field);
     }
@@ -172,12 +199,24 @@ static bool lists(const fr_name *names, bool gguf, const char *name) {
     return false;
 }
 
+/* What follows in a published name that begins as an MTP layer's do; NULL: it doesn't. */
+static const char *below_mtp(const fr_naming *naming, const char *published) {
+    for (const char *const *prefix = naming->mtp; prefix && *prefix; prefix++)
+        if (strncmp(published, *prefix, strlen(*prefix)) == 0) return published + strlen(*prefix);
+    return NULL;
+}
+
 /* Behind the last layer it may be an MTP layer's, which the drafter reads. */
 static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers,
                      size_t chained) {
     bool gguf = weights->files->gguf;
     char word[128];
     size_t layer;
+    const char *below = gguf ? NULL : below_mtp(naming, name);
+    if (below) {
+        const char *rest = behind_layer(below, "layers.", &layer);
+        return rest ? layer < chained && lists(naming->layer, false, rest) : lists(naming->chained, false, below);
+    }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
     const char *rest = behind_layer(name, word, &layer);
     if (!rest || layer < layers) return fr_names_extra(naming, name);
@@ -209,9 +248,21 @@ static const fr_name *find_line(const fr_name *names, const char *published, boo
     return NULL;
 }
 
+static bool find_mtp(const fr_naming *naming, const char *below, size_t layers, size_t chained, fr_name_found *found) {
+    const char *rest = behind_layer(below, "layers.", &found->layer);
+    found->of_layer = true;
+    if (!rest) found->layer = 0;
+    if (found->layer < chained)
+        found->name = rest ? find_line(naming->layer, rest, false) : find_line(naming->chained, below, false);
+    found->layer += layers;
+    return found->name != NULL;
+}
+
 bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
                    fr_name_found *found) {
+    const char *mtp = below_mtp(naming, published);
     *found = (fr_name_found){.name = find_line(naming->model, published, true)};
+    if (mtp) return find_mtp(naming, mtp, layers, chained, found);
     if (found->name || strncmp(published, prefix, strlen(prefix)) != 0) return found->name != NULL;
     const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = rest != NULL;
@@ -224,10 +275,32 @@ bool fr_names_find(const fr_naming *naming, const char *prefix, const char *publ
     return found->name != NULL;
 }
 
-size_t fr_row_published(fr_row_order order, size_t head_dim, size_t turning, size_t row) {
-    if (order == FR_ROWS_ALIKE) return row;
-    size_t first = row / head_dim * head_dim, at = row % head_dim, half = turning / 2;
+fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    const fr_deltanet_spec *delta = &layer->deltanet;
+    bool tiled = name->order == FR_ROWS_TILED || name->order == FR_COLS_TILED;
+    if (!tiled)
+        return (fr_reorder){.order = name->order,
+                            .head = layer->attention.head_dim,
+                            .turning = trunk->rope[layer->attention.rope].dims};
+    return (fr_reorder){.order = name->order,
+                        .head = name->rows == FR_DIM_DELTA_HEADS ? 1 : delta->value_dim,
+                        .first = name->rows == FR_DIM_DELTA_CHANNELS ? 2 * delta->key_heads * delta->key_dim : 0,
+                        .groups = delta->key_heads,
+                        .in_group = delta->value_heads / delta->key_heads};
+}
+
+/* Of value heads in the order of tiles, `head` rows or columns each. */
+static size_t from_tiles(const fr_reorder *r, size_t row) {
+    if (row < r->first) return row;
+    size_t head = (row - r->first) / r->head, at = (row - r->first) % r->head;
+    return r->first + (head % r->groups * r->in_group + head / r->groups) * r->head + at;
+}
+
+size_t fr_row_published(const fr_reorder *r, size_t row) {
+    if (r->order == FR_ROWS_ALIKE) return row;
+    if (r->order == FR_ROWS_TILED || r->order == FR_COLS_TILED) return from_tiles(r, row);
+    size_t first = row / r->head * r->head, at = row % r->head, half = r->turning / 2;
     if (at >= 2 * half) return row;
-    if (order == FR_ROWS_TO_HALVES) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
+    if (r->order == FR_ROWS_TO_HALVES) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
     return first + at / 2 + at % 2 * half;
 }

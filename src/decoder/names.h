@@ -19,7 +19,13 @@ typedef enum fr_dim {
     FR_DIM_VOCAB,
     FR_DIM_HEAD,    /* values of an attention head */
     FR_DIM_QUERIES, /* of all heads */
+    FR_DIM_QUERIES_GATED, /* the same, each head's followed by its gate where there are gates */
     FR_DIM_KEYS,    /* of all key/value heads */
+    FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
+    FR_DIM_DELTA_HEAD,     /* values of one of them */
+    FR_DIM_DELTA_VALUES,   /* of all of them */
+    FR_DIM_DELTA_CHANNELS, /* queries and keys of its key heads, then those values */
+    FR_DIM_TAPS,           /* of its convolution */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
@@ -33,6 +39,7 @@ typedef enum fr_slot {
     FR_SLOT_TABLE,   /* the same, of which a step looks up rows */
     FR_SLOT_PARTS,   /* fr_matrix[2], [rows, cols] each, one tensor of both */
     FR_SLOT_VECTOR,  /* const float *, [rows] */
+    FR_SLOT_TAPS,    /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
     FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all */
     FR_SLOT_EXPERTS_PARTS, /* the same of two matrices for each, into this field and the next */
 } fr_slot;
@@ -47,11 +54,22 @@ enum {
     FR_IF_ATTENTION_BIASED = 32,
     FR_IF_FFN_BIASED = 64,
     FR_IF_THERE = 128,  /* where the file has it; else the field stays empty */
+    FR_IF_ATTENTION = 256, /* layers that mix positions so, */
+    FR_IF_DELTANET = 512,  /* or so */
 };
 
-/* How rows of queries or keys stand in GGUF as against published files (llama.cpp's converter): in each head, those
- * that turn together side by side, where the published file has them half a head apart; or the other way round. */
-typedef enum fr_row_order { FR_ROWS_ALIKE, FR_ROWS_TO_PAIRS, FR_ROWS_TO_HALVES } fr_row_order;
+/* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
+ * that turn together side by side, where the published file has them half a head apart; or the other way round. Of
+ * DeltaNet's value heads: the first of each key head, then the second of each, where the published file has those of
+ * one key head together; the rows of queries and keys in front of them stay. Of what multiplies such heads the columns
+ * stand so. */
+typedef enum fr_row_order {
+    FR_ROWS_ALIKE,
+    FR_ROWS_TO_PAIRS,
+    FR_ROWS_TO_HALVES,
+    FR_ROWS_TILED,
+    FR_COLS_TILED
+} fr_row_order;
 
 /* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
 typedef struct fr_name {
@@ -62,6 +80,7 @@ typedef struct fr_name {
     unsigned needs; /* FR_IF_... */
     bool top;       /* in published files it stands beside the model, not below it */
     fr_row_order order;
+    fr_values values; /* what a vector's are in published files */
 } fr_name;
 
 /* Lines of tables: the struct and its field, sizes (what follows FR_DIM_), both names, and more by designators. */
@@ -77,6 +96,8 @@ typedef struct fr_naming {
     const fr_name *model; /* fields of fr_trunk; up to a line without names */
     const fr_name *layer; /* fields of fr_layer */
     const fr_name *chained; /* fields of fr_chained (families/chained.h), beside a layer's; NULL: has none */
+    const char *const *mtp; /* what published names of an MTP layer's tensors begin with, one of these; what it has
+                               beside a layer's follows, or "layers.0."; NULL: they are named as the next layer's */
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated */
 } fr_naming;
 
@@ -99,6 +120,9 @@ const char *fr_names_prefix(const fr_weights *weights);
 /* A binding for the model's own tensors, and for those of a layer by its number. */
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
+
+/* The same for the MTP layer behind the trunk's, by its own names; beside: for what it has beside a layer's tensors. */
+fr_binding fr_binding_mtp(fr_weights *weights, const fr_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
@@ -137,8 +161,18 @@ typedef struct fr_name_found {
 bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
                    fr_name_found *found);
 
-/* Row `row` of a tensor in GGUF is that row of the published one. dims: of the layer's heads, and of their values that
- * turn. */
-size_t fr_row_published(fr_row_order order, size_t head_dim, size_t turning, size_t row);
+/* Where the rows or columns of a tensor are from. */
+typedef struct fr_reorder {
+    fr_row_order order;
+    size_t head;    /* rows of a head, or columns */
+    size_t turning; /* to pairs, to halves: how many of them turn */
+    size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
+} fr_reorder;
+
+/* Of a line of a layer's table. */
+fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+
+/* Row `row`, or column, of a tensor in GGUF is that one of the published tensor. */
+size_t fr_row_published(const fr_reorder *reorder, size_t row);
 
 #endif

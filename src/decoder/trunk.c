@@ -14,7 +14,12 @@ fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer) {
     spec->layer = calloc(spec->layers, sizeof *spec->layer);
     if (!spec->layer) return fr_fail_memory("layers", spec->layers * sizeof *spec->layer);
     for (size_t i = 0; i < spec->layers; i++) spec->layer[i] = *layer;
+    spec->mtp = *layer;
     return FR_OK;
+}
+
+const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
+    return index < spec->layers ? &spec->layer[index] : &spec->mtp;
 }
 
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {

@@ -94,6 +94,22 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
 /* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
+/* What a file has instead of a value x: x; x - 1; log(-x). */
+typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;
+
+/* The value of which a file has that. */
+float fr_value_of(fr_values values, float written);
+
+/* fr_bind_vector of a tensor that has something else instead of the values. */
+fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
+                         const float **vector);
+
+/* The weights of a convolution over positions, each channel by itself: the float tensor PREFIX + NAME of shape
+ * [channels, taps] or [channels, 1, taps], decoded, as [taps, channels]; taps <= FR_MOST_TAPS. */
+#define FR_MOST_TAPS 16
+fr_status fr_bind_taps(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t taps,
+                       const float **turned);
+
 /* The integer tensor PREFIX + NAME of shape [n], each value in [0, limit). */
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);

@@ -49,11 +49,11 @@ static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     const fr_model *target = drafter->target;
     const fr_trunk *trunk = &target->trunk;
     const fr_naming *names = target->family->names;
-    net->spec = trunk->spec.layer[trunk->spec.layers - 1];
-    net->spec.attention.kv = 0;
-    fr_binding b = fr_binding_layer(&drafter->weights, &trunk->spec, &net->spec, trunk->spec.layers);
-    FR_TRY(fr_names_bind(&b, names->layer, &net->layer));
-    FR_TRY(fr_names_bind(&b, names->chained, net));
+    net->spec = trunk->spec.mtp;
+    fr_binding layer = fr_binding_mtp(&drafter->weights, names, &trunk->spec, false);
+    fr_binding beside = fr_binding_mtp(&drafter->weights, names, &trunk->spec, true);
+    FR_TRY(fr_names_bind(&layer, names->layer, &net->layer));
+    FR_TRY(fr_names_bind(&beside, names->chained, net));
     if (!net->head.data) net->head = trunk->head;
     net->packed = drafter->weights.has_packed || target->weights.has_packed;
     return FR_OK;
