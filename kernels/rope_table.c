@@ -2,6 +2,8 @@
  * here are good to about 1e-15, far below half a unit of float32. */
 #include "kernels/rope_table.h"
 
+#include <math.h>
+
 #include "kernels/double_math.h"
 
 /* pi / 2 in pieces of 26, 26 and 53 bits: n times the first two is exact for n < 2^27. */
@@ -34,6 +36,28 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
         float between = (1.0f - smooth) * inverse[i] / (float)factor + smooth * inverse[i];
         inverse[i] = wave > longest ? slow : wave < shortest ? inverse[i] : between;
     }
+}
+
+/* The number of the pair that turns so many times within the trained positions; a real one. */
+static double turning_pair(double turns, size_t n, double theta, double trained) {
+    const double two_pi = 0x1.921fb54442d18p+2;
+    return (double)n * fr_log_double(trained / (two_pi * turns)) / fr_log_double(theta);
+}
+
+void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained) {
+    double low = floor(turning_pair(fast, n, theta, trained)), high = -floor(-turning_pair(slow, n, theta, trained));
+    if (low < 0) low = 0;
+    if (high > (double)(2 * n - 1)) high = (double)(2 * n - 1);
+    if (low == high) high += 0.001;
+    for (size_t i = 0; i < n; i++) {
+        float ramp = ((float)i - (float)low) / (float)(high - low);
+        float kept = 1.0f - (ramp < 0 ? 0 : ramp > 1 ? 1 : ramp), slower = inverse[i] / (float)factor;
+        inverse[i] = slower * (1.0f - kept) + inverse[i] * kept;
+    }
+}
+
+double fr_rope_yarn_magnitude(double factor, double weight) {
+    return factor > 1 ? 0.1 * weight * fr_log_double(factor) + 1 : 1;
 }
 
 /* Taylor, |r| <= pi / 4: the first term left out is below 2e-14. */

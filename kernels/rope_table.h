@@ -14,6 +14,7 @@ typedef enum fr_rope_kind {
     FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs turn, the others stand */
     FR_ROPE_LINEAR,       /* every pair turns, slower by the factor */
     FR_ROPE_LLAMA3,       /* every pair turns as by default, before fr_rope_scale */
+    FR_ROPE_YARN,         /* every pair turns as by default, before fr_rope_yarn */
 } fr_rope_kind;
 
 /* inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that turn, 0 for the others; head_dim / 2 values.
@@ -30,6 +31,20 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
  *     between: ((1 - smooth) * inverse) / factor + smooth * inverse
  */
 void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained);
+
+/* YaRN's scaling of n frequencies of a base, in place (Peng et al. 2023, arXiv:2309.00071; transformers 5.17): pairs
+ * that turn more than `fast` times within the trained positions stay, those that turn fewer than `slow` times are
+ * slower by the factor, between them a ramp over the pairs' numbers. Each step on the right rounded to float32:
+ *
+ *     low = floor(pair(fast)), at least 0;  high = ceil(pair(slow)), at most 2n - 1;  if equal, high + 0.001
+ *     pair(turns) = n log(trained / (2 pi turns)) / log(theta)
+ *     kept = 1 - clamp((i - low) / (high - low), 0, 1)
+ *     (inverse / factor) * (1 - kept) + inverse * kept
+ */
+void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained);
+
+/* By how much YaRN makes attention sharper: 0.1 weight log(factor) + 1; 1 where the factor is at most 1. */
+double fr_rope_yarn_magnitude(double factor, double weight);
 
 /* cosine[i], sine[i] of the float32 product position * inverse[i], i < n, correctly rounded but for rare last bits. The
  * product's size is at most 2^27. Frequency 0 gives exactly 1 and 0. */

@@ -669,8 +669,8 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     snprintf(shape, sizeof shape,
-             "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, %s values, "
-             "stride %zu, partial results %zu, %s",
+             "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, "
+             "%s values, stride %zu, partial results %zu, %s",
              n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last,
              (long long)last, c->slots, fr_dtype_name(attn->k_type), attn->k_stride,
              fr_dtype_name(attn->v_type), attn->v_stride, attn->partial_stride, mode_names[mode]);

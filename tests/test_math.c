@@ -179,6 +179,47 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
+/* YaRN's: DeepSeek-V3's; few pairs, all of them on the ramp; a ramp of one pair. */
+static const struct {
+    size_t pairs;
+    double theta, factor, fast, slow, trained;
+    float inverse[32];
+} published_yarn[] = {
+    {32, 10000, 40, 32, 1, 4096,
+     {0x1.000000p+0f, 0x1.7ff222p-1f, 0x1.1feb34p-1f, 0x1.afd136p-2f, 0x1.43d136p-2f, 0x1.e5a846p-3f,
+      0x1.6c310ep-3f, 0x1.111aeep-3f, 0x1.99999ap-4f, 0x1.33281ap-4f, 0x1.ccab84p-5f, 0x1.3f8b74p-5f,
+      0x1.b86436p-6f, 0x1.2d1b86p-6f, 0x1.97e506p-7f, 0x1.111aeep-7f, 0x1.6872b2p-8f, 0x1.d2e0ccp-9f,
+      0x1.26d42cp-9f, 0x1.67459ap-10f, 0x1.9e7c6ep-11f, 0x1.b32624p-12f, 0x1.74eea6p-13f, 0x1.17a8e2p-15f,
+      0x1.a36e2ep-16f, 0x1.3a8746p-16f, 0x1.d7b9e0p-17f, 0x1.61bea2p-17f, 0x1.094566p-17f, 0x1.8dd9bap-18f,
+      0x1.2a5884p-18f, 0x1.bf749ep-19f}},
+    {5, 5000, 3, 7, 2, 100, {0x1p+0f, 0x1.f122aap-4f, 0x1.6a06d8p-7f, 0x1.07a31ap-9f, 0x1.7ff988p-12f}},
+    {8, 10000, 4, 2, 1.9, 64,
+     {0x1p+0f, 0x1.43d136p-2f, 0x1.99999ap-6f, 0x1.030dc6p-7f, 0x1.47ae14p-9f, 0x1.9e7c7p-11f, 0x1.0624dep-12f,
+      0x1.4b96cp-14f}},
+};
+
+START_TEST(published_yarn_scaling) {
+    float inverse[32];
+    size_t pairs = published_yarn[_i].pairs;
+    double theta = published_yarn[_i].theta;
+    fr_rope_frequencies(FR_ROPE_YARN, theta, 2 * pairs, 1, 1, inverse);
+    fr_rope_yarn(inverse, pairs, theta, published_yarn[_i].factor, published_yarn[_i].fast, published_yarn[_i].slow,
+                 published_yarn[_i].trained);
+    for (size_t i = 0; i < pairs; i++)
+        ck_assert_msg(error_in_ulps(inverse[i], published_yarn[_i].inverse[i]) <= 2, "index %zu: %a, not %a", i,
+                      (double)inverse[i], (double)published_yarn[_i].inverse[i]);
+}
+END_TEST
+
+/* transformers' attention_factor of mscale 1 and mscale_all_dim 0.5, factor 3; of neither, factor 4. */
+START_TEST(published_yarn_magnitudes) {
+    double factor = fr_rope_yarn_magnitude(3, 1) / fr_rope_yarn_magnitude(3, 0.5);
+    ck_assert_double_eq_tol(factor, 0x1.0d547ba360690p+0, 1e-14);
+    ck_assert_double_eq_tol(fr_rope_yarn_magnitude(4, 1), 0x1.237d37fe5d298p+0, 1e-14);
+    ck_assert(fr_rope_yarn_magnitude(1, 1) == 1 && fr_rope_yarn_magnitude(0.5, 1) == 1);
+}
+END_TEST
+
 START_TEST(frequencies) {
     static const double thetas[] = {10000, 500000, 1000000, 1e7, 10001.3};
     for (size_t t = 0; t < 5; t++)
@@ -249,6 +290,8 @@ int main(void) {
     tcase_set_timeout(tables, 600);
     tcase_add_loop_test(tables, published_frequencies, 0, sizeof published / sizeof published[0]);
     tcase_add_test(tables, published_scaling);
+    tcase_add_loop_test(tables, published_yarn_scaling, 0, sizeof published_yarn / sizeof published_yarn[0]);
+    tcase_add_test(tables, published_yarn_magnitudes);
     tcase_add_test(tables, frequencies);
     tcase_add_test(tables, which_pairs_turn);
     tcase_add_test(tables, angles);

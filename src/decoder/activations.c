@@ -4,13 +4,16 @@
 #include "src/base/sizes.h"
 #include "src/decoder/parts.h"
 
-/* The widest of each, over the layers. */
-static void set_widths(fr_activations *a, size_t *head_dim) {
+/* The widest of each, over the layers; and of attention's outputs. */
+static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
-    *head_dim = 0;
+    *head_dim = *joined = 0;
     a->ffn_width = s->token_width;
     for (size_t i = 0; i < s->layers; i++) {
         const fr_attention_spec *attention = &s->layer[i].attention;
+        bool latent = s->layer[i].mixer == FR_MIXER_MLA;
+        size_t width = latent ? s->layer[i].mla.value_dim : attention->head_dim;
+        *joined = fr_larger(*joined, attention->heads * width);
         *head_dim = fr_larger(*head_dim, attention->head_dim);
         a->q_width = fr_larger(a->q_width, attention->heads * attention->head_dim);
         a->kv_width = fr_larger(a->kv_width, attention->kv_heads * attention->head_dim);
@@ -38,12 +41,14 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads) {
     const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
-    size_t head_dim, widest;
+    size_t head_dim, joined, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
-    set_widths(a, &head_dim);
+    set_widths(a, &head_dim, &joined);
     take_rows(a, arena, max_rows);
     fr_attend_layout(&a->attend, arena, head_dim, threads);
-    widest = fr_larger(fr_larger(trunk->spec.hidden, a->q_width), fr_larger(a->ffn_width, input_width));
+    fr_mla_layout(a, packed, arena, max_rows, threads);
+    widest = fr_larger(fr_larger(trunk->spec.hidden, joined), fr_larger(a->ffn_width, input_width));
+    widest = fr_larger(widest, a->q_a_width);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest, threads);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }
@@ -55,6 +60,7 @@ void fr_activations_narrow(fr_activations *a) {
     if (a->taps) a->tapped += keep * a->taps->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;
+    if (a->heads) a->heads += keep * a->heads_width;
     if (s->token_width) a->token += keep * s->layers * s->token_width;
     for (size_t i = 0; i < s->ropes; i++) {
         a->cosine[i] += keep * (s->rope[i].dims / 2);

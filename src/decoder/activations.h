@@ -52,13 +52,17 @@ typedef struct fr_activations {
     float *q;       /* [q_width] queries, then */
     float *attn;    /* [q_width] attention's output */
     float *k, *v;   /* [kv_width] before they are stored */
+    float *q_a;     /* [q_a_width] latent attention's queries before they are heads */
+    float *heads;   /* [heads_width] its heads: nope and rotary parts, then what they make of latents */
     float *gate, *up; /* [ffn_width] */
     float *token;       /* [layers * token_width] what each layer is told of its token */
     float *token_table; /* [layers * token_width] the table's row */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
-    size_t q_width, kv_width, ffn_width;
+    size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
 
     fr_attend_workspace attend;
+    fr_workspace head_products; /* of latent attention's heads: a thread has head_rows rows of its own */
+    size_t head_rows;
     fr_experts_rows *experts; /* NULL: no mixture */
 } fr_activations;
 

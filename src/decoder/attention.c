@@ -15,16 +15,25 @@
 
 #include "src/decoder/parts.h"
 
+/* Of one row and rotary form. */
+static void row_angles(const fr_activations *a, size_t form, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[form];
+    size_t angles = rope->dims / 2;
+    float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
+    for (size_t axis = 0, at = 0; axis < FR_AXES; at += rope->sections[axis++])
+        fr_rope_angles(a->trunk->inverse[form] + at, rope->sections[axis], a->batch.rows[row].place.at[axis],
+                       cosine + at, sine + at);
+    if (rope->amplitude == 0.0f || rope->amplitude == 1.0f) return;
+    a->kernels->scale(cosine, angles, rope->amplitude);
+    a->kernels->scale(sine, angles, rope->amplitude);
+}
+
 void fr_rotations(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t begin, end;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t i = 0; i < s->ropes; i++)
-        for (size_t r = begin; r < end; r++)
-            for (size_t axis = 0, at = 0, angles = s->rope[i].dims / 2; axis < FR_AXES;
-                 at += s->rope[i].sections[axis++])
-                fr_rope_angles(a->trunk->inverse[i] + at, s->rope[i].sections[axis], a->batch.rows[r].place.at[axis],
-                               a->cosine[i] + r * angles + at, a->sine[i] + r * angles + at);
+        for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
 /* What the projections read, as wide as they are. */
@@ -98,7 +107,7 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
     for (size_t item = begin; item < end; item++) store_kv(a, spec, layer, item % rows, item / rows);
 }
 
-static void attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     const fr_attend_rows rows = {.kernels = a->kernels,
                                  .workspace = &a->attend,
                                  .batch = &a->batch,
@@ -122,7 +131,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     shape_and_store(team, a, spec, layer);
     fr_team_sync(team);
     if (ends_rows) fr_activations_narrow(a);
-    attend(team, a, spec);
+    fr_attention_attend(team, a, spec);
     fr_team_sync(team);
     fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);

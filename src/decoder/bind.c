@@ -14,6 +14,13 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
     return fr_bound_cut(weights, bound, count * parts, parts, features, cols, matrices);
 }
 
+fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
+                        size_t cols, fr_matrix *matrices) {
+    fr_bound *bound;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, features, cols}, 3, FR_STREAMED, &bound));
+    return fr_bound_cut(weights, bound, count, 1, features, cols, matrices);
+}
+
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices) {
     fr_bound *bound;

@@ -7,11 +7,24 @@
 
 #include "src/decoder/layer_spec.h"
 
+/* What latent attention's heads multiply with: a query's nope part [latent, nope], and the latents that it has seen
+ * [value_dim, latent]. Of a file that has both in one tensor, [nope + value_dim, latent] a head, k_b is a copy of the
+ * nope parts, transposed, as float32. */
+typedef struct fr_latent_heads {
+    fr_matrix *k_b, *v_b; /* [heads] */
+    fr_matrix *kv_b;      /* [heads] that tensor's nope parts; NULL: the file has none such */
+    float *copy;          /* [heads, latent, nope] */
+} fr_latent_heads;
+
 typedef struct fr_layer {
     const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d] */
+
+    fr_matrix q_a, kv_a; /* [q_lora, hidden], [latent + rotary, hidden]; q is [heads * (nope + rotary), q_lora] then */
+    const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
+    fr_latent_heads heads;
 
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */

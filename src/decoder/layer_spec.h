@@ -1,7 +1,7 @@
 /* What a decoder is, as data: its layers, its rotary positions, its widths.
  *
- * In: a family's configuration, which fills this. Out: what the parts (attention.c, ffn.c, experts.c, token_inputs.c)
- * and the loop over layers (trunk.c) read; no part asks which family it runs. Sizes count values. */
+ * In: a family's configuration, which fills this. Out: what the parts (attention.c, mla.c, ffn.c, experts.c,
+ * token_inputs.c) and the loop over layers (trunk.c) read; no part asks which family it runs. Sizes count values. */
 #ifndef FR_SRC_LAYER_SPEC_H
 #define FR_SRC_LAYER_SPEC_H
 
@@ -16,6 +16,8 @@ typedef struct fr_rope_spec {
     size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
     double low_factor, high_factor, trained; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
+    double fast, slow; /* as fr_rope_yarn takes them and `trained`, with FR_ROPE_YARN */
+    float amplitude;   /* of cosine and sine; 0: 1 */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
 } fr_rope_spec;
 
@@ -33,6 +35,15 @@ typedef struct fr_attention_spec {
     bool gated;  /* q's projection gives each head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     float scale; /* of the scores */
 } fr_attention_spec;
+
+/* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). What it caches and how it attends is the
+ * attention spec's: one key of a latent and a rotary part for all heads, `latent` values of it. */
+typedef struct fr_mla_spec {
+    size_t q_lora;    /* queries are made of a latent of their own; 0: of the row */
+    size_t nope;      /* of a query head's values those that meet the latent; the rotary part's stand behind them */
+    size_t value_dim; /* that a head makes of the latents it has seen */
+    float eps;        /* of both latents' norms */
+} fr_mla_spec;
 
 /* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464 (deltanet.c). */
 typedef struct fr_deltanet_spec {
@@ -70,12 +81,13 @@ typedef struct fr_experts_spec {
 } fr_experts_spec;
 
 /* What mixes positions. */
-typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET } fr_mixer;
+typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_MLA } fr_mixer;
 
 typedef struct fr_layer_spec {
     fr_mixer mixer;
-    fr_attention_spec attention; /* or */
+    fr_attention_spec attention; /* MLA's too; or */
     fr_deltanet_spec deltanet;
+    fr_mla_spec mla;
     fr_ffn_spec ffn;
     fr_experts_spec experts;
 } fr_layer_spec;

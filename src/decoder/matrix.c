@@ -103,12 +103,16 @@ static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
     }
 }
 
-void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
     if (matrix->packed) decode_packed(matrix, feature, row);
     else if (matrix->scales)
         fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
                       matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
                       matrix->cols);
     else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+}
+
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+    fr_matrix_decode(matrix, feature, row);
     kernels->scale(row, matrix->cols, factor);
 }

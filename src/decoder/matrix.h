@@ -71,6 +71,9 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
                           size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
                           size_t rows);
 
+/* row[c] = matrix[feature][c]. */
+void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
+
 /* row[c] = matrix[feature][c] * factor: a table look-up. */
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/decoder/latent_heads.h"
 
 const fr_name fr_usual_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
@@ -70,6 +71,15 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_FFN: return layer->ffn.width;
     case FR_DIM_EXPERTS: return layer->experts.count;
     case FR_DIM_EXPERT_FFN: return layer->experts.width;
+    case FR_DIM_Q_LORA: return layer->mla.q_lora;
+    case FR_DIM_Q_INPUT: return layer->mla.q_lora ? layer->mla.q_lora : trunk->hidden;
+    case FR_DIM_HEAD_QUERIES:
+        return layer->attention.heads * (layer->mla.nope + layer->attention.head_dim - layer->attention.latent);
+    case FR_DIM_LATENT: return layer->attention.latent;
+    case FR_DIM_NOPE: return layer->mla.nope;
+    case FR_DIM_VALUE: return layer->mla.value_dim;
+    case FR_DIM_VALUES: return layer->attention.heads * layer->mla.value_dim;
+    case FR_DIM_KV_B: return layer->attention.heads * (layer->mla.nope + layer->mla.value_dim);
     case FR_DIM_TOKEN: return trunk->token_width;
     case FR_DIM_TOKENS: return trunk->layers * trunk->token_width;
     }
@@ -142,6 +152,8 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     case FR_SLOT_VECTOR:
         return fr_bind_values(w, prefix, spelling, rows, w->files->gguf ? FR_AS_THEY_ARE : name->values, field);
     case FR_SLOT_TAPS: return fr_bind_taps(w, prefix, spelling, rows, cols, field);
+    case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
+    case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
     case FR_SLOT_EXPERTS:
     case FR_SLOT_EXPERTS_PARTS: return bind_experts(b, name, rows, cols, field);
     }

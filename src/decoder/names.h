@@ -29,6 +29,14 @@ typedef enum fr_dim {
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
+    FR_DIM_Q_LORA,
+    FR_DIM_Q_INPUT,      /* what latent attention's queries are made of: q_lora, or hidden */
+    FR_DIM_HEAD_QUERIES, /* of all its heads, nope and rotary parts */
+    FR_DIM_LATENT,
+    FR_DIM_NOPE,
+    FR_DIM_VALUE,        /* what one of its heads makes of latents */
+    FR_DIM_VALUES,       /* what all do */
+    FR_DIM_KV_B,         /* nope parts and values of all heads */
     FR_DIM_TOKEN,  /* what a layer is told of a token */
     FR_DIM_TOKENS, /* what all layers are */
 } fr_dim;
@@ -41,6 +49,8 @@ typedef enum fr_slot {
     FR_SLOT_VECTOR,  /* const float *, [rows] */
     FR_SLOT_TAPS,    /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
     FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all */
+    FR_SLOT_HEADS,   /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
+    FR_SLOT_KV_B,    /* fr_latent_heads, all of it, of one tensor [rows, cols] */
     FR_SLOT_EXPERTS_PARTS, /* the same of two matrices for each, into this field and the next */
 } fr_slot;
 

@@ -18,6 +18,19 @@ void fr_rotations(const fr_team *team, const fr_activations *a);
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
+/* attn = attention(q, cache) of all rows and heads; barriers before and behind. */
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec);
+
+/* ------------------------------------------------------------------------------------------------------------ mla.c */
+
+/* Takes latent attention's activations for up to max_rows rows from the arena, or measures them, where a layer of the
+ * trunk has it. */
+void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads);
+
+/* As fr_attention_run, of latent attention. */
+void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                bool ends_rows);
+
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
 /* x += norm(out), and the next products' input, normed = pre_ffn_norm(x): the thread's own rows; a barrier behind. */

@@ -7,6 +7,7 @@
 #include "formats/error.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
+#include "src/base/sizes.h"
 #include "src/decoder/bound.h"
 
 #define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
@@ -109,6 +110,12 @@ static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, 
     return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
 }
 
+static fr_status first_failure(const placing *job) {
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    return status;
+}
+
 static void place(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
@@ -122,6 +129,35 @@ static void place(void *context, const fr_team *team) {
     }
 }
 
+/* A block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
+static void transpose_rows(const fr_matrix *from, size_t begin, size_t end, float *rows, float *to) {
+    for (size_t r = begin; r < end; r++) fr_matrix_decode(from, r, rows + (r - begin) * from->cols);
+    for (size_t c = 0; c < from->cols; c++)
+        for (size_t r = begin; r < end; r++) to[c * from->features + r] = rows[(r - begin) * from->cols + c];
+}
+
+/* A thread's share of matrices to be transposed. */
+static fr_status transpose_share(const fr_transposed *t, const fr_team *team) {
+    size_t begin, end, features = t->from->features, cols = t->from->cols;
+    float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
+    if (!rows) return fr_fail_memory("rows to transpose", FR_FEATURE_UNIT * cols * sizeof *rows);
+    fr_partition(t->count, 1, team->index, team->count, &begin, &end);
+    for (size_t m = begin; m < end; m++)
+        for (size_t r = 0; r < features; r += FR_FEATURE_UNIT)
+            transpose_rows(&t->from[m], r, fr_smaller(r + FR_FEATURE_UNIT, features), rows,
+                           t->to + m * cols * features);
+    free(rows);
+    return FR_OK;
+}
+
+static void transpose(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    for (size_t i = 0; i < weights->transposed_count; i++)
+        if (job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(transpose_share(&weights->transposed[i], team));
+}
+
 static void release_sorted(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
@@ -133,11 +169,14 @@ static void release_sorted(const fr_weights *weights) {
 
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
-    fr_status status = FR_OK;
     job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
     if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
     fr_pool_run(pool, place, &job);
-    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job.failures[t]);
+    fr_status status = first_failure(&job);
+    if (status == FR_OK && weights->transposed_count) {
+        fr_pool_run(pool, transpose, &job);
+        status = first_failure(&job);
+    }
     free(job.failures);
     if (status == FR_OK) release_sorted(weights);
     return status;

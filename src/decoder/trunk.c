@@ -89,6 +89,9 @@ static fr_status make_ropes(fr_trunk *trunk) {
         if (rope->kind == FR_ROPE_LLAMA3)
             fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
                           rope->trained);
+        if (rope->kind == FR_ROPE_YARN)
+            fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->fast, rope->slow,
+                         rope->trained);
         for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
     }
     return FR_OK;
@@ -122,6 +125,10 @@ void fr_layer_close(fr_layer *layer) {
     free(layer->expert_gate);
     free(layer->expert_up);
     free(layer->expert_down);
+    free(layer->heads.k_b);
+    free(layer->heads.v_b);
+    free(layer->heads.kv_b);
+    free(layer->heads.copy);
 }
 
 void fr_trunk_close(fr_trunk *trunk) {
@@ -137,7 +144,9 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
-    fr_attention_run(team, a, spec, layer, index + 1 == a->trunk->owners);
+    bool ends_rows = index + 1 == a->trunk->owners;
+    if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
+    else fr_attention_run(team, a, spec, layer, ends_rows);
     fr_team_sync(team);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);

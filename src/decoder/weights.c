@@ -52,8 +52,19 @@ void fr_weights_close(fr_weights *weights) {
     fr_arena_close(&weights->vectors);
     fr_arena_close(&weights->packed);
     free(weights->bound);
+    free(weights->transposed);
     fr_notes_free(&weights->notes);
     *weights = (fr_weights){0};
+}
+
+fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to) {
+    size_t bytes = (weights->transposed_count + 1) * sizeof *weights->transposed;
+    fr_transposed *list = realloc(weights->transposed, bytes);
+    if (!list) return fr_fail_memory("a list of transposed matrices", bytes);
+    weights->transposed = list;
+    list[weights->transposed_count++] = (fr_transposed){from, count, to};
+    weights->transposed_bytes += count * from->features * from->cols * sizeof *to;
+    return FR_OK;
 }
 
 bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *name) {

@@ -30,6 +30,14 @@ typedef struct fr_bound {
     const int32_t *order; /* of the copy: its row r is the tensor's row order[r]; NULL: the tensor's own */
 } fr_bound;
 
+/* Matrices that are needed the other way round, as float32: made when they have been placed, each by the thread that
+ * will read it if it gets as many of them as others do. */
+typedef struct fr_transposed {
+    const fr_matrix *from; /* [count] */
+    size_t count;
+    float *to; /* [count, cols, features] */
+} fr_transposed;
+
 typedef struct fr_weights {
     const fr_checkpoint *files;
     fr_arena vectors; /* float32 copies */
@@ -38,6 +46,9 @@ typedef struct fr_weights {
     fr_bound *bound;
     size_t count;
     uint64_t bytes; /* of all bound tensors */
+    fr_transposed *transposed;
+    size_t transposed_count;
+    uint64_t transposed_bytes;
     fr_notes notes;
 } fr_weights;
 
@@ -76,7 +87,12 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t parts,
                         size_t features, size_t cols, fr_matrix *matrices);
 
-/* The tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]; parts is 1 or 2. */
+/* The same for matrices that every step reads, all of them. */
+fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
+                        size_t cols, fr_matrix *matrices);
+
+/* The tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]; parts is 1 or 2, or features
+ * are whole tiles where the tensor packs. */
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
@@ -132,6 +148,9 @@ bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */
 void fr_weights_note_slow(fr_weights *weights);
+
+/* Has `count` bound matrices, all of one shape, transposed into `to` when they are placed. */
+fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
