@@ -155,8 +155,9 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
     return false;
 }
 
-static double chosen_experts(const fr_layer_spec *spec) {
-    return spec->experts.count ? (double)spec->experts.top / (double)spec->experts.count : 1;
+/* The part of a mixture's experts that a row chooses; spec NULL: there is none. */
+static double chosen_experts(const fr_experts_spec *spec) {
+    return spec && spec->count ? (double)spec->top / (double)spec->count : 1;
 }
 
 /* A centroid head's rows are those of the clusters that a step scores. */
@@ -172,7 +173,7 @@ static double assistant_bytes(const fr_drafter *drafter) {
 /* The target's head where there is none of its own; EAGLE-3's fc is for a chain's beginning. */
 static double pairs_bytes(const fr_drafter *drafter) {
     const fr_pair_net *net = drafter->net;
-    double bytes = streamed(&drafter->weights, chosen_experts(net->spec));
+    double bytes = streamed(&drafter->weights, chosen_experts(&net->spec->experts));
     if (!is_bound(&drafter->weights, net->head)) bytes += bytes_of(net->head);
     if (drafter->method == &fr_draft_eagle3) bytes -= bytes_of(&((const fr_eagle *)drafter->net)->fc);
     return bytes;
@@ -182,7 +183,7 @@ double fr_bench_draft_bytes(const fr_drafter *drafter) {
     if (drafter->method == &fr_draft_mtp) return assistant_bytes(drafter);
     if (drafter->method != &fr_draft_model) return pairs_bytes(drafter);
     const fr_model *model = drafter->net;
-    return streamed(&model->weights, chosen_experts(model->trunk.spec.layer));
+    return streamed(&model->weights, chosen_experts(fr_spec_experts(&model->trunk.spec)));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ratios */
@@ -203,7 +204,6 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     double read = use->all ? (double)use->read / (double)use->all : 1;
     double chosen = use->all ? (double)use->pairs / (double)use->all : (double)rows;
     fr_bench_cost cost = {.experts = NAN};
-    double most = 0;
     for (size_t i = 0; i < model->weights.count; i++) {
         const fr_bound *bound = &model->weights.bound[i];
         double values = 1;
@@ -211,9 +211,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
         for (uint32_t d = 0; d < bound->tensor->dims; d++) values *= (double)bound->tensor->shape[d];
         cost.bytes += (double)bound->tensor->bytes * (bound->chosen ? read : 1);
         if (bound->tensor->dims > 1) cost.macs += values * (bound->chosen ? chosen : (double)rows);
-        if (bound->chosen) most = (double)bound->tensor->shape[0];
     }
-    if (use->all) cost.experts = read * most;
+    if (use->all) cost.experts = read * (double)fr_spec_experts(&model->trunk.spec)->count;
     return cost;
 }
 

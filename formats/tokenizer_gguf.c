@@ -47,17 +47,32 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* The pieces of GLM-4 and Llama 3, as GPT-4 has them; inside them, bytes. */
-static void byte_rules(fr_tokenizer_source *source) {
-    static const char pieces[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
-                                 " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-    source->byte_level = source->ignore_merges = source->loose_merges = true;
+/* What separates the kinds of pieces: words with what stands in front of them, and how digits go together. */
+#define PIECES(digits)                                                                                                \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"                                                     \
+    digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+/* Pieces by a pattern; inside them, bytes. */
+static void pieces_of_bytes(fr_tokenizer_source *source, const char *pieces) {
+    source->byte_level = source->loose_merges = true;
     source->unknown = (fr_text){0};
     source->pre_tokenizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_SPLIT, .pattern = text_of(pieces), .regex = true, .behavior = FR_SPLIT_ISOLATED}},
         .count = 1,
     };
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
+}
+
+/* GLM-4 and Llama 3, as GPT-4. */
+static void byte_rules(fr_tokenizer_source *source) {
+    pieces_of_bytes(source, PIECES("\\p{N}{1,3}"));
+    source->ignore_merges = true;
+}
+
+/* Qwen's up to Qwen3: digits one by one, of texts in NFC. */
+static void qwen_rules(fr_tokenizer_source *source) {
+    pieces_of_bytes(source, PIECES("\\p{N}"));
+    source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = 1};
 }
 
 static const tokenizer_kind kinds[] = {
@@ -74,6 +89,7 @@ static const tokenizer_kind kinds[] = {
      .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},
      .begins_unless_told = true,
      .rules = byte_rules},
+    {.model = "gpt2", .pre = "qwen2", .ends = {"<|im_end|>", "<|endoftext|>"}, .rules = qwen_rules},
 };
 
 static bool equals(fr_text text, const char *word) {

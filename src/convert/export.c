@@ -20,7 +20,12 @@ static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     return !export->eagle && export->target && export->target->vision && fr_weights_bound(export->weights, tensor);
 }
 
-/* The name in GGUF and where it is from; false: it has none. */
+static void spell(const fr_name_found *found, const char *own, char *gguf, size_t size) {
+    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
+    else snprintf(gguf, size, "%s", own);
+}
+
+/* The name in GGUF and where it is from; false: it has none. Of a tensor that is two of GGUF's the name is left out. */
 static bool translate(const fr_export *export, const char *published, char *gguf, size_t size, fr_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
     *found = (fr_name_found){0};
@@ -33,8 +38,7 @@ static bool translate(const fr_export *export, const char *published, char *gguf
             return false;
         own = found->name->gguf;
     }
-    if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
-    else snprintf(gguf, size, "%s", own);
+    if (own) spell(found, own, gguf, size);
     return true;
 }
 
@@ -49,6 +53,49 @@ static void set_changes(const fr_export *export, const fr_name_found *found, fr_
     output->shape[1] = output->shape[2];
 }
 
+static const float *scales_of(const fr_export *export, const fr_tensor *tensor) {
+    const float *scales = fr_weights_scales(export->weights, tensor);
+    return scales || !export->mtp ? scales : fr_weights_scales(&export->mtp->weights, tensor);
+}
+
+static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
+    if (fr_weights_is_scales(export->weights, tensor)) return true;
+    return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
+}
+
+/* A stack of matrices, each of two, that GGUF has as two stacks. */
+static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_name_found *found,
+                           fr_outputs *outputs) {
+    char name[64];
+    for (size_t part = 0; part < 2; part++) {
+        const fr_name *of = fr_name_of_part(found->table, found->name, part);
+        if (!of || tensor->dims != 3 || tensor->shape[1] % 2)
+            return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
+        spell(found, of->gguf, name, sizeof name);
+        FR_TRY(fr_outputs_add(outputs, name, tensor));
+        fr_output *output = fr_outputs_last(outputs);
+        output->shape[1] /= 2;
+        output->part = part;
+        output->parts = 2;
+        output->scales = scales_of(export, tensor);
+    }
+    return FR_OK;
+}
+
+static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
+                            const fr_name_found *found, fr_outputs *outputs) {
+    const float *scales = scales_of(export, tensor);
+    if (found->of_expert)
+        return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
+                                     (fr_output_source){tensor, scales});
+    if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
+    FR_TRY(fr_outputs_add(outputs, name, tensor));
+    if (found->of_layer) set_changes(export, found, fr_outputs_last(outputs));
+    fr_outputs_last(outputs)->scales = scales;
+    fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
+    return FR_OK;
+}
+
 static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
     const fr_tensors *tensors = &export->files->tensors;
     for (size_t i = 0; i < tensors->count; i++) {
@@ -57,15 +104,12 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
         const fr_tensor *tensor = &tensors->items[i];
         if (!translate(export, tensor->name, name, sizeof name, &found)) {
             if (is_tower(export, tensor) || fr_names_extra(export->names, tensor->name)) continue;
-            if (fr_weights_is_scales(export->weights, tensor)) continue;
+            if (is_scales(export, tensor)) continue;
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         }
-        FR_TRY(fr_outputs_add(outputs, name, tensor));
-        if (found.of_layer) set_changes(export, &found, fr_outputs_last(outputs));
-        fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, tensor);
-        fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
+        FR_TRY(add_tensor(export, tensor, name, &found, outputs));
     }
-    return FR_OK;
+    return fr_outputs_check_experts(outputs);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -88,7 +132,7 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     export->chained = model->mtp_layers;
     export->weights = &model->weights;
     export->architecture = model->family->gguf;
-    if (model->family->put_keys) return FR_OK;
+    if (model->family->put_keys) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
     return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", model->files.path,
                    fr_checkpoint_architecture(&model->files));
 }
@@ -147,6 +191,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
 
 void fr_export_close(fr_export *export) {
     fr_drafter_unload(export->eagle);
+    fr_drafter_unload(export->mtp);
     fr_model_unload(export->target);
     fr_assistant_close(&export->drafter);
     fr_weights_close(&export->drafter_weights);
@@ -166,7 +211,8 @@ static void print_count(double count, char *text, size_t size) {
 
 /* Parameters; of a mixture "8x342K": its experts, times all that runs with one of them. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
-    size_t experts = export->spec->layer[0].experts.count;
+    const fr_experts_spec *mixture = fr_spec_experts(export->spec);
+    size_t experts = mixture ? mixture->count : 0;
     double total = 0;
     char count[32], label[64];
     for (size_t i = 0; i < outputs->count; i++) {

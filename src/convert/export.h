@@ -20,6 +20,7 @@ typedef struct fr_export {
     const fr_weights *weights;
     const char *architecture; /* of the GGUF file */
     fr_model *target;         /* whose tokenizer it has; NULL: an assistant */
+    fr_drafter *mtp;          /* its MTP layer; NULL: it has none */
     fr_drafter *eagle;        /* what is written, for that target; NULL: the target itself, or an assistant */
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;

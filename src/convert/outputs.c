@@ -29,6 +29,59 @@ fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor 
     return FR_OK;
 }
 
+static fr_output *find(const fr_outputs *outputs, const char *name) {
+    for (size_t i = outputs->count; i > 0; i--)
+        if (strcmp(outputs->items[i - 1].name, name) == 0) return &outputs->items[i - 1];
+    return NULL;
+}
+
+static fr_status add_stack(fr_outputs *outputs, const char *name, size_t count, const fr_tensor *first) {
+    FR_TRY(fr_outputs_add(outputs, name, first));
+    fr_output *stack = fr_outputs_last(outputs);
+    stack->experts = calloc(count, sizeof *stack->experts);
+    if (!stack->experts) return fr_fail_memory("a list of experts", count * sizeof *stack->experts);
+    stack->dims = 3;
+    stack->shape[0] = count;
+    memcpy(stack->shape + 1, first->shape, 2 * sizeof *first->shape);
+    return FR_OK;
+}
+
+fr_status fr_outputs_add_expert(fr_outputs *outputs, const char *name, size_t expert, size_t count,
+                                fr_output_source source) {
+    const fr_tensor *tensor = source.tensor;
+    if (expert >= count)
+        return fr_fail(FR_INPUT, "tensor %s is of an expert that the configuration doesn't have", tensor->name);
+    if (tensor->dims != 2) return fr_fail(FR_INPUT, "tensor %s is no matrix", tensor->name);
+    if (!find(outputs, name)) FR_TRY(add_stack(outputs, name, count, tensor));
+    fr_output *stack = find(outputs, name);
+    if (memcmp(stack->shape + 1, tensor->shape, 2 * sizeof *tensor->shape) != 0)
+        return fr_fail(FR_INPUT, "tensor %s has another shape than %s", tensor->name, stack->source->name);
+    stack->experts[expert] = source;
+    return FR_OK;
+}
+
+fr_status fr_outputs_check_experts(const fr_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        const fr_output *output = &outputs->items[i];
+        for (size_t e = 0; output->experts && e < output->shape[0]; e++)
+            if (!output->experts[e].tensor)
+                return fr_fail(FR_INPUT, "expert %zu is missing beside tensor %s", e, output->source->name);
+    }
+    return FR_OK;
+}
+
+fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at) {
+    *at = row;
+    if (!output->experts && !output->parts) return (fr_output_source){output->source, output->scales};
+    size_t rows = (size_t)output->shape[output->dims - 2], matrix = row / rows;
+    if (output->experts) {
+        *at = row % rows;
+        return output->experts[matrix];
+    }
+    *at = (matrix * output->parts + output->part) * rows + row % rows;
+    return (fr_output_source){output->source, output->scales};
+}
+
 fr_output *fr_outputs_last(fr_outputs *outputs) {
     return &outputs->items[outputs->count - 1];
 }
@@ -62,7 +115,10 @@ size_t fr_output_rows(const fr_output *output) {
 }
 
 void fr_outputs_free(fr_outputs *outputs) {
-    for (size_t i = 0; i < outputs->count; i++) free(outputs->items[i].name);
+    for (size_t i = 0; i < outputs->count; i++) {
+        free(outputs->items[i].name);
+        free(outputs->items[i].experts);
+    }
     free(outputs->items);
     free(outputs->rope_factors);
     *outputs = (fr_outputs){0};

@@ -8,11 +8,19 @@
 #include "formats/tensors.h"
 #include "src/families/model.h"
 
+/* A published tensor, or one expert's. */
+typedef struct fr_output_source {
+    const fr_tensor *tensor;
+    const float *scales; /* of FP8 codes (quant/fp8.h); NULL: another type */
+} fr_output_source;
+
 typedef struct fr_output {
     char *name;
     const fr_tensor *source;
     const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
-    const float *scales; /* of a source of FP8 codes (quant/fp8.h) */
+    const float *scales; /* of the source */
+    fr_output_source *experts; /* [shape[0]] what a stack is made of, the source is one of them; NULL: of the source */
+    size_t part, parts;        /* of each matrix of the source's stack it has this of so many; parts 0: the whole */
     fr_dtype type;
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];
@@ -31,6 +39,16 @@ typedef struct fr_outputs {
 
 /* Takes a copy of the name. Of a source the shape is taken; without one it is a number until fr_outputs_shape. */
 fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source);
+
+/* Adds one expert's matrix to the stack of `count` that has that name, at first the stack itself. */
+fr_status fr_outputs_add_expert(fr_outputs *outputs, const char *name, size_t expert, size_t count,
+                                fr_output_source source);
+
+/* Whether all stacks have all of their experts. */
+fr_status fr_outputs_check_experts(const fr_outputs *outputs);
+
+/* Where row `row` of an output lies, in its source's order of rows: the tensor, and *at which of its rows. */
+fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at);
 
 /* The tensor that was added last. */
 fr_output *fr_outputs_last(fr_outputs *outputs);

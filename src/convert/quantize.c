@@ -69,9 +69,7 @@ static void copy_metadata(const fr_gguf *gguf, fr_gguf_writer *writer) {
 /* What the team works on. */
 typedef struct batch {
     const fr_output *output;
-    const uint8_t *source; /* of the tensor */
-    fr_dtype source_type;
-    size_t first; /* row of the tensor */
+    size_t first; /* row of the output */
     size_t rows, cols;
     uint8_t *target;  /* [rows], encoded */
     float *values;    /* [threads, 2, cols] a row, and before its columns change places */
@@ -96,25 +94,35 @@ static bool changes_rows(const fr_output *output) {
     return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
 }
 
-/* Row `row` of the source as float32. */
-static void decode_row(const batch *b, size_t row, float *values) {
+/* A row of the output as it lies in the source. */
+typedef struct stored_row {
+    const uint8_t *bytes;
+    fr_dtype type;
+    const float *scales; /* of the row's blocks of FP8 codes; NULL: another type */
+} stored_row;
+
+static stored_row find_row(const batch *b, size_t row) {
     const fr_output *output = b->output;
-    const uint8_t *source = b->source + row * fr_dtype_row_bytes(b->source_type, b->cols);
-    if (!output->scales) {
-        fr_dtype_decode(b->source_type, source, values, b->cols);
-        return;
-    }
-    size_t rows = (size_t)output->shape[output->dims - 2]; /* of a matrix; a stack has more */
-    size_t block = row / rows * fr_fp8_blocks(rows) + row % rows / FR_FP8_BLOCK;
-    fr_fp8_decode(source, output->scales + block * fr_fp8_blocks(b->cols), values, b->cols);
+    size_t at;
+    fr_output_source from = fr_output_row(output, row, &at);
+    if (!from.tensor)
+        return (stored_row){(const uint8_t *)output->values + at * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
+    const fr_tensor *tensor = from.tensor;
+    stored_row found = {(const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, b->cols), tensor->type,
+                        from.scales};
+    if (!from.scales) return found;
+    size_t rows = (size_t)tensor->shape[tensor->dims - 2]; /* of a matrix; a stack has more */
+    found.scales += (at / rows * fr_fp8_blocks(rows) + at % rows / FR_FP8_BLOCK) * fr_fp8_blocks(b->cols);
+    return found;
 }
 
-/* The same as the output has it. */
-static void read_row(const batch *b, size_t row, float *values) {
+/* Its numbers as the output has them. */
+static void read_row(const batch *b, const stored_row *source, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
     float *as_read = moves ? values + b->cols : values;
-    decode_row(b, row, as_read);
+    if (source->scales) fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
+    else fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
         values[c] = fr_value_of(output->change, values[c]);
@@ -122,24 +130,22 @@ static void read_row(const batch *b, size_t row, float *values) {
 
 static void encode_rows(void *context, const fr_team *team) {
     const batch *b = context;
-    size_t begin, end, source_row = fr_dtype_row_bytes(b->source_type, b->cols);
-    size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
+    size_t begin, end, target_row = fr_dtype_row_bytes(b->output->type, b->cols);
     float *values = b->values + 2 * team->index * b->cols, limit = fr_encode_limit(b->output->type);
     fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
     b->bad[team->index] = b->rows;
     for (size_t row = begin; row < end; row++) {
-        size_t from = source_of(b->output, b->first + row);
-        const uint8_t *source = b->source + from * source_row;
+        stored_row source = find_row(b, source_of(b->output, b->first + row));
         uint8_t *target = b->target + row * target_row;
-        read_row(b, from, values);
+        read_row(b, &source, values);
         size_t bad = find_bad(values, b->cols, limit);
         if (bad < b->cols) {
             b->bad[team->index] = row;
             b->bad_value[team->index] = values[bad];
             return;
         }
-        if (b->source_type == b->output->type && !changes_rows(b->output))
-            memcpy(target, source, target_row);
+        if (source.type == b->output->type && !changes_rows(b->output))
+            memcpy(target, source.bytes, target_row);
         else
             fr_dtype_encode(b->output->type, values, target, b->cols);
     }
@@ -155,14 +161,29 @@ typedef struct stream {
     uint64_t done, total; /* bytes of the source */
 } stream;
 
-static void advance(stream *s, const fr_output *output, size_t begin, size_t end) {
-    if (output->source) {
-        const fr_map *map = &s->files->files[output->source->file];
-        size_t at = (size_t)((const uint8_t *)output->source->data - map->bytes);
-        fr_map_release(map, at + begin, at + end);
-    }
+static void release(const stream *s, const fr_tensor *tensor, size_t begin, size_t end) {
+    const fr_map *map = &s->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    fr_map_release(map, at + begin, at + end);
+}
+
+/* Bytes [begin, end) of the source are done. */
+static void advance(stream *s, size_t begin, size_t end) {
     s->done += end - begin;
     if (s->progress) s->progress(s->progress_context, s->done, s->total);
+}
+
+/* Rows that lie side by side in the source are given back together. */
+static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
+    advance(s, 0, rows * row_bytes);
+    if (!output->source) return;
+    size_t step = output->experts || output->parts ? (size_t)output->shape[output->dims - 2] : row + rows;
+    for (size_t end = row + rows, to; row < end; row = to) {
+        size_t at;
+        const fr_tensor *tensor = fr_output_row(output, row, &at).tensor;
+        to = row - row % step + step < end ? row - row % step + step : end;
+        release(s, tensor, at * row_bytes, (at + to - row) * row_bytes);
+    }
 }
 
 /* The first bad row is the same however many threads there are. */
@@ -176,7 +197,7 @@ static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
 }
 
 static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows) {
-    size_t source_row = fr_dtype_row_bytes(b->source_type, b->cols);
+    size_t source_row = fr_dtype_row_bytes(b->output->source ? b->output->source->type : FR_F32, b->cols);
     size_t target_row = fr_dtype_row_bytes(b->output->type, b->cols);
     for (size_t row = 0; row < rows; row += b->rows) {
         b->rows = rows - row < batch_rows ? rows - row : batch_rows;
@@ -184,7 +205,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
         fr_pool_run(s->pool, encode_rows, b);
         FR_TRY(check_batch(b, s->threads, row));
         FR_TRY(fr_gguf_write_data(s->writer, b->target, b->rows * target_row));
-        advance(s, b->output, row * source_row, (row + b->rows) * source_row);
+        advance_rows(s, b->output, row, b->rows, source_row);
     }
     return FR_OK;
 }
@@ -201,8 +222,6 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
     if (batch_rows > rows) batch_rows = rows;
     batch b = {
         .output = output,
-        .source = output->source ? output->source->data : output->values,
-        .source_type = output->source ? output->source->type : FR_F32,
         .cols = cols,
         .target = malloc(batch_rows * fr_dtype_row_bytes(output->type, cols)),
         .values = malloc(2 * s->threads * cols * sizeof(float)),
@@ -234,7 +253,8 @@ static fr_status write_integers(stream *s, const fr_output *output) {
                            (long long)value, i);
         FR_TRY(fr_gguf_write_data(s->writer, wide ? (void *)&value : &narrow, wide ? sizeof value : sizeof narrow));
     }
-    advance(s, output, 0, (size_t)source->bytes);
+    release(s, source, 0, (size_t)source->bytes);
+    advance(s, 0, (size_t)source->bytes);
     return FR_OK;
 }
 
@@ -263,6 +283,12 @@ static void take_notes(const fr_lab_quantization *how, const fr_outputs *outputs
     how->note(line);
 }
 
+static uint64_t source_bytes(const fr_output *output) {
+    if (!output->source) return output->shape[0] * sizeof(float);
+    size_t cols = (size_t)output->shape[output->dims - 1];
+    return fr_output_rows(output) * fr_dtype_row_bytes(output->source->type, cols);
+}
+
 static fr_status write_all(const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
                            const fr_type_choice *choice, fr_gguf_writer *writer, stream *s) {
     if (files->gguf)
@@ -274,7 +300,7 @@ static fr_status write_all(const fr_checkpoint *files, const fr_export *export, 
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
         fr_gguf_put_tensor(writer, output->name, output->type, false, output->dims, output->shape);
-        s->total += output->source ? output->source->bytes : output->shape[0] * sizeof(float);
+        s->total += source_bytes(output);
     }
     FR_TRY(fr_gguf_write_header(writer));
     return write_data(s, outputs);

@@ -31,7 +31,8 @@ static bool is_made(const walk *w, const fr_name *names, const fr_name *name) {
     if (!name->gguf || !fr_name_needed(name, &w->model->spec, w->layer)) return false;
     for (const fr_name *earlier = names; earlier < name; earlier++)
         if (earlier->gguf && covers(earlier, name) && is_made(w, names, earlier)) return false;
-    bool may_lack = name->needs & FR_IF_THERE || fr_name_has_another(name, true);
+    bool may_lack = name->needs & FR_IF_THERE ||
+                     fr_name_has_another(name, true, &w->model->spec, w->layer);
     return !may_lack || shape_has(w->shape, name->gguf);
 }
 
@@ -71,6 +72,7 @@ fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *sha
     for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
         w.layer = fr_spec_layer(spec, w.index);
         FR_TRY(list_table(&w, names->layer));
+        if (names->feed_forward) FR_TRY(list_table(&w, names->feed_forward));
         if (w.index >= spec->layers) FR_TRY(list_table(&w, names->chained));
     }
     return FR_OK;

@@ -53,6 +53,14 @@ fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *na
                    weights->files->path, bound->tensor->name);
 }
 
+fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                         fr_matrix *matrix) {
+    fr_bound *bound;
+    FR_TRY(bind_matrix(weights, prefix, name, features, cols, FR_STREAMED, &bound, matrix));
+    bound->chosen = true;
+    return FR_OK;
+}
+
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted) {
     char full[FR_TENSOR_NAME];

@@ -12,6 +12,13 @@ bool fr_bound_packs(const fr_tensor *tensor) {
     return fr_packs(tensor->type) && !tensor->packed && tensor->dims >= 2;
 }
 
+fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor) {
+    const fr_tensors *all = &weights->files->tensors;
+    if (tensor < all->items || tensor >= all->items + all->count) return NULL;
+    uint32_t found = weights->of_tensor[tensor - all->items];
+    return found ? &weights->bound[found - 1] : NULL;
+}
+
 /* "[8, 128, 32]" into text. */
 static const char *shape_text(const uint64_t *shape, size_t dims, char *text, size_t size) {
     size_t used = (size_t)snprintf(text, size, "[");
@@ -34,13 +41,11 @@ fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *nam
     if (t->type >= FR_I32 && dims > 1)
         return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected a type of weights", weights->files->path, full,
                        fr_dtype_name(t->type));
-    for (size_t i = 0; i < weights->count; i++) {
-        *bound = &weights->bound[i];
-        if ((*bound)->tensor != t) continue;
-        if (access == FR_STREAMED) (*bound)->access = access; /* a table that is also the LM head */
-        return FR_OK;
-    }
+    *bound = fr_bound_of(weights, t);
+    if (*bound && access == FR_STREAMED) (*bound)->access = access; /* a table that is also the LM head */
+    if (*bound) return FR_OK;
     *bound = &weights->bound[weights->count++];
+    weights->of_tensor[t - weights->files->tensors.items] = (uint32_t)weights->count;
     **bound = (fr_bound){.tensor = t, .rows = dims < 2 ? 1 : (size_t)shape[dims - 2], .matrices = 1, .access = access};
     weights->bytes += t->bytes;
     return FR_OK;

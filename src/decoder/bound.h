@@ -12,6 +12,9 @@
 fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                         uint32_t dims, fr_access access, fr_bound **bound);
 
+/* What is bound of a tensor; NULL: nothing. */
+fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor);
+
 /* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checked, as float32. */
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
 

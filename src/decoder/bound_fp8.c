@@ -70,13 +70,11 @@ fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
 }
 
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].tensor == codes) return weights->bound[i].scales;
-    return NULL;
+    const fr_bound *bound = fr_bound_of(weights, codes);
+    return bound ? bound->scales : NULL;
 }
 
 bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].tensor == tensor) return weights->bound[i].of_codes;
-    return false;
+    const fr_bound *bound = fr_bound_of(weights, tensor);
+    return bound && bound->of_codes;
 }

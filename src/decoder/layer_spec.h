@@ -31,6 +31,7 @@ typedef struct fr_attention_spec {
     size_t latent; /* a value is the first so many values of its key, the only one that is kept; 0: not so */
     bool keys_are_values; /* values come from the key projection, before its norm */
     bool norms_values;
+    bool norms_heads; /* queries and keys too: for families of which not every model does */
     bool biased; /* its projections add biases */
     bool gated;  /* q's projection gives each head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     float scale; /* of the scores */
@@ -96,6 +97,7 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
+    size_t ffn_width;      /* of layers without a mixture, which files tell even where all have one */
     size_t token_width;    /* of what each layer is told of a row's token (token_inputs.c); 0: nothing */
     float embedding_scale; /* of an id's row of the table */
     float eps;             /* of all norms */

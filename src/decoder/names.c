@@ -9,6 +9,8 @@
 #include "formats/error.h"
 #include "src/decoder/latent_heads.h"
 
+enum { FR_EXPERT_NAME = 128 }; /* bytes of the name of one expert's tensor */
+
 const fr_name fr_usual_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
@@ -93,6 +95,11 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.keys_are_values)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
+    if (needs & FR_IF_DENSE && layer->experts.count) return false;
+    if (needs & FR_IF_SHARED && (layer->experts.count == 0 || layer->ffn.width == 0)) return false;
+    if (needs & FR_IF_SHARED_GATED && !layer->experts.shared_gated) return false;
+    if (needs & FR_IF_CORRECTED && !layer->experts.corrected) return false;
+    if (needs & FR_IF_NORMED_HEADS && !layer->attention.norms_heads) return false;
     if (needs & FR_IF_TOKENS && trunk->token_width == 0) return false;
     if (needs & FR_IF_ATTENTION_BIASED && !layer->attention.biased) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
@@ -101,22 +108,51 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
 
 /* ---------------------------------------------------------------------------------------------------------- binding */
 
-static const char *spelled(const fr_binding *b, const fr_name *name) {
-    return b->weights->files->gguf ? name->gguf : name->published;
+static const char *spelling_of(const fr_name *name, bool gguf) {
+    return gguf ? name->gguf : name->published;
 }
 
-bool fr_name_has_another(const fr_name *name, bool gguf) {
+static const char *spelled(const fr_binding *b, const fr_name *name) {
+    return spelling_of(name, b->weights->files->gguf);
+}
+
+/* Whether both are about one field, by different tensors. */
+static bool alternatives(const fr_name *name, const fr_name *other, bool gguf) {
+    const char *mine = spelling_of(name, gguf), *its = spelling_of(other, gguf);
+    return other->field == name->field && its && mine && strcmp(mine, its) != 0;
+}
+
+bool fr_name_has_another(const fr_name *name, bool gguf, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     for (const fr_name *other = name + 1; other->published || other->gguf; other++)
-        if (other->field == name->field && (gguf ? other->gguf : other->published)) return true;
+        if (alternatives(name, other, gguf) && fr_name_needed(other, trunk, layer)) return true;
     return false;
+}
+
+static bool is_per_expert(const char *spelling) {
+    return strchr(spelling, '*') != NULL;
+}
+
+/* The name of one expert's tensor. */
+static void spell_expert(const char *spelling, size_t expert, char *name, size_t size) {
+    const char *star = strchr(spelling, '*');
+    snprintf(name, size, "%.*s%zu%s", (int)(star - spelling), spelling, expert, star + 1);
 }
 
 static const char *prefix_of(const fr_binding *b, const fr_name *name) {
     return name->top && !b->weights->files->gguf ? "" : b->prefix;
 }
 
+/* Of a mixture one expert's tensor says that all should be there. */
 bool fr_name_there(const fr_binding *b, const fr_name *name) {
-    return spelled(b, name) && fr_weights_has(b->weights, prefix_of(b, name), spelled(b, name));
+    const char *spelling = spelled(b, name);
+    char expert[FR_EXPERT_NAME];
+    if (!spelling) return false;
+    if (!is_per_expert(spelling)) return fr_weights_has(b->weights, prefix_of(b, name), spelling);
+    for (size_t e = 0; e < b->layer->experts.count; e++) {
+        spell_expert(spelling, e, expert, sizeof expert);
+        if (fr_weights_has(b->weights, prefix_of(b, name), expert)) return true;
+    }
+    return false;
 }
 
 static bool is_filled(const fr_name *name, const void *field) {
@@ -124,8 +160,22 @@ static bool is_filled(const fr_name *name, const void *field) {
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
+/* Each expert's tensor by itself. */
+static fr_status bind_each(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
+    size_t count = b->layer->experts.count;
+    char expert[FR_EXPERT_NAME];
+    *field = calloc(count, sizeof **field);
+    if (!*field) return fr_fail_memory("experts", count * sizeof **field);
+    for (size_t e = 0; e < count; e++) {
+        spell_expert(spelled(b, name), e, expert, sizeof expert);
+        FR_TRY(fr_bind_expert(b->weights, b->prefix, expert, rows, cols, &(*field)[e]));
+    }
+    return FR_OK;
+}
+
 static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
     size_t count = b->layer->experts.count, parts = name->slot == FR_SLOT_EXPERTS_PARTS ? 2 : 1;
+    if (is_per_expert(spelled(b, name))) return bind_each(b, name, rows, cols, field);
     fr_matrix *both = calloc(parts * count, sizeof *both);
     if (!both) return fr_fail_memory("experts", parts * count * sizeof *both);
     fr_status status = fr_bind_stack(b->weights, b->prefix, spelled(b, name), count, parts, rows, cols, both);
@@ -163,7 +213,7 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
 /* The line before `name` about the same field that this kind of file may have instead; NULL: none. */
 static const fr_name *line_before(const fr_binding *b, const fr_name *names, const fr_name *name) {
     for (const fr_name *line = names; line < name; line++)
-        if (line->field == name->field && spelled(b, line)) return line;
+        if (alternatives(name, line, b->weights->files->gguf) && fr_name_needed(line, b->trunk, b->layer)) return line;
     return NULL;
 }
 
@@ -177,13 +227,19 @@ fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
     for (const fr_name *name = names; name->published || name->gguf; name++) {
         void *field = (char *)base + name->field;
         if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
-        bool may_lack = name->needs & FR_IF_THERE || fr_name_has_another(name, b->weights->files->gguf);
+        bool may_lack = name->needs & FR_IF_THERE ||
+                         fr_name_has_another(name, b->weights->files->gguf, b->trunk, b->layer);
         bool there = fr_name_there(b, name);
         if (may_lack && !there) continue;
         const fr_name *other = there ? NULL : line_before(b, names, name);
         FR_TRY(other ? fail_both(b, name, other) : fill(b, name, field));
     }
     return FR_OK;
+}
+
+fr_status fr_names_bind_layer(const fr_binding *b, const fr_naming *naming, fr_layer *layer) {
+    FR_TRY(fr_names_bind(b, naming->layer, layer));
+    return naming->feed_forward ? fr_names_bind(b, naming->feed_forward, layer) : FR_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- what nobody has read */
@@ -203,12 +259,28 @@ bool fr_names_extra(const fr_naming *naming, const char *tensor) {
     return false;
 }
 
+/* Whether a name is spelled so; with a number for the star, *expert. */
+static bool is_spelled(const char *spelling, const char *name, size_t *expert) {
+    char again[FR_EXPERT_NAME], *end;
+    if (!is_per_expert(spelling)) return strcmp(spelling, name) == 0;
+    size_t before = strcspn(spelling, "*");
+    if (strncmp(name, spelling, before) != 0 || name[before] < '0' || name[before] > '9') return false;
+    *expert = strtoul(name + before, &end, 10);
+    spell_expert(spelling, *expert, again, sizeof again);
+    return strcmp(again, name) == 0;
+}
+
 static bool lists(const fr_name *names, bool gguf, const char *name) {
-    for (; names->published || names->gguf; names++) {
-        const char *spelling = gguf ? names->gguf : names->published;
-        if (spelling && strcmp(spelling, name) == 0) return true;
+    size_t expert;
+    for (; names && (names->published || names->gguf); names++) {
+        const char *spelling = spelling_of(names, gguf);
+        if (spelling && is_spelled(spelling, name, &expert)) return true;
     }
     return false;
+}
+
+static bool lists_of_layer(const fr_naming *naming, bool gguf, const char *name) {
+    return lists(naming->layer, gguf, name) || lists(naming->feed_forward, gguf, name);
 }
 
 /* What follows in a published name that begins as an MTP layer's do; NULL: it doesn't. */
@@ -227,13 +299,13 @@ static bool is_extra(const fr_weights *weights, const fr_naming *naming, const c
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
         const char *rest = behind_layer(below, "layers.", &layer);
-        return rest ? layer < chained && lists(naming->layer, false, rest) : lists(naming->chained, false, below);
+        return rest ? layer < chained && lists_of_layer(naming, false, rest) : lists(naming->chained, false, below);
     }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
     const char *rest = behind_layer(name, word, &layer);
     if (!rest || layer < layers) return fr_names_extra(naming, name);
     return naming->chained && layer < layers + chained &&
-           (lists(naming->layer, gguf, rest) || lists(naming->chained, gguf, rest));
+           (lists_of_layer(naming, gguf, rest) || lists(naming->chained, gguf, rest));
 }
 
 fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained) {
@@ -254,37 +326,52 @@ bool fr_name_fills_two(const fr_name *name) {
     return name->slot == FR_SLOT_EXPERTS_PARTS;
 }
 
-static const fr_name *find_line(const fr_name *names, const char *published, bool top) {
-    for (const fr_name *name = names; name && (name->published || name->gguf); name++)
-        if (name->top == top && name->published && name->gguf && strcmp(name->published, published) == 0) return name;
-    return NULL;
+/* Where a tensor is two of GGUF's, the line has no name for them itself (fr_name_of_part). */
+static bool find_line(const fr_name *names, const char *published, bool top, fr_name_found *found) {
+    for (const fr_name *name = names; name && (name->published || name->gguf); name++) {
+        bool has = name->top == top && name->published && (name->gguf || fr_name_fills_two(name));
+        if (!has || !is_spelled(name->published, published, &found->expert)) continue;
+        found->name = name;
+        found->table = names;
+        found->of_expert = is_per_expert(name->published);
+        return true;
+    }
+    return false;
+}
+
+static bool find_layers(const fr_naming *naming, const char *rest, fr_name_found *found) {
+    return find_line(naming->layer, rest, false, found) || find_line(naming->feed_forward, rest, false, found);
 }
 
 static bool find_mtp(const fr_naming *naming, const char *below, size_t layers, size_t chained, fr_name_found *found) {
     const char *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
-    if (found->layer < chained)
-        found->name = rest ? find_line(naming->layer, rest, false) : find_line(naming->chained, below, false);
+    if (found->layer >= chained) return false;
     found->layer += layers;
-    return found->name != NULL;
+    return rest ? find_layers(naming, rest, found) : find_line(naming->chained, below, false, found);
 }
 
 bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
                    fr_name_found *found) {
     const char *mtp = below_mtp(naming, published);
-    *found = (fr_name_found){.name = find_line(naming->model, published, true)};
+    *found = (fr_name_found){0};
     if (mtp) return find_mtp(naming, mtp, layers, chained, found);
-    if (found->name || strncmp(published, prefix, strlen(prefix)) != 0) return found->name != NULL;
+    if (find_line(naming->model, published, true, found)) return true;
+    if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
     const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = rest != NULL;
-    if (!rest)
-        found->name = find_line(naming->model, below, false);
-    else if (found->layer < layers + chained)
-        found->name = find_line(naming->layer, rest, false);
-    if (rest && !found->name && found->layer >= layers && found->layer < layers + chained)
-        found->name = find_line(naming->chained, rest, false);
-    return found->name != NULL;
+    if (!rest) return find_line(naming->model, below, false, found);
+    if (found->layer >= layers + chained) return false;
+    return find_layers(naming, rest, found) ||
+           (found->layer >= layers && find_line(naming->chained, rest, false, found));
+}
+
+const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t part) {
+    for (const fr_name *line = table; line->published || line->gguf; line++)
+        if (line->gguf && !fr_name_fills_two(line) && line->field == name->field + part * sizeof(fr_matrix *))
+            return line;
+    return NULL;
 }
 
 fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {

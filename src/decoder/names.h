@@ -48,10 +48,11 @@ typedef enum fr_slot {
     FR_SLOT_PARTS,   /* fr_matrix[2], [rows, cols] each, one tensor of both */
     FR_SLOT_VECTOR,  /* const float *, [rows] */
     FR_SLOT_TAPS,    /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
-    FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all */
+    FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
     FR_SLOT_HEADS,   /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
     FR_SLOT_KV_B,    /* fr_latent_heads, all of it, of one tensor [rows, cols] */
-    FR_SLOT_EXPERTS_PARTS, /* the same of two matrices for each, into this field and the next */
+    FR_SLOT_EXPERTS_PARTS, /* the same as of experts of two matrices for each, into this field and the next, one tensor
+                              of all */
 } fr_slot;
 
 /* Who has it: all of these must hold. */
@@ -66,6 +67,11 @@ enum {
     FR_IF_THERE = 128,  /* where the file has it; else the field stays empty */
     FR_IF_ATTENTION = 256, /* layers that mix positions so, */
     FR_IF_DELTANET = 512,  /* or so */
+    FR_IF_DENSE = 1024,  /* layers without a mixture */
+    FR_IF_SHARED = 2048, /* layers with a mixture, and experts that all rows share */
+    FR_IF_SHARED_GATED = 4096,
+    FR_IF_CORRECTED = 8192, /* mixtures whose scores are corrected */
+    FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
 };
 
 /* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
@@ -83,7 +89,8 @@ typedef enum fr_row_order {
 
 /* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
 typedef struct fr_name {
-    const char *published, *gguf; /* NULL: that kind of file doesn't have it */
+    const char *published, *gguf; /* NULL: that kind of file doesn't have it. A * stands for an expert's number: each
+                                   * expert's matrix is a tensor of its own */
     size_t field;                 /* offsetof in the struct that the table is about */
     fr_slot slot;
     fr_dim rows, cols;
@@ -105,6 +112,7 @@ typedef struct fr_name {
 typedef struct fr_naming {
     const fr_name *model; /* fields of fr_trunk; up to a line without names */
     const fr_name *layer; /* fields of fr_layer */
+    const fr_name *feed_forward; /* more of them, by a table that families share; NULL: none */
     const fr_name *chained; /* fields of fr_chained (families/chained.h), beside a layer's; NULL: has none */
     const char *const *mtp; /* what published names of an MTP layer's tensors begin with, one of these; what it has
                                beside a layer's follows, or "layers.0."; NULL: they are named as the next layer's */
@@ -145,6 +153,9 @@ bool fr_name_there(const fr_binding *binding, const fr_name *name);
 /* Fills the fields of `base` that the table speaks of. */
 fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *base);
 
+/* The same of a layer, by all tables about layers. */
+fr_status fr_names_bind_layer(const fr_binding *binding, const fr_naming *naming, fr_layer *layer);
+
 /* Whether a tensor is one of the family's extras. */
 bool fr_names_extra(const fr_naming *naming, const char *tensor);
 
@@ -154,8 +165,8 @@ fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Whether a later line may fill the same field where the file has this one's tensor not. */
-bool fr_name_has_another(const fr_name *name, bool gguf);
+/* Whether a later line, that such a model needs, may fill the same field where the file has this one's tensor not. */
+bool fr_name_has_another(const fr_name *name, bool gguf, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
 /* Whether the line's slot has room for more than one field, the next one too. */
 bool fr_name_fills_two(const fr_name *name);
@@ -163,13 +174,16 @@ bool fr_name_fills_two(const fr_name *name);
 /* The line that a published tensor is named in, and with which layer's number. `layers`: those of the trunk; lines of
  * the chained table are about layers behind them, of which there are `chained`. */
 typedef struct fr_name_found {
-    const fr_name *name;
-    bool of_layer;
-    size_t layer;
+    const fr_name *name, *table; /* the line, and the first of its table */
+    bool of_layer, of_expert;
+    size_t layer, expert;
 } fr_name_found;
 
 bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
                    fr_name_found *found);
+
+/* The line of a table for the second field of a line that fills two, or for its first; NULL: there is none in GGUF. */
+const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t part);
 
 /* Where the rows or columns of a tensor are from. */
 typedef struct fr_reorder {

@@ -37,7 +37,7 @@ static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weigh
     FR_TRY(fr_names_bind(&b, naming->model, trunk));
     for (size_t i = 0; i < s->layers; i++) {
         b = fr_binding_layer(weights, s, &s->layer[i], i);
-        FR_TRY(fr_names_bind(&b, naming->layer, &trunk->layers[i]));
+        FR_TRY(fr_names_bind_layer(&b, naming, &trunk->layers[i]));
     }
     trunk->packed = weights->has_packed;
     return FR_OK;

@@ -16,7 +16,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *t = &tensors->items[i];
         bool convolution = t->dims == 4 && t->type < FR_FLOAT_TYPES;
-        if (t->dims == 1) fr_arena_take(&measure, t->shape[0], sizeof(float));
+        bool vector = t->dims == 1 || (t->dims == 2 && t->shape[0] == 1);
+        if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
         bool taps = (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_MOST_TAPS;
@@ -43,7 +44,9 @@ fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
-    if (!weights->bound) return fr_fail_memory("tensor list", count * sizeof *weights->bound);
+    weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
+    if (!weights->bound || !weights->of_tensor)
+        return fr_fail_memory("tensor list", count * sizeof *weights->bound);
     FR_TRY(fr_arena_open(&weights->vectors, vector_bytes(&files->tensors), "norm weights"));
     return fr_arena_open(&weights->packed, packed_bytes(&files->tensors), "packed weights");
 }
@@ -52,6 +55,7 @@ void fr_weights_close(fr_weights *weights) {
     fr_arena_close(&weights->vectors);
     fr_arena_close(&weights->packed);
     free(weights->bound);
+    free(weights->of_tensor);
     free(weights->transposed);
     fr_notes_free(&weights->notes);
     *weights = (fr_weights){0};
@@ -82,9 +86,7 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
 }
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {
-    for (size_t i = 0; i < weights->count; i++)
-        if (weights->bound[i].tensor == tensor) return true;
-    return false;
+    return fr_bound_of(weights, tensor) != NULL;
 }
 
 bool fr_weights_quantized(const fr_weights *weights) {

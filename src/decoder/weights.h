@@ -23,7 +23,7 @@ typedef struct fr_bound {
     size_t rows;     /* the features that fr_matrix_part partitions */
     size_t matrices; /* that the tensor is cut into, each partitioned by itself */
     fr_access access;
-    bool chosen;     /* a stack of experts: of its matrices a step reads those that its rows chose */
+    bool chosen;     /* an expert's, or a stack of experts: a step reads the matrices that its rows chose */
     uint8_t *packed; /* where the packed copy goes; NULL: used as it lies in the file */
     const float *scales;  /* of FP8 codes, as float32; NULL: another type */
     bool of_codes;        /* it holds the scales of another one */
@@ -45,6 +45,7 @@ typedef struct fr_weights {
     bool has_packed;  /* some matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
+    uint32_t *of_tensor; /* by the tensor's index in the checkpoint: what is bound of it, + 1; 0: nothing */
     uint64_t bytes; /* of all bound tensors */
     fr_transposed *transposed;
     size_t transposed_count;
@@ -91,6 +92,10 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
+/* The tensor PREFIX + NAME of shape [features, cols], of one expert: chosen as those of a stack are. */
+fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
+                         fr_matrix *matrix);
+
 /* The tensor PREFIX + NAME of shape [parts * features, cols] as matrices [features, cols]; parts is 1 or 2, or features
  * are whole tiles where the tensor packs. */
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
@@ -107,7 +112,7 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
-/* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
+/* The float tensor PREFIX + NAME of shape [n], or [1, n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
 /* What a file has instead of a value x: x; x - 1; log(-x). */

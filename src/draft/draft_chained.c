@@ -52,7 +52,7 @@ static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     net->spec = trunk->spec.mtp;
     fr_binding layer = fr_binding_mtp(&drafter->weights, names, &trunk->spec, false);
     fr_binding beside = fr_binding_mtp(&drafter->weights, names, &trunk->spec, true);
-    FR_TRY(fr_names_bind(&layer, names->layer, &net->layer));
+    FR_TRY(fr_names_bind_layer(&layer, names, &net->layer));
     FR_TRY(fr_names_bind(&beside, names->chained, net));
     if (!net->head.data) net->head = trunk->head;
     net->packed = drafter->weights.has_packed || target->weights.has_packed;

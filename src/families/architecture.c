@@ -57,7 +57,7 @@ static const struct {
     const char *names, *what;
 } known[] = {
     {"MistralForCausalLM", "Mistral"},
-    {"Qwen2ForCausalLM Qwen3ForCausalLM Qwen3MoeForCausalLM qwen2 qwen3 qwen3moe", "Qwen3"},
+    {"Qwen2ForCausalLM Qwen3ForCausalLM qwen2 qwen3", "Qwen3"},
     {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM "
      "qwen35 qwen35moe",
@@ -66,7 +66,7 @@ static const struct {
     {"DeepseekV2ForCausalLM DeepseekV3ForCausalLM deepseek2", "DeepSeek-V3"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
-    {"Glm4MoeForCausalLM Glm4vMoeForConditionalGeneration glm4moe", "GLM-4.5"},
+    {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
     {"Glm4MoeLiteForCausalLM", "GLM-4.7-Flash"},
     {"GlmMoeDsaForCausalLM glm-dsa", "GLM-5"},
     {"MiMoForCausalLM MiMoV2FlashForCausalLM mimo2", "MiMo"},

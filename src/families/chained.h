@@ -10,7 +10,7 @@
 #ifndef FR_SRC_CHAINED_H
 #define FR_SRC_CHAINED_H
 
-#include "src/decoder/layer.h"
+#include "src/decoder/names.h"
 
 /* An opened layer; immutable. */
 typedef struct fr_chained {
@@ -23,5 +23,8 @@ typedef struct fr_chained {
     fr_layer_spec spec;  /* its K/V is layer 0 of a cache of its own */
     fr_layer layer;
 } fr_chained;
+
+/* The names that GLM and DeepSeek have for fields of fr_chained. A table and a head may be the model's. */
+extern const fr_name fr_usual_chained_names[];
 
 #endif

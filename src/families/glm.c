@@ -23,23 +23,10 @@ static const fr_name layer_names[] = {
     {0},
 };
 
-/* What the MTP layer has beside a layer's. Its table and its head may be the model's. */
-static const fr_name chained_names[] = {
-    FR_MATRIX(fr_chained, eh_proj, HIDDEN, TWICE_HIDDEN, "eh_proj.weight", "nextn.eh_proj.weight"),
-    FR_TABLE(fr_chained, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "nextn.embed_tokens.weight",
-             .needs = FR_IF_THERE),
-    FR_VECTOR(fr_chained, enorm, HIDDEN, "enorm.weight", "nextn.enorm.weight"),
-    FR_VECTOR(fr_chained, hnorm, HIDDEN, "hnorm.weight", "nextn.hnorm.weight"),
-    FR_MATRIX(fr_chained, head, VOCAB, HIDDEN, "shared_head.head.weight", "nextn.shared_head_head.weight",
-              .needs = FR_IF_THERE),
-    FR_VECTOR(fr_chained, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight"),
-    {0},
-};
-
 static const char *const extras[] = {NULL};
 
 static const fr_naming names = {
-    .model = fr_usual_model_names, .layer = layer_names, .chained = chained_names, .extras = extras};
+    .model = fr_usual_model_names, .layer = layer_names, .chained = fr_usual_chained_names, .extras = extras};
 
 /* MTP layers that were announced may have been dropped by whoever saved the file. */
 static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {

@@ -14,6 +14,13 @@ fr_status fr_llama_config_read(fr_uniform_config *config, fr_weights *weights);
  * say the vocabulary. */
 fr_status fr_llama_layer_config(fr_uniform_config *config, const json_t *text, fr_weights *weights);
 
+/* Rotary positions as its configurations have them, and as others' do: of JSON's, heads turn halves, of GGUF's pairs.
+ * usual_partial: the part of a head that turns where nothing says it. */
+fr_status fr_llama_rope_from_json(fr_uniform_config *config, const json_t *root, double usual_partial,
+                                  const char *where);
+fr_status fr_llama_rope_from_gguf(fr_rope_spec *rope, fr_weights *weights);
+fr_status fr_llama_put_rope(const fr_trunk_spec *spec, fr_gguf_writer *writer);
+
 /* What a GGUF file says of that: see fr_family. */
 fr_status fr_llama_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 size_t fr_llama_put_rope_factors(const fr_trunk_spec *spec, float *factors);

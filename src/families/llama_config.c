@@ -35,7 +35,7 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     return linear ? FR_OK : read_llama3(scaling, rope, where);
 }
 
-static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char *where) {
+fr_status fr_llama_rope_from_json(fr_uniform_config *c, const json_t *root, double usual_partial, const char *where) {
     json_t *scaling, *parameters;
     double theta, partial;
     FR_TRY(fr_json_object(root, "rope_scaling", where, &scaling));
@@ -43,8 +43,9 @@ static fr_status read_rope(const json_t *root, fr_uniform_config *c, const char 
     const char *name = parameters ? "rope_parameters" : "rope_scaling";
     if (!parameters) parameters = scaling;
     FR_TRY(fr_json_real(root, "rope_theta", 1.0, 1e12, 10000.0, where, &theta));
-    FR_TRY(fr_json_real(root, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
+    FR_TRY(fr_json_real(root, "partial_rotary_factor", 0.0, 1.0, usual_partial, where, &partial));
     if (parameters) FR_TRY(fr_json_real(parameters, "rope_theta", 1.0, 1e12, theta, where, &theta));
+    if (parameters) FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, partial, where, &partial));
     c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT,
                              .dims = (size_t)((double)c->head_dim * partial),
                              .halves = true,
@@ -69,13 +70,13 @@ static fr_status layers_from_json(fr_uniform_config *c, const json_t *root) {
     FR_TRY(fr_uniform_from_json(c, root, &usual, config_json));
     FR_TRY(fr_json_bool(root, "attention_bias", false, config_json, &c->attention_biased));
     FR_TRY(fr_json_bool(root, "mlp_bias", false, config_json, &c->ffn_biased));
-    return read_rope(root, c, config_json);
+    return fr_llama_rope_from_json(c, root, 1.0, config_json);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* rope_freqs.weight divides the frequencies: the converter writes llama3's scaling so. */
-static fr_status read_gguf_rope(fr_rope_spec *rope, fr_weights *weights) {
+fr_status fr_llama_rope_from_gguf(fr_rope_spec *rope, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     fr_text scaling;
     FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &scaling));
@@ -97,7 +98,7 @@ static fr_status layers_from_gguf(fr_uniform_config *c, fr_weights *weights) {
     FR_TRY(fr_uniform_layers_from_gguf(c, gguf));
     c->attention_biased = fr_weights_has(weights, "", "blk.0.attn_q.bias");
     c->ffn_biased = fr_weights_has(weights, "", "blk.0.ffn_gate.bias");
-    return read_gguf_rope(&c->rope, weights);
+    return fr_llama_rope_from_gguf(&c->rope, weights);
 }
 
 fr_status fr_llama_layer_config(fr_uniform_config *config, const json_t *text, fr_weights *weights) {
@@ -118,10 +119,14 @@ fr_status fr_llama_config_read(fr_uniform_config *config, fr_weights *weights) {
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 fr_status fr_llama_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_rope_spec *rope = &s->rope[0];
     (void)where; /* there is a key for everything */
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_uniform_put_heads(s, w);
+    return fr_llama_put_rope(s, w);
+}
+
+fr_status fr_llama_put_rope(const fr_trunk_spec *s, fr_gguf_writer *w) {
+    const fr_rope_spec *rope = &s->rope[0];
     if (rope->kind != FR_ROPE_LINEAR) return FR_OK;
     fr_gguf_put_string(w, ".rope.scaling.type", "linear");
     fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);

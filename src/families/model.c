@@ -12,7 +12,8 @@
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm, &fr_family_llama};
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm, &fr_family_glm4_moe, &fr_family_llama,
+                                            &fr_family_qwen3};
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
@@ -30,7 +31,8 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
-                   "GlmOcrForConditionalGeneration, LlamaForCausalLM; in GGUF gemma4, glm4, llama)",
+                   "Glm4MoeForCausalLM, GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM; in "
+                   "GGUF gemma4, glm4, glm4moe, llama, qwen3moe)",
                    files->path, architecture);
 }
 
@@ -179,6 +181,19 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
     return false;
 }
 
+/* A mixture's feed-forward beside it is its shared experts', unless it stands apart. */
+static void describe_experts(const fr_trunk_spec *s, FILE *out) {
+    const fr_experts_spec *experts = fr_spec_experts(s);
+    const fr_layer_spec *last = &s->layer[s->layers - 1];
+    size_t dense = 0;
+    if (!experts) return;
+    for (size_t i = 0; i < s->layers; i++) dense += s->layer[i].experts.count == 0;
+    fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width, experts->top);
+    if (!experts->apart && last->experts.count && last->ffn.width)
+        fprintf(out, ", beside shared ones of width %zu", last->ffn.width);
+    if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
+}
+
 void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     const fr_layer_spec *first = &s->layer[0], *last = &s->layer[s->layers - 1];
     size_t sliding = 0, owners = 0, window = 0;
@@ -202,9 +217,7 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     fprintf(out, ", %zu attention heads", first->attention.heads);
     if (alike) fprintf(out, ", %zu of keys and values, of %zu", first->attention.kv_heads, first->attention.head_dim);
     if (s->token_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->token_width);
-    if (first->experts.count)
-        fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", first->experts.count,
-                first->experts.width, first->experts.top);
+    describe_experts(s, out);
     fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);
 }
 

@@ -78,6 +78,7 @@ fr_status fr_uniform_spec(const fr_uniform_config *c, fr_trunk_spec *spec) {
                       .kv_heads = c->kv_heads,
                       .head_dim = c->head_dim,
                       .owns_kv = true,
+                      .norms_heads = c->norms_heads,
                       .biased = c->attention_biased,
                       .scale = (float)(1.0 / sqrt((double)c->head_dim))},
         .ffn = {.width = c->ffn, .activation = FR_SILU, .biased = c->ffn_biased},
@@ -86,6 +87,7 @@ fr_status fr_uniform_spec(const fr_uniform_config *c, fr_trunk_spec *spec) {
                             .hidden = c->hidden,
                             .layers = c->layers,
                             .context_limit = c->context_limit,
+                            .ffn_width = c->ffn,
                             .embedding_scale = 1.0f,
                             .eps = c->eps,
                             .rope = {c->rope},
@@ -100,7 +102,7 @@ void fr_uniform_put_sizes(const fr_trunk_spec *s, size_t mtp_layers, fr_gguf_wri
     fr_gguf_put_u32(w, ".block_count", (uint32_t)(s->layers + mtp_layers));
     fr_gguf_put_u32(w, ".context_length", (uint32_t)s->context_limit);
     fr_gguf_put_u32(w, ".embedding_length", (uint32_t)s->hidden);
-    fr_gguf_put_u32(w, ".feed_forward_length", (uint32_t)s->layer[0].ffn.width);
+    fr_gguf_put_u32(w, ".feed_forward_length", (uint32_t)s->ffn_width);
     fr_gguf_put_u32(w, ".attention.head_count", (uint32_t)attention->heads);
     fr_gguf_put_u32(w, ".attention.head_count_kv", (uint32_t)attention->kv_heads);
 }

@@ -1,0 +1,171 @@
+/* Mixtures of experts in configurations: see mixture.h.
+ *
+ * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
+#include "src/families/mixture.h"
+
+#include <math.h>
+
+#include "formats/error.h"
+#include "src/families/config_keys.h"
+
+/* Published files have an expert's matrices as tensors of their own, or, as transformers saves them since version 5,
+ * all experts' in one, the gate's rows in front of those that it gates. */
+const fr_name fr_mixture_names[] = {
+    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, router, EXPERTS, HIDDEN, "mlp.gate.weight", "ffn_gate_inp.weight", .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, router_bias, EXPERTS, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias",
+              .needs = FR_IF_CORRECTED),
+    FR_NAMED(fr_layer, expert_gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
+             .needs = FR_IF_EXPERTS),
+    FR_NAMED(fr_layer, expert_gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_up_exps.weight",
+             .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, expert_gate, EXPERT_FFN, HIDDEN, "mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight",
+               .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, expert_up, EXPERT_FFN, HIDDEN, "mlp.experts.*.up_proj.weight", "ffn_up_exps.weight",
+               .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, expert_down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
+               .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, expert_down, HIDDEN, EXPERT_FFN, "mlp.experts.*.down_proj.weight", "ffn_down_exps.weight",
+               .needs = FR_IF_EXPERTS),
+    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight",
+              .needs = FR_IF_SHARED),
+    FR_VECTOR(fr_layer, shared_gate, HIDDEN, "mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight",
+              .needs = FR_IF_SHARED | FR_IF_SHARED_GATED),
+    {0},
+};
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+enum { MOST_EXPERTS = 4096, MOST_WIDTH = 1 << 22, MOST_SHARED = 64 };
+
+/* The first of several spellings of a key that is there; the last of them if none is. */
+static const char *key_there(const json_t *text, const char *const *keys) {
+    while (keys[1] && !json_object_get(text, keys[0])) keys++;
+    return keys[0];
+}
+
+static fr_status read_router(fr_experts_spec *e, const json_t *text, const char *where) {
+    double scaling;
+    FR_TRY(fr_config_only(text, "scoring_func", e->scoring == FR_SCORING_SIGMOID ? "sigmoid" : "softmax", where));
+    FR_TRY(fr_json_bool(text, "norm_topk_prob", e->normalized, where, &e->normalized));
+    FR_TRY(fr_json_real(text, "routed_scaling_factor", 0, 1e6, (double)e->scaling, where, &scaling));
+    e->scaling = (float)scaling;
+    if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
+    FR_TRY(fr_json_size(text, "n_group", 1, MOST_EXPERTS, e->groups ? (int64_t)e->groups : 1, where, &e->groups));
+    return fr_json_size(text, "topk_group", 1, MOST_EXPERTS, e->top_groups ? (int64_t)e->top_groups : 1, where,
+                        &e->top_groups);
+}
+
+fr_status fr_mixture_from_json(fr_mixture_config *c, const json_t *text, const fr_mixture_config *usual,
+                               const char *where) {
+    static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
+    fr_experts_spec *e = &c->experts;
+    size_t shared;
+    *c = *usual;
+    FR_TRY(fr_json_size(text, key_there(text, counts), 1, MOST_EXPERTS, (int64_t)e->count, where, &e->count));
+    FR_TRY(fr_json_size(text, "num_experts_per_tok", 1, MOST_EXPERTS, (int64_t)e->top, where, &e->top));
+    FR_TRY(fr_json_size(text, "moe_intermediate_size", 1, MOST_WIDTH, (int64_t)e->width, where, &e->width));
+    FR_TRY(fr_json_size(text, "n_shared_experts", 0, MOST_SHARED, (int64_t)usual->shared, where, &shared));
+    FR_TRY(fr_json_size(text, "shared_expert_intermediate_size", 0, MOST_WIDTH, (int64_t)(shared * e->width), where,
+                        &c->shared));
+    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, 1024, (int64_t)usual->leading_dense, where,
+                        &c->leading_dense));
+    return read_router(e, text, where);
+}
+
+/* 1: softmax, 2: sigmoid. */
+static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
+    int64_t scoring, usual = built == FR_SCORING_SIGMOID ? 2 : 1;
+    FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, usual, &scoring));
+    if (scoring == usual || scoring == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: experts scored by function %lld of GGUF are not built (%lld is)", gguf->path,
+                   (long long)scoring, (long long)usual);
+}
+
+static fr_status read_gguf_router(fr_experts_spec *e, const fr_gguf *gguf) {
+    double scaling;
+    FR_TRY(check_scoring(gguf, e->scoring));
+    FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->normalized, &e->normalized));
+    FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->scaling, &scaling));
+    if (scaling > 0) e->scaling = (float)scaling; /* 0 is written for none */
+    if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
+    FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, MOST_EXPERTS, (int64_t)e->groups, &e->groups));
+    return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, (int64_t)e->top_groups, &e->top_groups);
+}
+
+fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const fr_mixture_config *usual) {
+    fr_experts_spec *e = &c->experts;
+    size_t shared;
+    *c = *usual;
+    FR_TRY(fr_gguf_size(gguf, ".expert_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->count));
+    FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->top));
+    FR_TRY(fr_gguf_size(gguf, ".expert_feed_forward_length", 1, MOST_WIDTH, FR_GGUF_REQUIRED, &e->width));
+    FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)usual->shared, &shared));
+    FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)(shared * e->width),
+                        &c->shared));
+    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, 1024, (int64_t)usual->leading_dense,
+                        &c->leading_dense));
+    return read_gguf_router(e, gguf);
+}
+
+fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char *where) {
+    const fr_experts_spec *e = &c->experts;
+    if (e->top > e->count)
+        return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top, e->count);
+    if (c->leading_dense >= layers)
+        return fr_fail(FR_INPUT, "%s: %zu layers stand before the first mixture of experts, and there are %zu", where,
+                       c->leading_dense, layers);
+    if (e->groups < 2) return FR_OK;
+    size_t each = e->count / e->groups;
+    bool whole = e->count % e->groups == 0 && each >= 2, chosen = e->top_groups >= 1 && e->top_groups <= e->groups;
+    if (whole && chosen && e->top <= e->top_groups * each) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %zu of %zu experts can't be chosen in %zu of %zu groups", where, e->top, e->count,
+                   e->top_groups, e->groups);
+}
+
+void fr_mixture_add(const fr_mixture_config *c, fr_trunk_spec *spec) {
+    for (size_t i = c->leading_dense; i <= spec->layers; i++) {
+        fr_layer_spec *layer = i < spec->layers ? &spec->layer[i] : &spec->mtp;
+        layer->experts = c->experts;
+        layer->ffn.width = c->shared;
+    }
+}
+
+fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_config *c, fr_trunk_spec *spec) {
+    FR_TRY(fr_uniform_spec(uniform, spec));
+    fr_mixture_add(c, spec);
+    return FR_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+void fr_mixture_put_keys(const fr_trunk_spec *s, fr_gguf_writer *w) {
+    const fr_layer_spec *layer = s->layer;
+    while (layer->experts.count == 0) layer++;
+    const fr_experts_spec *e = &layer->experts;
+    bool sigmoid = e->scoring == FR_SCORING_SIGMOID;
+    fr_gguf_put_u32(w, ".expert_count", (uint32_t)e->count);
+    fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top);
+    fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)e->width);
+    if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_count", (uint32_t)e->groups);
+    if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_used_count", (uint32_t)e->top_groups);
+    if (e->shared_gated) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)layer->ffn.width);
+    if (!sigmoid) return;
+    fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(layer->ffn.width / e->width));
+    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)(layer - s->layer));
+    fr_gguf_put_u32(w, ".expert_gating_func", 2);
+    fr_gguf_put_f32(w, ".expert_weights_scale", e->scaling);
+    fr_gguf_put_bool(w, ".expert_weights_norm", e->normalized);
+}
