@@ -20,6 +20,8 @@ enum {
     GATHERED = 4096, /* rows of a table: what the centroid head of Gemma 4's assistant looks at */
     BEST = 32,       /* its clusters */
     HEADS = 8,       /* that share a KV head */
+    TOKENS = 64,     /* rows of a call of DeltaNet */
+    TAPS = 4,        /* of its convolution */
     MOST_POSITIONS = 4096
 };
 
@@ -375,6 +377,60 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
     ((fr_topk_fn *)function)(o->input, c->cols, BEST, o->output, o->scratch);
 }
 
+/* --------------------------------------------------------------------------------------------------------- DeltaNet */
+
+/* One head over TOKENS rows: the input is their keys, queries and values; the output their results and the state. */
+static void size_deltanet(fr_bench_case *c) {
+    size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
+    c->input_bytes = TOKENS * row * sizeof(float);
+    c->output_bytes = (TOKENS * c->features + state) * sizeof(float);
+    c->bytes = (double)(c->input_bytes + c->output_bytes) + (double)(state * sizeof(float));
+    c->values = (double)(TOKENS * state);
+}
+
+/* Keys of about length 1: the state neither grows nor vanishes, however often a call is repeated. */
+static void fill_deltanet_input(const fr_bench_case *c, void *input) {
+    fill_numbers(c, input);
+    for (size_t i = 0; i < TOKENS * c->cols; i++) ((float *)input)[i] *= (float)sqrt(3.0 / (double)c->cols);
+}
+
+static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                          size_t units) {
+    (void)first, (void)units;
+    fr_deltanet_row rows[TOKENS];
+    const float *keys = o->input, *queries = keys + TOKENS * c->cols, *values = queries + TOKENS * c->cols;
+    float *state = o->output, *out = state + fr_deltanet_state(c->cols, c->features);
+    for (size_t r = 0; r < TOKENS; r++)
+        rows[r] = (fr_deltanet_row){.key = keys + r * c->cols,
+                                    .query = queries + r * c->cols,
+                                    .value = values + r * c->features,
+                                    .out = out + r * c->features,
+                                    .decay = 0.9f,
+                                    .beta = 0.5f};
+    ((fr_deltanet_fn *)function)(&(fr_deltanet){.state = state,
+                                                .key_dim = c->cols,
+                                                .value_dim = c->features,
+                                                .rows = rows,
+                                                .count = TOKENS,
+                                                .keeps = TOKENS});
+}
+
+/* TAPS rows, then the weights. */
+static void size_short_conv(fr_bench_case *c) {
+    c->input_bytes = 2 * TAPS * c->cols * sizeof(float);
+    c->output_bytes = c->cols * sizeof(float);
+    c->values = (double)c->cols;
+    c->bytes = (double)(c->input_bytes + c->output_bytes);
+}
+
+static void call_short_conv(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
+                            size_t first, size_t units) {
+    (void)first, (void)units;
+    const float *input = o->input, *rows[TAPS];
+    for (size_t t = 0; t < TAPS; t++) rows[t] = input + t * c->cols;
+    ((fr_short_conv_fn *)function)(o->output, rows, input + TAPS * c->cols, c->cols, TAPS, c->cols);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
 /* Gemma 4 E2B's gate and E4B's down projection; as many features of 1536 columns as the cache holds. */
@@ -407,6 +463,9 @@ static const fr_bench_shape logits[] = {{FR_BENCH_ARRAYS, 1, 262144, 0, 0}}; /* 
 static const fr_bench_shape head[] = {{FR_BENCH_ARRAYS, 1, 512, 0, 0}};      /* of full attention */
 static const fr_bench_shape clusters[] = {{FR_BENCH_ARRAYS, 1, 2048, 0, 0}}; /* the assistant's */
 
+static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}}; /* Qwen3.5's: values, keys */
+static const fr_bench_shape channels[] = {{FR_BENCH_ARRAYS, 1, 8192, 0, 0}};    /* its 4B's queries, keys and values */
+
 /* ------------------------------------------------------------------------------------------------------ the kernels */
 
 #define KIND(slots, list, sized, streamed, filled, called)                                                       \
@@ -429,6 +488,10 @@ static const fr_bench_kind kind_matmul_block = KIND(offsetof(fr_kernels, matmul_
 static const fr_bench_kind kind_gather =
     KIND(offsetof(fr_kernels, gather), tables, size_gather, fill_table, fill_gather_input, call_gather);
 static const fr_bench_kind kind_attn = KIND(SIZE_MAX, caches, size_attn, fill_cache, fill_numbers, call_attn);
+static const fr_bench_kind kind_deltanet =
+    KIND(SIZE_MAX, delta_head, size_deltanet, NULL, fill_deltanet_input, call_deltanet);
+static const fr_bench_kind kind_short_conv =
+    KIND(SIZE_MAX, channels, size_short_conv, NULL, fill_numbers, call_short_conv);
 static const fr_bench_kind kind_quantize = KIND(SIZE_MAX, hidden, size_quantize, NULL, fill_numbers, call_quantize);
 static const fr_bench_kind kind_kv_store =
     KIND(offsetof(fr_kernels, kv_store), head, size_kv_store, NULL, fill_numbers, call_kv_store);
@@ -440,6 +503,7 @@ static const fr_bench_kind kind_rope = ARRAY(head, fill_angles, apply_rope, 3);
 static const fr_bench_kind kind_gelu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
 static const fr_bench_kind kind_gelu_erf = ARRAY(inner, fill_numbers, apply_one, 2);
 static const fr_bench_kind kind_silu_mul = ARRAY(inner, fill_numbers, apply_two, 3);
+static const fr_bench_kind kind_sigmoid_mul = ARRAY(inner, fill_numbers, apply_two, 3);
 static const fr_bench_kind kind_softcap = ARRAY(logits, fill_numbers, apply_softcap, 2);
 static const fr_bench_kind kind_add = ARRAY(hidden, fill_numbers, apply_one, 3);
 static const fr_bench_kind kind_scale = ARRAY(hidden, fill_numbers, apply_scale, 2);
@@ -491,6 +555,8 @@ void fr_bench_case_name(const fr_bench_case *c, size_t units, size_t threads, ch
         snprintf(text, size, "%s, %zu x %zu", fr_dtype_name(c->type), c->features, c->cols);
     else if (c->kind->size == size_gather)
         snprintf(text, size, "%d of %zu x %zu", GATHERED, c->features, c->cols);
+    else if (c->kind->size == size_deltanet)
+        snprintf(text, size, "%d of %zu x %zu", TOKENS, c->features, c->cols);
     else
         snprintf(text, size, "%zu", c->cols);
 }

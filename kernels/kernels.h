@@ -87,6 +87,15 @@ typedef void fr_gelu_erf_fn(float *y, const float *x, size_t n);
  * arXiv:1702.03118. */
 typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t n);
 
+/* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
+typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
+
+/* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
+ * rows[t][c], acc) over the taps t ascending, from +0. rows[t] is the input of t + 1 - taps rows ago; NULL stands for
+ * one in front of the text: its tap is left out. w_stride in floats, taps at least 1. y may be one of the rows. */
+typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps,
+                              size_t n);
+
 /* x[i] = tanh(x[i] / cap) * cap. */
 typedef void fr_softcap_fn(float *x, size_t n, float cap);
 
@@ -162,6 +171,41 @@ static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
     return fr_attn_tile(head_dim) + count * FR_ATTN_STATE;
 }
 
+/* One value head of a gated DeltaNet layer over rows in their order. Yang, Kautz and Hatamizadeh 2024,
+ * arXiv:2412.06464. The state is strips of 16 value columns, [strips][key_dim][16], strip s of columns 16 s on; columns
+ * past value_dim are 0 and stay so. Per column, row after row:
+ *     s[k] = s[k] * decay;  m = fma(s[k], key[k], m)                        ascending k, from m = +0
+ *     delta = (value - m) * beta
+ *     s[k] = fma(key[k], delta, s[k]);  o = fma(s[k], query[k], o)          ascending k, from o = +0;  out = o
+ * The state is left as it is behind the first `keeps` rows; those behind them go on from it, and what they would leave
+ * is lost: rejecting a draft costs nothing. A row without a query has no output: it is replayed. out may be value. */
+typedef struct fr_deltanet_row {
+    const float *key, *query; /* [key_dim]; query NULL: no output */
+    const float *value;       /* [value_dim] */
+    float *out;               /* [value_dim] */
+    float decay, beta;
+} fr_deltanet_row;
+
+typedef struct fr_deltanet {
+    float *state; /* fr_deltanet_state(key_dim, value_dim) floats, best aligned to 64 bytes, as is scratch */
+    size_t key_dim, value_dim;
+    const fr_deltanet_row *rows;
+    size_t count, keeps; /* keeps <= count */
+    float *scratch;      /* fr_deltanet_scratch(key_dim) floats; not used where keeps == count */
+} fr_deltanet;
+
+typedef void fr_deltanet_fn(const fr_deltanet *run);
+
+/* Value columns of a strip, and the strips that an implementation may take through the rows together. */
+enum { FR_DELTANET_STRIP = 16, FR_DELTANET_TOGETHER = 2 };
+
+static inline size_t fr_deltanet_state(size_t key_dim, size_t value_dim) {
+    return (value_dim + FR_DELTANET_STRIP - 1) / FR_DELTANET_STRIP * key_dim * FR_DELTANET_STRIP;
+}
+static inline size_t fr_deltanet_scratch(size_t key_dim) {
+    return FR_DELTANET_TOGETHER * key_dim * FR_DELTANET_STRIP;
+}
+
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
@@ -182,6 +226,8 @@ typedef struct fr_kernels {
     fr_gelu_mul_fn *gelu_mul;
     fr_gelu_erf_fn *gelu_erf;
     fr_silu_mul_fn *silu_mul;
+    fr_sigmoid_mul_fn *sigmoid_mul;
+    fr_short_conv_fn *short_conv;
     fr_softcap_fn *softcap;
     fr_add_fn *add;
     fr_scale_fn *scale;
@@ -192,6 +238,7 @@ typedef struct fr_kernels {
     fr_topk_fn *topk;
     fr_kv_store_fn *kv_store[FR_KV_TYPES];
     fr_attn_fn *attn;
+    fr_deltanet_fn *deltanet;
     fr_exp_fn *exp;
     fr_tanh_fn *tanh;
 } fr_kernels;

@@ -808,6 +808,123 @@ static void check_kv_store(operation *op) {
         }
 }
 
+/* --------------------------------------------------------------------------------------------------------- DeltaNet */
+
+enum { MOST_ROWS = 12, MOST_TAPS = 6 };
+
+/* Factors from 0 to 1, both included. */
+static void fill_factors(float *x, size_t n, fill_mode mode) {
+    fill_floats(x, n, mode == NONFINITE ? WIDE : mode);
+    for (size_t i = 0; i < n; i++) x[i] = below(8) ? fminf(fabsf(x[i]), 1) : (float)below(2);
+}
+
+/* A head's state, of which the columns past its own are 0. */
+static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode mode) {
+    size_t n = fr_deltanet_state(key_dim, value_dim), last = value_dim / FR_DELTANET_STRIP;
+    fill_floats(head, n, mode);
+    for (size_t i = last * key_dim * FR_DELTANET_STRIP; i < n; i++)
+        if (last * FR_DELTANET_STRIP + i % FR_DELTANET_STRIP >= value_dim) head[i] = 0;
+}
+
+typedef struct deltanet_case {
+    size_t key_dim, value_dim, count, keeps;
+    const float *head, *keys, *queries, *values, *factors;
+    float *scratch;
+    bool down, asked[MOST_ROWS]; /* rows lie in memory downwards; those that have a query */
+} deltanet_case;
+
+/* Rows' values are read from `values`, or from where their results go. Results that there aren't stay what they were:
+ * the rows' values. */
+static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place, float *head, float *out) {
+    fr_deltanet_row rows[MOST_ROWS];
+    memcpy(head, c->head, fr_deltanet_state(c->key_dim, c->value_dim) * sizeof *head);
+    memcpy(out, c->values, c->count * c->value_dim * sizeof *out);
+    for (size_t r = 0; r < c->count; r++) {
+        size_t at = c->down ? c->count - 1 - r : r;
+        rows[r] = (fr_deltanet_row){.key = c->keys + at * c->key_dim,
+                                    .query = c->asked[r] ? c->queries + at * c->key_dim : NULL,
+                                    .value = (in_place ? out : c->values) + at * c->value_dim,
+                                    .out = out + at * c->value_dim,
+                                    .decay = c->factors[2 * r],
+                                    .beta = c->factors[2 * r + 1]};
+    }
+    for (size_t i = 0; c->scratch && i < fr_deltanet_scratch(c->key_dim); i++) c->scratch[i] = NAN;
+    ((fr_deltanet_fn *)function)(&(fr_deltanet){head, c->key_dim, c->value_dim, rows, c->count, c->keeps, c->scratch});
+}
+
+static void check_deltanet_case(operation *op, deltanet_case *c) {
+    fill_mode mode = below(MODES);
+    bool at_end = below(4) > 0, in_place = below(2);
+    size_t size = fr_deltanet_state(c->key_dim, c->value_dim), outputs = c->count * c->value_dim;
+    float *start = place_floats(0, size, at_end), *keys = place_floats(1, c->count * c->key_dim, at_end);
+    float *queries = place_floats(2, c->count * c->key_dim, at_end), *values = place_floats(3, outputs, at_end);
+    float *head = place_floats(4, size, at_end), *expected_head = place_floats(5, size, true);
+    float *out = place_floats(6, outputs, at_end), *expected = place_floats(7, outputs, true), factors[2 * MOST_ROWS];
+    snprintf(shape, sizeof shape, "key_dim %zu, value_dim %zu, %zu rows, %zu kept, %s%s", c->key_dim, c->value_dim,
+             c->count, c->keeps, mode_names[mode], in_place ? ", in place" : "");
+    fill_head(start, c->key_dim, c->value_dim, mode);
+    fill_floats(keys, c->count * c->key_dim, mode);
+    fill_floats(queries, c->count * c->key_dim, mode);
+    fill_floats(values, outputs, mode);
+    fill_factors(factors, 2 * c->count, mode);
+    c->head = start, c->keys = keys, c->queries = queries, c->values = values, c->factors = factors;
+    c->scratch = c->keeps < c->count ? place_floats(8, fr_deltanet_scratch(c->key_dim), at_end) : NULL;
+    c->down = below(2);
+    for (size_t r = 0; r < c->count; r++) c->asked[r] = below(4);
+    run_deltanet(op->definition, c, false, expected_head, expected);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        run_deltanet(build->function, c, in_place, head, out);
+        compare(build, out, expected, outputs);
+        compare(build, head, expected_head, size);
+    }
+}
+
+static void check_deltanet(operation *op) {
+    static const size_t key_dims[] = {1, 2, 3, 4, 5, 7, 16, 17, 33, 64, 100, 128, 192, 256};
+    static const size_t value_dims[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 64, 65, 100, 128};
+    for (size_t i = 0; i < COUNT(key_dims); i++)
+        for (size_t j = 0; j < COUNT(value_dims); j++)
+            for (uint32_t repeat = 0; repeat < (options.quick ? 4 : 40); repeat++) {
+                deltanet_case c = {.key_dim = key_dims[i], .value_dim = value_dims[j]};
+                c.count = repeat % 2 ? below(3) : below(MOST_ROWS + 1);
+                c.keeps = below(3) ? below((uint32_t)c.count + 1) : c.count;
+                check_deltanet_case(op, &c);
+            }
+}
+
+static void check_short_conv_case(operation *op, size_t n, size_t taps) {
+    fill_mode mode = below(MODES);
+    bool at_end = below(4) > 0;
+    size_t stride = n + below(2) * below(20);
+    float *w = place_floats(0, extent(taps, stride, n), at_end), *x = place_floats(1, taps * n, at_end);
+    float *y = place_floats(2, n, at_end), *expected = place_floats(3, n, true);
+    const float *rows[MOST_TAPS];
+    snprintf(shape, sizeof shape, "%zu channels, %zu taps, stride %zu, %s", n, taps, stride, mode_names[mode]);
+    fill_floats(w, extent(taps, stride, n), mode);
+    fill_floats(x, taps * n, mode);
+    size_t missing = below(2) * below((uint32_t)taps + 1);
+    for (size_t t = 0; t < taps; t++) rows[t] = t < missing ? NULL : x + t * n;
+    ((fr_short_conv_fn *)op->definition)(expected, rows, w, stride, taps, n);
+    op->cases++;
+    for (struct build *build = NULL; (build = next_build(op, build));) {
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, taps, n);
+        compare(build, y, expected, n);
+        if (missing == taps) continue;
+        size_t t = missing + below((uint32_t)(taps - missing));
+        rows[t] = memcpy(y, rows[t], n * sizeof *y);
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, taps, n);
+        compare(build, y, expected, n);
+        rows[t] = x + t * n;
+    }
+}
+
+static void check_short_conv(operation *op) {
+    for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
+        for (size_t taps = 1; taps <= MOST_TAPS; taps++)
+            for (unsigned repeat = 0; repeat < 12; repeat++) check_short_conv_case(op, n, taps);
+}
+
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -825,6 +942,8 @@ static const kind kind_rope = {check_rope, NULL, 0};
 static const kind kind_gelu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
 static const kind kind_gelu_erf = {check_array, call_exp, Y_MAY_BE_A};
 static const kind kind_silu_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_sigmoid_mul = {check_array, call_gated, Y_MAY_BE_A | Y_MAY_BE_B};
+static const kind kind_short_conv = {check_short_conv, NULL, 0};
 static const kind kind_softcap = {check_array, call_softcap, 0};
 static const kind kind_add = {check_array, call_add, 0};
 static const kind kind_scale = {check_array, call_scale, 0};
@@ -835,6 +954,7 @@ static const kind kind_argmax = {check_argmax, NULL, 0};
 static const kind kind_topk = {check_topk, NULL, 0};
 static const kind kind_kv_store = {check_kv_store, NULL, 0};
 static const kind kind_attn = {check_attn, NULL, 0};
+static const kind kind_deltanet = {check_deltanet, NULL, 0};
 static const kind kind_exp = {check_array, call_exp, Y_MAY_BE_A};
 static const kind kind_tanh = {check_array, call_exp, Y_MAY_BE_A};
 

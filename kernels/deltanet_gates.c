@@ -1,0 +1,34 @@
+/* Gated DeltaNet's gates in double arithmetic: see deltanet_gates.h. */
+#include "kernels/deltanet_gates.h"
+
+#include "kernels/double_math.h"
+
+/* Beyond these float32 has only 0 and infinity for exp, and 0 for its reciprocal. */
+static const double LEAST = -110, MOST = 110;
+
+/* torch's: from here on log(1 + exp(x)) is x to ten digits. */
+static const double LINEAR_FROM = 20;
+
+/* A NaN, which no integer stands for, comes back as it is. */
+static double exponential(double x) {
+    if (!(x >= LEAST)) return x < LEAST ? 0 : x;
+    return fr_exp_double_brief(x > MOST ? MOST : x);
+}
+
+static double softplus(double x) {
+    if (!(x <= LINEAR_FROM)) return x;
+    return fr_log_double(1 + exponential(x));
+}
+
+void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads) {
+    for (size_t h = 0; h < heads; h++)
+        decay[h] = (float)exponential(slope[h] * softplus((double)a[h] + (double)bias[h]));
+}
+
+void fr_deltanet_slope(float *slope, const float *a_log, size_t heads) {
+    for (size_t h = 0; h < heads; h++) slope[h] = (float)-exponential(a_log[h]);
+}
+
+void fr_deltanet_beta(float *beta, const float *b, size_t heads) {
+    for (size_t h = 0; h < heads; h++) beta[h] = (float)(1 / (1 + exponential(-(double)b[h])));
+}

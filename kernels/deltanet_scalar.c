@@ -1,0 +1,44 @@
+/* Gated DeltaNet's recurrent state over rows, and the short convolution in front of it: the definition. Contracts
+ * fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
+#include "kernels/scalar.h"
+
+enum { STRIP = FR_DELTANET_STRIP };
+
+/* A strip's columns over one row. What value has past the head's columns is 0, and is not written to out. */
+static void advance(float *strip, size_t key_dim, const fr_deltanet_row *row, size_t first, size_t columns) {
+    float m[STRIP] = {0}, delta[STRIP] = {0}, o[STRIP] = {0};
+    memcpy(delta, row->value + first, columns * sizeof *delta);
+    for (size_t k = 0; k < key_dim; k++)
+        for (size_t c = 0; c < STRIP; c++) {
+            strip[k * STRIP + c] *= row->decay;
+            m[c] = fmaf(strip[k * STRIP + c], row->key[k], m[c]);
+        }
+    for (size_t c = 0; c < STRIP; c++) delta[c] = (delta[c] - m[c]) * row->beta;
+    for (size_t k = 0; k < key_dim; k++)
+        for (size_t c = 0; c < STRIP; c++) {
+            strip[k * STRIP + c] = fmaf(row->key[k], delta[c], strip[k * STRIP + c]);
+            if (row->query) o[c] = fmaf(strip[k * STRIP + c], row->query[k], o[c]);
+        }
+    if (row->query) memcpy(row->out + first, o, columns * sizeof *o);
+}
+
+void FR_SCALAR(deltanet)(const fr_deltanet *run) {
+    size_t size = run->key_dim * STRIP;
+    for (size_t first = 0; first < run->value_dim; first += STRIP) {
+        size_t left = run->value_dim - first, columns = left < STRIP ? left : STRIP;
+        float *strip = run->state + first / STRIP * size;
+        for (size_t r = 0; r < run->count; r++) {
+            if (r == run->keeps) strip = memcpy(run->scratch, strip, size * sizeof *strip);
+            advance(strip, run->key_dim, &run->rows[r], first, columns);
+        }
+    }
+}
+
+void FR_SCALAR(short_conv)(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+    for (size_t c = 0; c < n; c++) {
+        float acc = 0;
+        for (size_t t = 0; t < taps; t++)
+            if (rows[t]) acc = fmaf(w[t * w_stride + c], rows[t][c], acc);
+        y[c] = acc / (1.0f + scalar_exp(-acc));
+    }
+}
