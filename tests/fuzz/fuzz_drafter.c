@@ -1,11 +1,20 @@
-/* libFuzzer's target for the config.json of drafters: any bytes, before the weights of one assistant after the other.
+/* libFuzzer's target for the config.json of drafters: any bytes, before the weights of one drafter after the other.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration draft for their
  * target. */
 #include "tests/fuzz/harness.h"
 
-static const char *const targets[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd"};
-enum { TARGETS = sizeof targets / sizeof *targets };
+#define MODELS "tests/data/models/"
+#define LLAMA  "tests/data/llama/"
+
+static const struct {
+    const char *target, *drafter;
+} folders[] = {{MODELS "gemma4-e", MODELS "gemma4-e/assistant"},
+               {MODELS "gemma4-dense-odd", MODELS "gemma4-dense-odd/assistant"},
+               {MODELS "llama", LLAMA "eagle3"},
+               {MODELS "llama", LLAMA "eagle3-odd"},
+               {MODELS "llama", LLAMA "eagle"}};
+enum { PAIRS = sizeof folders / sizeof *folders };
 
 typedef struct pair {
     fr_checkpoint files;
@@ -13,10 +22,10 @@ typedef struct pair {
     const char *folder; /* the drafter's */
 } pair;
 
-static void open_pair(pair *p, const char *target, const fuzz_file *config) {
+static void open_pair(pair *p, size_t which, const fuzz_file *config) {
     char weights[256];
-    snprintf(weights, sizeof weights, "%s/assistant/model.safetensors", target);
-    fuzz_open_files(&p->files, target);
+    snprintf(weights, sizeof weights, "%s/model.safetensors", folders[which].drafter);
+    fuzz_open_files(&p->files, folders[which].target);
     p->target = fuzz_model_open(&p->files);
     p->folder = fuzz_folder();
     if (!p->target) die(fr_last_error(), "");
@@ -25,14 +34,14 @@ static void open_pair(pair *p, const char *target, const fuzz_file *config) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static pair pairs[TARGETS];
+    static pair pairs[PAIRS];
     static fuzz_file config;
     if (!config.fd) {
         config = fuzz_file_new();
-        for (size_t i = 0; i < TARGETS; i++) open_pair(&pairs[i], targets[i], &config);
+        for (size_t i = 0; i < PAIRS; i++) open_pair(&pairs[i], i, &config);
     }
     fuzz_file_write(&config, bytes, size, NULL, 0);
-    for (size_t i = 0; i < TARGETS; i++) {
+    for (size_t i = 0; i < PAIRS; i++) {
         fr_drafter *drafter = fuzz_drafter_open(pairs[i].folder, pairs[i].target);
         if (!drafter) continue;
         fuzz_inputs_read++;

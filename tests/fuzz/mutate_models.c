@@ -46,6 +46,11 @@ static const subject subjects[] = {
     {MODELS "gemma4-moe", "", "assistant", {"config.json", "model.safetensors"}, NULL},
     {MODELS "llama-odd", "", NULL, {"config.json", "model.safetensors"}, NULL},
     {LLAMA, "q4_0.gguf", NULL, {"q4_0.gguf"}, NULL},
+    {LLAMA, "q4_0.gguf", "eagle3", {"eagle3/config.json", "eagle3/model.safetensors"}, NULL},
+    {LLAMA, "q4_0.gguf", "eagle3-odd", {"eagle3-odd/config.json", "eagle3-odd/model.safetensors"}, NULL},
+    {LLAMA, "q4_0.gguf", "eagle3.gguf", {"eagle3.gguf"}, NULL},
+    {LLAMA, "q4_0.gguf", "eagle", {"eagle/config.json", "eagle/model.safetensors"}, NULL},
+    {"tests/data", "models/llama", "llama/q4_0.gguf", {"llama/q4_0.gguf"}, NULL}, /* a model that drafts for another */
     {GLM, "model-q4_0.gguf", NULL, {"model-q4_0.gguf"}, NULL},
     {GLM, "model-q4_0.gguf", NULL, {"mmproj-bf16.gguf"}, "mmproj-bf16.gguf"},
     {GLM,

@@ -129,6 +129,8 @@ def configurations():
 
     for name in ("gemma4-e", "gemma4-dense-odd"):
         write("drafter", name, compact(json.loads(read(f"models/{name}/assistant/config.json"))))
+    for name in ("eagle3", "eagle3-odd", "eagle"):
+        write("drafter", name, compact(json.loads(read(f"llama/{name}/config.json"))))
     for name in ("vision/tower", "glm-ocr"):
         write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
     write("preprocessor", "none", "{}")
