@@ -447,7 +447,7 @@ fr_status fr_session_save(const fr_session *session, const char *path);
 /* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,
  * the next prompt or step runs the last token again. Number of threads, instruction set, chunk, context and drafter may
  * differ from those of the session that was saved. A file of another model, of other cache types, too long for this
- * context or damaged is FR_INPUT and changes nothing. */
+ * context or damaged is FR_INPUT, one that an engine has no pages for FR_MEMORY: it changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
 /* The same to memory (*bytes: fr_free) and from it: what the file would hold. */

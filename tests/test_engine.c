@@ -122,6 +122,7 @@ typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
     size_t length, most, starts; /* the round in which it begins */
+    bool begun;                  /* it has its prompt */
     answer said, alone;
 } talk;
 
@@ -134,7 +135,7 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
         bool first[MOST];
         size_t n = 0;
         for (talk *t = talks; t < talks + count; t++) {
-            if (turn == t->starts) require(fr_session_put(t->session, t->prompt, t->length));
+            if (turn == t->starts && !t->begun) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
             first[n] = t->session->pending; /* its first id's logits may be gone */
@@ -417,20 +418,26 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
+/* An engine with as few pages as sessions of this context may have. */
+static fr_engine *open_tight(subject *s, size_t sessions) {
+    fr_engine *engine;
+    set(s, FR_OPT_KV_MEMORY, 1);
+    ck_assert_int_eq(fr_engine_open(s->model, s->drafter, s->options, sessions, &engine), FR_INPUT);
+    const char *least = strstr(fr_last_error(), "at least ");
+    ck_assert_ptr_nonnull(least);
+    set(s, FR_OPT_KV_MEMORY, strtoll(least + 9, NULL, 10));
+    require(fr_engine_open(s->model, s->drafter, s->options, sessions, &engine));
+    return engine;
+}
+
 /* With room for hardly more than one, what others left is evicted all the time. */
 START_TEST(evicted_and_run_again) {
     int32_t texts[5][LONGEST];
-    fr_engine *engine;
     double spared = 0;
     state = (uint32_t)_i + 5;
     subject s = open_subject(fixtures[_i], 1);
     set(&s, FR_OPT_DRAFT_MAX, 3);
-    set(&s, FR_OPT_KV_MEMORY, 1);
-    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, 2, &engine), FR_INPUT);
-    const char *least = strstr(fr_last_error(), "at least ");
-    ck_assert_ptr_nonnull(least);
-    set(&s, FR_OPT_KV_MEMORY, strtoll(least + 9, NULL, 10));
-    require(fr_engine_open(s.model, s.drafter, s.options, 2, &engine));
+    fr_engine *engine = open_tight(&s, 2);
     for (size_t i = 0; i < 5; i++) {
         make_ids(&s, texts[i], LONGEST);
         if (i % 2) memcpy(texts[i], texts[i - 1], 100 * sizeof **texts);
@@ -446,12 +453,8 @@ END_TEST
 START_TEST(no_page_is_left) {
     talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
     int32_t ids[FR_STEP_MAX];
-    fr_engine *engine;
     subject s = open_subject(fixtures[_i], 1);
-    set(&s, FR_OPT_KV_MEMORY, 1);
-    ck_assert_int_eq(fr_engine_open(s.model, s.drafter, s.options, 3, &engine), FR_INPUT);
-    set(&s, FR_OPT_KV_MEMORY, strtoll(strstr(fr_last_error(), "at least ") + 9, NULL, 10));
-    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    fr_engine *engine = open_tight(&s, 3);
     size_t refused = 3;
     for (size_t i = 0; i < 3; i++) {
         talk *t = &talks[i];
@@ -476,6 +479,55 @@ START_TEST(no_page_is_left) {
     ck_assert_mem_eq(talks[refused].said.ids, talks[refused].alone.ids, 20 * sizeof *ids);
     fr_session_close(talks[refused].session);
     check_nobody_holds(engine);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* What a session alone is saved as, that has run a prompt. */
+static void save_alone(const subject *s, const talk *t, void **bytes, size_t *size) {
+    fr_session *alone;
+    require(fr_session_open(s->model, s->drafter, s->options, &alone));
+    require(fr_session_prompt(alone, t->prompt, t->length));
+    require(fr_session_attach(alone, "saved", 6));
+    require(fr_session_save_bytes(alone, bytes, size));
+    fr_session_close(alone);
+}
+
+/* Refused for want of pages, a session that was to be restored goes on as it was; and with its own pages to give up it
+ * is restored. */
+START_TEST(a_restore_without_pages_changes_nothing) {
+    talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
+    void *bytes;
+    size_t size, kept;
+    subject s = open_subject(fixtures[_i], 1);
+    make_ids(&s, saved.prompt, saved.length);
+    saved.alone = answer_alone(&s, saved.prompt, saved.length, saved.most);
+    save_alone(&s, &saved, &bytes, &size);
+    fr_engine *engine = open_tight(&s, 2);
+    for (talk *t = talks; t < talks + 2; t++) {
+        make_ids(&s, t->prompt, t->length);
+        t->alone = answer_alone(&s, t->prompt, t->length, t->most);
+        require(fr_engine_session(engine, s.options, &t->session));
+        require(fr_session_set_prompt(t->session, t->prompt, t->length));
+        t->begun = true;
+    }
+    require(fr_session_attach(talks[0].session, "mine", 5));
+    ck_assert_int_eq(fr_session_restore_bytes(talks[0].session, bytes, size), FR_MEMORY);
+    ck_assert_msg(strstr(fr_last_error(), "pages for keys and values are needed"), "%s", fr_last_error());
+    ck_assert_str_eq(fr_session_attached(talks[0].session, &kept), "mine");
+    converse(engine, talks, 2);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_mem_eq(talks[i].said.ids, talks[i].alone.ids, talks[i].most * sizeof(int32_t));
+    fr_session_close(talks[1].session);
+    saved.session = talks[0].session;
+    saved.begun = true;
+    require(fr_session_restore_bytes(saved.session, bytes, size));
+    ck_assert_str_eq(fr_session_attached(saved.session, &kept), "saved");
+    converse(engine, &saved, 1);
+    ck_assert_mem_eq(saved.said.ids, saved.alone.ids, saved.most * sizeof(int32_t));
+    fr_free(bytes);
+    fr_session_close(saved.session);
     fr_engine_close(engine);
     close_subject(&s);
 }
@@ -525,6 +577,7 @@ int main(void) {
     tcase_add_loop_test(shared, what_was_run_is_not_run_again, 0, 2 * FIXTURES);
     tcase_add_loop_test(shared, evicted_and_run_again, 0, FIXTURES);
     tcase_add_loop_test(shared, no_page_is_left, 0, FIXTURES);
+    tcase_add_loop_test(shared, a_restore_without_pages_changes_nothing, 0, FIXTURES);
     tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, 0, FIXTURES);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);
     suite_add_tcase(suite, one);

@@ -39,6 +39,14 @@ void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t e
     }
 }
 
+void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t blocks, int change) {
+    for (size_t block = 0; block < blocks; block++) {
+        if (!table[block]) continue;
+        uint32_t *holders = &pages->holders[fr_kv_page_number(pages, table[block])];
+        *holders = (uint32_t)((int64_t)*holders + change);
+    }
+}
+
 bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page) {
     size_t number = fr_kv_page_number(pages, page);
     if (pages->holders[number] == 2 && pages->keeper.release)

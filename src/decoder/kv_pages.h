@@ -55,6 +55,9 @@ static inline size_t fr_kv_blocks(size_t positions) {
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);
 
+/* Counts a table's holds once less (-1), or again (+1): in between it can be asked what would be free without them. */
+void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t blocks, int change);
+
 /* Whether somebody else holds it too. */
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page);
 

@@ -394,12 +394,16 @@ void fr_kv_path_cut(fr_kv_prefixes *p, fr_kv_path *path, size_t length) {
     }
 }
 
+static bool is_owned(const fr_kv_prefixes *p, fr_kv_kind kind, size_t page) {
+    return p->owner[kind] && p->owner[kind][page] != NONE;
+}
+
 fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *p, const fr_kv *kv) {
     fr_kv_use use = {0};
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         const fr_kv_pages *pool = &kv->pages[kind];
         for (size_t i = 0; i < pool->count; i++) {
-            bool owned = p->owner[kind] && p->owner[kind][i] != NONE;
+            bool owned = is_owned(p, kind, i);
             size_t timelines = pool->holders[i] - owned;
             use.used += timelines > 0 ? pool->bytes : 0;
             use.shared += timelines > 1 ? pool->bytes : 0;
@@ -407,4 +411,11 @@ fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *p, const fr_kv *kv) {
         }
     }
     return use;
+}
+
+size_t fr_kv_prefixes_unheld(const fr_kv_prefixes *p, const fr_kv *kv, fr_kv_kind kind) {
+    const fr_kv_pages *pool = &kv->pages[kind];
+    size_t count = 0;
+    for (size_t i = 0; i < pool->count; i++) count += pool->holders[i] == is_owned(p, kind, i);
+    return count;
 }

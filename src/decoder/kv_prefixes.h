@@ -97,4 +97,7 @@ typedef struct fr_kv_use {
 } fr_kv_use;
 fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *prefixes, const fr_kv *kv);
 
+/* How many pages of a cache's pool no timeline holds: free ones, and what would be given up for others. */
+size_t fr_kv_prefixes_unheld(const fr_kv_prefixes *prefixes, const fr_kv *kv, fr_kv_kind kind);
+
 #endif

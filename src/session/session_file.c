@@ -326,16 +326,42 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* attached: a copy of what the file has of that, which is the session's from here on. There are pages for all that a
- * session of this context holds, so that nothing fails any more. */
+/* A session's own pages of a kind, counted out or in again. */
+static void recount(fr_session *s, fr_kv_kind kind, int change) {
+    fr_kv *kv = &s->kv;
+    fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
+    for (size_t i = 0; kind == FR_KV_SLIDING && i < s->kv_checkpoints.count; i++)
+        fr_kv_pages_recount(&kv->pages[kind], s->kv_checkpoints.at[i].pages, kv->blocks, change);
+}
+
+/* That there are pages for positions [from, end) of layers that slide and [0, end) of the others, once the session has
+ * let go of its own. A session alone has them. */
+static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
+    const fr_kv *kv = &s->kv;
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
+        if (kv->page_bytes[kind] == 0) continue;
+        size_t needed = fr_kv_blocks(end) - (kind == FR_KV_SLIDING ? from / FR_KV_PAGE : 0);
+        recount(s, kind, -1);
+        size_t unheld = fr_kv_prefixes_unheld(&s->engine->prefixes, kv, kind);
+        recount(s, kind, 1);
+        if (needed > unheld)
+            return fr_fail(FR_MEMORY, "%s: %zu pages for keys and values are needed, others hold all but %zu of %zu",
+                           saved->map->path, needed, unheld, kv->pages[kind].count);
+    }
+    return FR_OK;
+}
+
+/* What the file says becomes the session's, with `attached`, a copy of what it has of that. A failure changes
+ * nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
     size_t from = (size_t)head->from, frontier = (size_t)head->frontier, held = fr_kv_held_from(&s->kv, from, frontier);
     const uint8_t *bytes = saved->caches;
     fr_kv *kv = &s->kv;
-    fr_session_replace_attached(s, attached, saved->attached_size);
+    FR_TRY(check_pages(s, saved, held, frontier));
     FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_kv_restore(kv, held, frontier));
+    fr_session_replace_attached(s, attached, saved->attached_size);
     s->restored = true;
     s->length = (size_t)head->length;
     s->pending = s->length > 0;
@@ -364,7 +390,9 @@ static fr_status read_map(fr_session *s, const fr_map *map) {
     FR_TRY(check_sizes(s, &saved));
     FR_TRY(check_content(s, &saved));
     FR_TRY(copy_attached(&saved, &attached));
-    return take(s, &saved, attached);
+    fr_status status = take(s, &saved, attached);
+    if (status != FR_OK) free(attached);
+    return status;
 }
 
 fr_status fr_session_read(fr_session *s, const char *path) {
