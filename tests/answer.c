@@ -2,6 +2,7 @@
 #include "tests/answer.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,15 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
+/* The option's words for a manner's methods. */
+static void set_methods(fr_options *options, const fr_manner *manner) {
+    static const char *const forms[] = {"none", "%s", "ngram", "ngram,%s", "none", "%s"};
+    const char *own = manner->drafts ? manner->drafts : "mtp";
+    char words[64];
+    snprintf(words, sizeof words, forms[manner->method], own);
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words));
+}
+
 static fr_options *options_of(const fr_manner *manner) {
     fr_options *options = fr_options_new();
     if (manner->isa) require(fr_options_set_text(options, FR_OPT_ISA, manner->isa));
@@ -64,8 +74,7 @@ static fr_options *options_of(const fr_manner *manner) {
     require(fr_options_set(options, FR_OPT_DRAFT_MAX, manner->depth));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
     require(fr_options_set(options, FR_OPT_CONTEXT, 1024));
-    static const char *const words[] = {"none", "mtp", "ngram", "ngram,mtp", "none"};
-    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, words[manner->method]));
+    set_methods(options, manner);
     if (manner->k) require(fr_options_set_text(options, FR_OPT_KV_K, manner->k));
     if (manner->v) require(fr_options_set_text(options, FR_OPT_KV_V, manner->v));
     const fr_test_draws *draws = &manner->draws;
@@ -87,7 +96,7 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
     fr_options *options = options_of(&how);
     int32_t *ids = malloc((PROMPT + count) * sizeof *ids);
     require(fr_model_open(folder, options, &model));
-    if (how.method == FR_TEST_MTP || how.method == FR_TEST_NGRAM_MTP)
+    if (how.method == FR_TEST_MTP || how.method == FR_TEST_NGRAM_MTP || how.method == FR_TEST_REPLACED)
         require(fr_drafter_open(assistant, model, options, &drafter));
     if (misround) {
         misrounded = *model->kernels;
@@ -99,7 +108,7 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
         if (ids[i] == model->image_token) ids[i]--;
     }
     require(fr_session_open(model, drafter, options, &session));
-    if (how.method == FR_TEST_SCRIPTED) {
+    if (how.method == FR_TEST_SCRIPTED || how.method == FR_TEST_REPLACED) {
         memcpy(ids + PROMPT, script, count * sizeof *ids);
         require(fr_lab_session_script(session, ids, PROMPT + count, reject_in_turn, &how.depth));
     }

@@ -8,10 +8,11 @@
 
 typedef enum fr_test_method {
     FR_TEST_NONE,
-    FR_TEST_MTP,
+    FR_TEST_MTP, /* the drafter's own method, whatever that is */
     FR_TEST_NGRAM,
-    FR_TEST_NGRAM_MTP, /* ngram where it has a long match, else mtp */
+    FR_TEST_NGRAM_MTP, /* ngram where it has a long match, else the drafter */
     FR_TEST_SCRIPTED, /* right drafts, and a wrong one at each depth in turn: rejection is forced everywhere */
+    FR_TEST_REPLACED, /* the same, in the place of what the drafter proposes, which is at work */
     FR_TEST_METHODS
 } fr_test_method;
 
@@ -27,6 +28,7 @@ typedef struct fr_manner {
     int threads, chunk;
     int depth; /* FR_DRAFT_AUTO too */
     fr_test_method method;
+    const char *drafts;  /* the word for the drafter's method; NULL: mtp */
     const char *k, *v;   /* types of cached keys and values; NULL: the model's usual. They are part of the question */
     fr_test_draws draws; /* so are these */
 } fr_manner;
@@ -38,8 +40,8 @@ typedef struct fr_answer {
 
 /* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in `assistant`; NULL: the model's own
  * MTP layer), in that manner, past any end of sequence; then the logits of the whole text. script: the right ids after
- * the prompt, for FR_TEST_SCRIPTED. text: NULL, or room for the ids. misround: replace the model's matmuls by ones that
- * round one product too often (the negative control). Ends the test on any failure. */
+ * the prompt, for FR_TEST_SCRIPTED and FR_TEST_REPLACED. text: NULL, or room for the ids. misround: replace the model's
+ * matmuls by ones that round one product too often (the negative control). Ends the test on any failure. */
 fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
                        const int32_t *script, int32_t *text, bool misround);
 

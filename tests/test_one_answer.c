@@ -1,4 +1,5 @@
-/* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed.
+/* One answer: the same ids and the same logits, bit for bit, in whatever manner they are computed, with drafters of
+ * every kind.
  *
  * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 96 ids a base
  * run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which every
@@ -21,6 +22,7 @@
 
 #include "forerun_lab.h"
 #include "tests/answer.h"
+#include "tests/changed_folder.h"
 
 #define COUNT      400
 #define FACTORS    6
@@ -39,14 +41,21 @@ typedef struct subject {
     const char *target, *assistant; /* NULL: an MTP layer in the target */
     bool covered;                   /* also the pairwise cover */
     size_t caches;                  /* that it can have, the first of the list */
+    const char *drafts;             /* the word of its drafter's method; NULL: mtp */
 } subject;
 
+#define LLAMA "tests/data/models/llama"
+static fr_changed_folder llama; /* with a context for the longest text */
+
 static const subject subjects[] = {
-    {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true, 3},
-    {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true, 3},
-    {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", false, 3},
-    {"tools/demo/target", "tools/demo/assistant", false, CACHES},
-    {"tests/data/glm-ocr", NULL, false, CACHES},
+    {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", true, 3, NULL},
+    {"tests/data/models/gemma4-moe", "tests/data/models/gemma4-moe/assistant", true, 3, NULL},
+    {"tests/data/models/gemma4-dense", "tests/data/models/gemma4-dense/assistant", false, 3, NULL},
+    {"tools/demo/target", "tools/demo/assistant", false, CACHES, NULL},
+    {"tests/data/glm-ocr", NULL, false, CACHES, NULL},
+    {llama.path, "tests/data/llama/eagle3", false, 3, "eagle3"},
+    {llama.path, "tests/data/llama/eagle", false, 3, "eagle"},
+    {llama.path, "tests/data/llama/q4_0.gguf", false, 3, "draft"},
 };
 
 static bool emulated(void) {
@@ -73,11 +82,12 @@ static size_t words_here(const char **words) {
 typedef struct space {
     const char *words[MAX_VALUES];
     size_t values[FACTORS]; /* how many each factor has: isa, threads, chunk, method, depth, cache */
+    const char *drafts;
     fr_test_draws draws;
 } space;
 
 static space make_space(const subject *who) {
-    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 16, who->caches}};
+    space s = {.values = {0, 3, 4, FR_TEST_METHODS, 16, who->caches}, .drafts = who->drafts};
     s.values[0] = words_here(s.words);
     return s;
 }
@@ -88,6 +98,7 @@ static fr_manner manner_of(const space *s, const size_t *at) {
                        .chunk = chunks[at[2]],
                        .method = (fr_test_method)at[3],
                        .depth = depths[at[4]],
+                       .drafts = s->drafts,
                        .k = caches[at[5]][0],
                        .v = caches[at[5]][1],
                        .draws = s->draws};
@@ -163,8 +174,9 @@ END_TEST
 START_TEST(rejection_at_every_depth) {
     space s = make_space(&subjects[_i]);
     comparison c = bases_of(&s, &subjects[_i], 1);
-    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : full() ? 1 : 3)
-        compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, FR_TEST_SCRIPTED, depth, 0});
+    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : full() ? 1 : 2)
+        for (size_t method = FR_TEST_SCRIPTED; method <= FR_TEST_REPLACED; method++)
+            compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, method, depth, 0});
 }
 END_TEST
 
@@ -306,10 +318,19 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
+static void make_llama(void) {
+    fr_changed_folder_make(&llama, LLAMA, "{\"max_position_embeddings\": 1024}");
+}
+
+static void remove_llama(void) {
+    fr_changed_folder_remove(&llama);
+}
+
 int main(void) {
     int count = emulated() ? 1 : sizeof subjects / sizeof *subjects, covered = 0;
     while (covered < count && subjects[covered].covered) covered++;
     TCase *matrix = tcase_create("matrix");
+    tcase_add_unchecked_fixture(matrix, make_llama, remove_llama);
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_value_of_every_factor, 0, count);
     tcase_add_loop_test(matrix, every_cache_on_every_instruction_set, covered, count);

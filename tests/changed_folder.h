@@ -1,0 +1,15 @@
+/* A published folder with another config.json, whose other files are links: a fixture with room for longer texts, say.
+ *
+ * In: a folder, and members that replace those of its config.json. Out: a folder in /tmp. Ends the test on any
+ * failure. */
+#ifndef FR_TESTS_CHANGED_FOLDER_H
+#define FR_TESTS_CHANGED_FOLDER_H
+
+typedef struct fr_changed_folder {
+    char path[64];
+} fr_changed_folder;
+
+void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const char *changes);
+void fr_changed_folder_remove(const fr_changed_folder *folder);
+
+#endif
