@@ -69,10 +69,21 @@ static void byte_rules(fr_tokenizer_source *source) {
     source->ignore_merges = true;
 }
 
+static void composed(fr_tokenizer_source *source) {
+    source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = 1};
+}
+
 /* Qwen's up to Qwen3: digits one by one, of texts in NFC. */
 static void qwen_rules(fr_tokenizer_source *source) {
     pieces_of_bytes(source, PIECES("\\p{N}"));
-    source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = 1};
+    composed(source);
+}
+
+/* Since Qwen3.5 marks belong to the letters before them. */
+static void qwen35_rules(fr_tokenizer_source *source) {
+    pieces_of_bytes(source, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+                            " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+");
+    composed(source);
 }
 
 static const tokenizer_kind kinds[] = {
@@ -84,6 +95,7 @@ static const tokenizer_kind kinds[] = {
      .begins = true,
      .rules = gemma4_rules},
     {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = byte_rules},
+    {.model = "gpt2", .pre = "qwen35", .ends = {"<|im_end|>", "<|endoftext|>"}, .rules = qwen35_rules},
     {.model = "gpt2",
      .pre = "llama-bpe",
      .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},

@@ -55,14 +55,12 @@ static const struct {
     int status;
 } cases[] = {
     {"MistralForCausalLM", false, false, 2},
-    {"Qwen3_5ForConditionalGeneration", false, false, 2},
-    {"Qwen3_5MoeForCausalLM", false, false, 2},
+    {"Qwen3NextForCausalLM", false, false, 2},
     {"DeepseekV3ForCausalLM", false, false, 2},
     {"Glm4vMoeForConditionalGeneration", false, false, 2},
     {"DFlashDraftModel", false, true, 2},
     {"qwen2", true, false, 2},
-    {"qwen35", true, false, 2},
-    {"qwen35moe", true, false, 2},
+    {"qwen3next", true, false, 2},
     {"deepseek2", true, false, 2},
     {"glm-dsa", true, false, 2},
     {"UnheardOfForCausalLM", false, false, 1},

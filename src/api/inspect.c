@@ -20,7 +20,10 @@ uint64_t fr_inspected_parameters(const fr_tensor *tensor) {
 }
 
 static bool of_a_tower(const fr_tensor *tensor) {
-    return strstr(tensor->name, "vision") || strstr(tensor->name, "audio");
+    static const char *const senses[] = {"vision", "visual", "audio"};
+    for (size_t i = 0; i < sizeof senses / sizeof *senses; i++)
+        if (strstr(tensor->name, senses[i])) return true;
+    return false;
 }
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what) {

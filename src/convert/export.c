@@ -42,11 +42,12 @@ static bool translate(const fr_export *export, const char *published, char *gguf
     return true;
 }
 
-/* What becomes of a layer's rows, columns and values. A convolution over positions loses the dimension of its
+/* What becomes of rows, columns and values. A convolution over positions loses the dimension of its
  * channels, of which it has one. */
 static void set_changes(const fr_export *export, const fr_name_found *found, fr_output *output) {
     const fr_name *name = found->name;
-    output->reorder = fr_name_reorder(name, export->spec, fr_spec_layer(export->spec, found->layer));
+    const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
+    output->reorder = fr_name_reorder(name, export->spec, layer);
     output->change = name->values;
     if (name->slot != FR_SLOT_TAPS) return;
     output->dims = 2;
@@ -90,7 +91,7 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
                                      (fr_output_source){tensor, scales});
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
-    if (found->of_layer) set_changes(export, found, fr_outputs_last(outputs));
+    if (found->name) set_changes(export, found, fr_outputs_last(outputs));
     fr_outputs_last(outputs)->scales = scales;
     fr_outputs_last(outputs)->offsets = export->eagle && tensor->type >= FR_I32;
     return FR_OK;
@@ -182,7 +183,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
     if (drafter) FR_TRY(open_eagle(export, files, drafter, options));
     else FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
     if (!drafter) export->names = export->family->names;
-    const fr_attention_spec *attention = &export->spec->layer[0].attention;
+    const fr_attention_spec *attention = fr_spec_attention(export->spec);
     outputs->layers = export->spec->layers + export->chained;
     outputs->gqa = attention->heads / attention->kv_heads;
     FR_TRY(fr_outputs_add_rope_factors(outputs, export->family, export->spec));

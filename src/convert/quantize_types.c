@@ -4,7 +4,7 @@
  * so that files of a name are of a size; but for what it does to models of exactly 8 experts, whose attn_k, attn_v and
  * attn_output it gives more bits.
  *
- *     vectors, norms, the router        F32
+ *     vectors, norms, the router, the taps of short convolutions        F32
  *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
@@ -99,7 +99,7 @@ static bool gets_more_bits(size_t layer, size_t layers) {
 static bool is_matrix(const fr_output *output) {
     const char *name = output->name;
     return output->dims >= 2 && ends_with(name, "weight") && !ends_with(name, "_norm.weight") &&
-           !strstr(name, "ffn_gate_inp");
+           !strstr(name, "ffn_gate_inp") && !strstr(name, "ssm_conv1d");
 }
 
 static bool is_table(const char *name, bool tied) {

@@ -9,15 +9,15 @@ static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
     a->ffn_width = s->token_width;
-    for (size_t i = 0; i < s->layers; i++) {
-        const fr_attention_spec *attention = &s->layer[i].attention;
-        bool latent = s->layer[i].mixer == FR_MIXER_MLA;
-        size_t width = latent ? s->layer[i].mla.value_dim : attention->head_dim;
+    for (size_t i = 0; i <= s->layers; i++) { /* an MTP layer works in such rows too */
+        const fr_layer_spec *layer = fr_spec_layer(s, i);
+        const fr_attention_spec *attention = &layer->attention;
+        size_t width = layer->mixer == FR_MIXER_MLA ? layer->mla.value_dim : attention->head_dim;
         *joined = fr_larger(*joined, attention->heads * width);
         *head_dim = fr_larger(*head_dim, attention->head_dim);
-        a->q_width = fr_larger(a->q_width, attention->heads * attention->head_dim);
+        a->q_width = fr_larger(a->q_width, (attention->gated ? 2 : 1) * attention->heads * attention->head_dim);
         a->kv_width = fr_larger(a->kv_width, attention->kv_heads * attention->head_dim);
-        a->ffn_width = fr_larger(a->ffn_width, s->layer[i].ffn.width);
+        a->ffn_width = fr_larger(a->ffn_width, layer->ffn.width);
     }
 }
 

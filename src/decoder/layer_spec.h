@@ -14,6 +14,7 @@ typedef struct fr_rope_spec {
     size_t dims; /* of a head's values, those that turn: the first */
     bool halves; /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
     size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
+    bool interleaved; /* instead they follow the axes in turn, the first where another has its number */
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
     double low_factor, high_factor, trained; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
     double fast, slow; /* as fr_rope_yarn takes them and `trained`, with FR_ROPE_YARN */
@@ -111,6 +112,9 @@ typedef struct fr_trunk_spec {
 
 /* One of its layers by its number; behind them stand MTP layers. */
 const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
+
+/* The attention of the first layer that has it; of the MTP layer where none has. */
+const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
 /* The mixture of its layers, which has the same sizes wherever there is one; NULL: there is none. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);

@@ -375,9 +375,9 @@ const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t
 }
 
 fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    if (name->order == FR_ROWS_ALIKE) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;
-    bool tiled = name->order == FR_ROWS_TILED || name->order == FR_COLS_TILED;
-    if (!tiled)
+    if (name->order != FR_ROWS_TILED && name->order != FR_COLS_TILED)
         return (fr_reorder){.order = name->order,
                             .head = layer->attention.head_dim,
                             .turning = trunk->rope[layer->attention.rope].dims};

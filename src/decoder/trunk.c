@@ -22,6 +22,12 @@ const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
     return index < spec->layers ? &spec->layer[index] : &spec->mtp;
 }
 
+const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
+    size_t i = 0;
+    while (i < spec->layers && spec->layer[i].mixer == FR_MIXER_DELTANET) i++;
+    return &fr_spec_layer(spec, i)->attention;
+}
+
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
         if (spec->layer[i].experts.count) return &spec->layer[i].experts;
@@ -58,6 +64,10 @@ static fr_status map_kv(fr_trunk *trunk) {
     for (size_t i = 0; i < s->layers; i++) {
         fr_attention_spec *a = &s->layer[i].attention;
         size_t *mine = &last[a->window > 0];
+        if (s->layer[i].mixer == FR_MIXER_DELTANET) {
+            trunk->owners = i + 1; /* a state is a cache too */
+            continue;
+        }
         if (a->owns_kv) {
             *mine = trunk->kv_count++;
             trunk->kv_shapes[*mine] = fr_attention_kv_shape(a);
@@ -72,6 +82,7 @@ static fr_status map_kv(fr_trunk *trunk) {
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
+        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
         const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
         if (kv->head_dim != a->head_dim || a->heads % kv->heads)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,

@@ -59,9 +59,6 @@ static const struct {
     {"MistralForCausalLM", "Mistral"},
     {"Qwen2ForCausalLM Qwen3ForCausalLM qwen2 qwen3", "Qwen3"},
     {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
-    {"Qwen3_5ForConditionalGeneration Qwen3_5ForCausalLM Qwen3_5MoeForConditionalGeneration Qwen3_5MoeForCausalLM "
-     "qwen35 qwen35moe",
-     "Qwen3.5"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV2ForCausalLM DeepseekV3ForCausalLM deepseek2", "DeepSeek-V3"},
     {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},

@@ -26,6 +26,38 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
                    weights->files->path);
 }
 
+fr_status fr_config_sections(const json_t *parameters, const size_t *usual, const char *where, size_t *sections) {
+    memcpy(sections, usual, FR_AXES * sizeof *sections);
+    const json_t *list = json_object_get(parameters, "mrope_section");
+    if (!list || json_is_null(list)) return FR_OK;
+    if (json_array_size(list) != FR_AXES)
+        return fr_fail(FR_INPUT, "%s: mrope_section is not an array of %d numbers", where, FR_AXES);
+    for (size_t axis = 0; axis < FR_AXES; axis++) {
+        const json_t *number = json_array_get(list, axis);
+        json_int_t value = json_integer_value(number);
+        if (!json_is_integer(number) || value < 0 || value > 4096)
+            return fr_fail(FR_INPUT, "%s: mrope_section holds something that is no number of angles", where);
+        sections[axis] = (size_t)value;
+    }
+    return FR_OK;
+}
+
+fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections) {
+    static const char key[] = ".rope.dimension_sections";
+    int64_t numbers[FR_AXES + 1];
+    FR_TRY(fr_gguf_ints(gguf, key, 0, 4096, FR_GGUF_REQUIRED, FR_AXES + 1, numbers));
+    for (int axis = 0; axis < FR_AXES; axis++) sections[axis] = (size_t)numbers[axis];
+    if (numbers[FR_AXES] == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key %s%s: rotary positions along four axes are not built", gguf->path,
+                   gguf->architecture, key);
+}
+
+void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *w) {
+    fr_gguf_put_array(w, ".rope.dimension_sections", FR_GGUF_I32, FR_AXES + 1);
+    for (size_t axis = 0; axis < FR_AXES; axis++) fr_gguf_add_u32(w, (uint32_t)rope->sections[axis]);
+    fr_gguf_add_u32(w, 0); /* llama.cpp's fourth axis */
+}
+
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab) {
     const fr_tensor *table;
     FR_TRY(fr_checkpoint_tensor(files, "token_embd.weight", &table));

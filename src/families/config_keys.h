@@ -4,7 +4,9 @@
 #ifndef FR_SRC_CONFIG_KEYS_H
 #define FR_SRC_CONFIG_KEYS_H
 
+#include "formats/gguf_write.h"
 #include "formats/json.h"
+#include "src/decoder/layer_spec.h"
 #include "src/decoder/weights.h"
 
 /* A key for which one value is built: another is FR_UNBUILT. It may be left out. */
@@ -15,6 +17,13 @@ fr_status fr_config_without(const json_t *object, const char *key, const char *w
 
 /* Whether a published file has a head of its own, where its configuration says that the embeddings are not the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
+
+/* mrope_section: how many angles of rotary positions follow each axis. parameters: NULL where there are none. */
+fr_status fr_config_sections(const json_t *parameters, const size_t *usual, const char *where, size_t *sections);
+
+/* The same of GGUF metadata, which must say it; and written there. */
+fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
+void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
 /* The rows of a GGUF file's table of ids, of `hidden` values each. */
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);

@@ -21,24 +21,8 @@ static fr_status check(const fr_uniform_config *c, const char *where) {
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-static fr_status read_sections(const json_t *parameters, fr_rope_spec *rope, const char *where) {
-    static const size_t usual[FR_AXES] = {8, 12, 12};
-    memcpy(rope->sections, usual, sizeof usual);
-    const json_t *list = json_object_get(parameters, "mrope_section");
-    if (!list || json_is_null(list)) return FR_OK;
-    if (json_array_size(list) != FR_AXES)
-        return fr_fail(FR_INPUT, "%s: mrope_section is not an array of %d numbers", where, FR_AXES);
-    for (size_t axis = 0; axis < FR_AXES; axis++) {
-        const json_t *number = json_array_get(list, axis);
-        json_int_t value = json_integer_value(number);
-        if (!json_is_integer(number) || value < 0 || value > 4096)
-            return fr_fail(FR_INPUT, "%s: mrope_section holds something that is no number of angles", where);
-        rope->sections[axis] = (size_t)value;
-    }
-    return FR_OK;
-}
-
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
+    static const size_t usual[FR_AXES] = {8, 12, 12};
     json_t *parameters;
     double partial;
     c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
@@ -47,7 +31,7 @@ static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char 
     FR_TRY(fr_json_real(parameters, "rope_theta", 1.0, 1e12, 10000.0, where, &c->rope.theta));
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
-    return read_sections(parameters, &c->rope, where);
+    return fr_config_sections(parameters, usual, where, c->rope.sections);
 }
 
 static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {
@@ -78,15 +62,9 @@ static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {
 
 /* Files with sections have rows in llama.cpp's order of halves. */
 static fr_status read_gguf_sections(const fr_gguf *gguf, fr_rope_spec *rope) {
-    int64_t sections[FR_AXES + 1];
     rope->halves = fr_gguf_find(gguf, "glm4.rope.dimension_sections") != NULL;
     rope->sections[0] = rope->dims / 2;
-    if (!rope->halves) return FR_OK;
-    FR_TRY(fr_gguf_ints(gguf, ".rope.dimension_sections", 0, 4096, FR_GGUF_REQUIRED, FR_AXES + 1, sections));
-    for (int axis = 0; axis < FR_AXES; axis++) rope->sections[axis] = (size_t)sections[axis];
-    if (sections[FR_AXES] == 0) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: key glm4.rope.dimension_sections: rotary positions along four axes are not built",
-                   gguf->path);
+    return rope->halves ? fr_config_gguf_sections(gguf, rope->sections) : FR_OK;
 }
 
 /* block_count counts the MTP layers too. */
@@ -114,9 +92,7 @@ fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights) {
 fr_status fr_glm_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)where; /* there is a key for everything */
     fr_uniform_put_sizes(s, mtp_layers, w);
-    fr_gguf_put_array(w, ".rope.dimension_sections", FR_GGUF_I32, FR_AXES + 1);
-    for (size_t axis = 0; axis < FR_AXES; axis++) fr_gguf_add_u32(w, (uint32_t)s->rope[0].sections[axis]);
-    fr_gguf_add_u32(w, 0); /* llama.cpp's fourth axis */
+    fr_config_put_sections(&s->rope[0], w);
     fr_uniform_put_heads(s, w);
     if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
     return FR_OK;

@@ -12,8 +12,8 @@
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm, &fr_family_glm4_moe, &fr_family_llama,
-                                            &fr_family_qwen3};
+static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm,   &fr_family_glm4_moe,  &fr_family_llama,
+                                            &fr_family_qwen3,  &fr_family_qwen35, &fr_family_qwen35_moe};
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
@@ -31,8 +31,10 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
-                   "Glm4MoeForCausalLM, GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM; in "
-                   "GGUF gemma4, glm4, glm4moe, llama, qwen3moe)",
+                   "Glm4MoeForCausalLM, GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM, "
+                   "Qwen3_5ForCausalLM, Qwen3_5ForConditionalGeneration, Qwen3_5MoeForCausalLM, "
+                   "Qwen3_5MoeForConditionalGeneration; in GGUF gemma4, glm4, glm4moe, llama, qwen35, qwen35moe, "
+                   "qwen3moe)",
                    files->path, architecture);
 }
 
@@ -147,9 +149,17 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
     return status;
 }
 
+static fr_status check_runs(const fr_model *model) {
+    for (size_t i = 0; i < model->trunk.spec.layers; i++)
+        if (model->trunk.spec.layer[i].mixer == FR_MIXER_DELTANET)
+            return fr_fail(FR_UNBUILT, "%s: running gated DeltaNet layers is not built yet", model->files.path);
+    return FR_OK;
+}
+
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
     FR_TRY(fr_model_bind(path, options, model));
-    fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    fr_status status = check_runs(*model);
+    if (status == FR_OK) status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
     if (status == FR_OK && (*model)->mmproj)
         status = fr_weights_settle(&(*model)->mmproj->weights, &(*model)->plan, options);
     if (status == FR_OK) return FR_OK;
@@ -194,28 +204,56 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
 }
 
-void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
-    const fr_layer_spec *first = &s->layer[0], *last = &s->layer[s->layers - 1];
-    size_t sliding = 0, owners = 0, window = 0;
-    bool alike = true;
+/* What attention is in its layers. */
+typedef struct attention_kinds {
+    const fr_attention_spec *first; /* NULL: no layer has any */
+    size_t layers, sliding, owners, window;
+    bool alike;
+} attention_kinds;
+
+static attention_kinds count_attention(const fr_trunk_spec *s) {
+    attention_kinds kinds = {.alike = true};
     for (size_t i = 0; i < s->layers; i++) {
         const fr_attention_spec *a = &s->layer[i].attention;
-        sliding += a->window > 0;
-        window = a->window ? a->window : window;
-        owners += a->owns_kv;
-        alike &= a->kv_heads == first->attention.kv_heads && a->head_dim == first->attention.head_dim;
+        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
+        if (!kinds.first) kinds.first = a;
+        kinds.layers++;
+        kinds.sliding += a->window > 0;
+        kinds.window = a->window ? a->window : kinds.window;
+        kinds.owners += a->owns_kv;
+        kinds.alike &= a->kv_heads == kinds.first->kv_heads && a->head_dim == kinds.first->head_dim;
     }
-    if (owners == 0) window--; /* as configured: a drafter's rows see one position more (gemma4.c) */
+    if (kinds.owners == 0) kinds.window--; /* as configured: a drafter's rows see one position more (gemma4.c) */
+    return kinds;
+}
+
+static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
+    const fr_deltanet_spec *d = NULL;
+    for (size_t i = 0; i < s->layers && !d; i++)
+        if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
+    if (d)
+        fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
+                d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->taps);
+}
+
+void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
+    const fr_layer_spec *first = &s->layer[0], *last = &s->layer[s->layers - 1];
+    attention_kinds kinds = count_attention(s);
     fprintf(out, "layers         %zu", s->layers);
-    if (sliding == 0)
+    if (kinds.layers < s->layers)
+        fprintf(out, ": %zu gated DeltaNet, %zu of full attention", s->layers - kinds.layers, kinds.layers);
+    else if (kinds.sliding == 0)
         fprintf(out, ", all of full attention");
     else
-        fprintf(out, ": %zu sliding (window %zu), %zu full", sliding, window, s->layers - sliding);
-    if (owners < s->layers) fprintf(out, "; %zu own their KV cache, %zu borrow one", owners, s->layers - owners);
+        fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, kinds.window, s->layers - kinds.sliding);
+    if (kinds.owners < kinds.layers)
+        fprintf(out, "; %zu own their KV cache, %zu borrow one", kinds.owners, kinds.layers - kinds.owners);
     fprintf(out, "\nwidth          hidden %zu, feed-forward %zu", s->hidden, first->ffn.width);
     if (last->ffn.width != first->ffn.width) fprintf(out, " to %zu", last->ffn.width);
-    fprintf(out, ", %zu attention heads", first->attention.heads);
-    if (alike) fprintf(out, ", %zu of keys and values, of %zu", first->attention.kv_heads, first->attention.head_dim);
+    if (kinds.first) fprintf(out, ", %zu attention heads", kinds.first->heads);
+    if (kinds.first && kinds.alike)
+        fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
+    describe_deltanet(s, out);
     if (s->token_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->token_width);
     describe_experts(s, out);
     fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);

@@ -44,7 +44,8 @@ fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf)
     double eps;
     c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
     FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &c->hidden));
-    FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, FR_GGUF_REQUIRED, &c->ffn));
+    int64_t usual_ffn = fr_gguf_find(gguf, ".expert_count") ? 1 : FR_GGUF_REQUIRED; /* no layer may be dense */
+    FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, usual_ffn, &c->ffn));
     FR_TRY(fr_gguf_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &c->context_limit));
     FR_TRY(fr_gguf_size(gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &c->layers));
     FR_TRY(fr_gguf_real(gguf, ".attention.layer_norm_rms_epsilon", 0.0, 1.0, NAN, &eps));
@@ -98,7 +99,7 @@ fr_status fr_uniform_spec(const fr_uniform_config *c, fr_trunk_spec *spec) {
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 void fr_uniform_put_sizes(const fr_trunk_spec *s, size_t mtp_layers, fr_gguf_writer *w) {
-    const fr_attention_spec *attention = &s->layer[0].attention;
+    const fr_attention_spec *attention = fr_spec_attention(s);
     fr_gguf_put_u32(w, ".block_count", (uint32_t)(s->layers + mtp_layers));
     fr_gguf_put_u32(w, ".context_length", (uint32_t)s->context_limit);
     fr_gguf_put_u32(w, ".embedding_length", (uint32_t)s->hidden);
@@ -108,7 +109,7 @@ void fr_uniform_put_sizes(const fr_trunk_spec *s, size_t mtp_layers, fr_gguf_wri
 }
 
 void fr_uniform_put_heads(const fr_trunk_spec *s, fr_gguf_writer *w) {
-    const fr_attention_spec *attention = &s->layer[0].attention;
+    const fr_attention_spec *attention = fr_spec_attention(s);
     fr_gguf_put_f32(w, ".rope.freq_base", (float)s->rope[0].theta);
     fr_gguf_put_f32(w, ".attention.layer_norm_rms_epsilon", s->eps);
     fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)attention->head_dim);

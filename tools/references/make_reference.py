@@ -75,15 +75,16 @@ def reference(target, assistant, prompts, tensors, info):
             info["draft"]["cases"].append(
                 {"case": case, "prompt": i, "n_generated": done, "L": len(prompts[i]) + done, "tokens": drafted,
                  "margins": margins(logits), "target_next": ids[done:done + DEPTH]})
-        loop = rounds(target, assistant, prompts[i], ids)
+        loop = rounds(lambda known, depth: gemma4.draft(target, assistant, known, depth), prompts[i], ids)
         info["draft"]["loop"].append({"prompt": i, "draft_length": ROUND_DRAFT} | loop)
 
 
-def rounds(target, assistant, prompt, ids):
-    """Greedy verification from the first generated id on; the last round may run past GREEDY ids."""
+def rounds(draft, prompt, ids):
+    """Greedy verification from the first generated id on; the last round may run past GREEDY ids. draft gives logits
+    and ids of what may follow the ids that it is given, as many as it is told."""
     done, made = 1, []
     while done < GREEDY:
-        drafted = gemma4.draft(target, assistant, prompt + ids[:done], ROUND_DRAFT)[1]
+        drafted = draft(prompt + ids[:done], ROUND_DRAFT)[1]
         accepted = next((k for k in range(ROUND_DRAFT) if drafted[k] != ids[done + k]), ROUND_DRAFT)
         made.append({"n_generated": done, "drafted": drafted, "accepted": accepted})
         done += accepted + 1
