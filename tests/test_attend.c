@@ -125,6 +125,7 @@ static void open_side_by_side(side_by_side *s, const batch *batches, size_t coun
     s->attend = (fr_attend_rows){.kernels = kernels,
                                  .batch = &s->batch,
                                  .q = s->q,
+                                 .q_step = batches->head_dim,
                                  .stride = width,
                                  .heads = batches->heads,
                                  .span = batches->span,

@@ -64,7 +64,7 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
     const fr_kv_layer *cache = cache_of(a, 0);
     size_t row, head;
     fr_attend_place(number, a->batch->count, a->heads, cache->heads, &row, &head);
-    size_t q_at = row * a->stride + head * cache->head_dim, out_at = row * a->stride + head * cache->value_dim;
+    size_t q_at = row * a->stride + head * a->q_step, out_at = row * a->stride + head * cache->value_dim;
     int64_t span = (int64_t)a->span, last = a->batch->rows[row].position;
     return (fr_attn_query){a->q + q_at, a->out + out_at, span && last >= span ? last - span + 1 : 0, last};
 }

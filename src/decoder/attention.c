@@ -7,6 +7,7 @@
  *     features  q, k, v = projections of normed
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
  *     heads     attn = attention(q, cache)
+ *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
@@ -15,14 +16,23 @@
 
 #include "src/decoder/parts.h"
 
+/* The axis that an angle follows where they take turns. */
+static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
+    size_t axis = angle % FR_AXES;
+    return angle < FR_AXES * rope->sections[axis] ? axis : 0;
+}
+
 /* Of one row and rotary form. */
 static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[form];
     size_t angles = rope->dims / 2;
     float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
-    for (size_t axis = 0, at = 0; axis < FR_AXES; at += rope->sections[axis++])
-        fr_rope_angles(a->trunk->inverse[form] + at, rope->sections[axis], a->batch.rows[row].place.at[axis],
-                       cosine + at, sine + at);
+    const float *inverse = a->trunk->inverse[form];
+    const fr_place *place = &a->batch.rows[row].place;
+    for (size_t i = 0; i < angles && rope->interleaved; i++)
+        fr_rope_angles(inverse + i, 1, place->at[axis_of(rope, i)], cosine + i, sine + i);
+    for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->interleaved; at += rope->sections[axis++])
+        fr_rope_angles(inverse + at, rope->sections[axis], place->at[axis], cosine + at, sine + at);
     if (rope->amplitude == 0.0f || rope->amplitude == 1.0f) return;
     a->kernels->scale(cosine, angles, rope->amplitude);
     a->kernels->scale(sine, angles, rope->amplitude);
@@ -47,6 +57,11 @@ static void norm_input(const fr_team *team, const fr_activations *a, const fr_la
     for (size_t r = begin; r < end && !a->input; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
+}
+
+/* Values from a head's query to the next one's. */
+static size_t query_step(const fr_attention_spec *spec) {
+    return (spec->gated ? 2 : 1) * spec->head_dim;
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
@@ -99,7 +114,7 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
-        shape_head(a, spec, a->q + row * a->q_width + head * n, layer->q_bias ? layer->q_bias + head * n : NULL,
+        shape_head(a, spec, a->q + row * a->q_width + head * query_step(spec), layer->q_bias ? layer->q_bias + head * n : NULL,
                    layer->q_norm, row);
     }
     if (!spec->owns_kv) return;
@@ -113,12 +128,25 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
                                  .batch = &a->batch,
                                  .layer = spec->kv,
                                  .q = a->q,
+                                 .q_step = query_step(spec),
                                  .out = a->attn,
                                  .stride = a->q_width,
                                  .heads = spec->heads,
                                  .span = spec->window,
                                  .scale = spec->scale};
     fr_attend_run(team, &rows);
+}
+
+/* By the whole team, synchronized behind it. */
+static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    size_t n = spec->head_dim, begin, end;
+    fr_partition(a->batch.count * spec->heads, 1, team->index, team->count, &begin, &end);
+    for (; begin < end; begin++) {
+        size_t at = begin / spec->heads * a->q_width, head = begin % spec->heads;
+        float *seen = a->attn + at + head * n;
+        a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
+    }
+    fr_team_sync(team);
 }
 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
@@ -133,6 +161,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     if (ends_rows) fr_activations_narrow(a);
     fr_attention_attend(team, a, spec);
     fr_team_sync(team);
+    if (spec->gated) gate_heads(team, a, spec);
     fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
 }
