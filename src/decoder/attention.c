@@ -114,8 +114,8 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
-        shape_head(a, spec, a->q + row * a->q_width + head * query_step(spec), layer->q_bias ? layer->q_bias + head * n : NULL,
-                   layer->q_norm, row);
+        float *query = a->q + row * a->q_width + head * query_step(spec);
+        shape_head(a, spec, query, layer->q_bias ? layer->q_bias + head * n : NULL, layer->q_norm, row);
     }
     if (!spec->owns_kv) return;
     fr_partition(rows * spec->kv_heads, 1, team->index, team->count, &begin, &end);

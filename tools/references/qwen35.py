@@ -58,7 +58,7 @@ MODELS = {
         shared_expert_intermediate_size=22, tie_word_embeddings=False),
         rope=dict(rope_theta=20000.0, partial_rotary_factor=0.5, mrope_section=[2, 1, 1])),
     # Experts as one tensor, tied, the shared one narrower than the others.
-    "qwen35-moe-tied": dict(seed=619, nested=False, mtp="mtp.", tokenizer=False, kinds="llf", config=dict(
+    "qwen35-moe-tied": dict(seed=911, nested=False, mtp="mtp.", tokenizer=False, kinds="llf", config=dict(
         vocab_size=405, hidden_size=48, num_attention_heads=2, num_key_value_heads=2, head_dim=18,
         linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=14, linear_value_head_dim=8,
         linear_conv_kernel_dim=2, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=26,
