@@ -86,6 +86,21 @@ static void qwen35_rules(fr_tokenizer_source *source) {
     composed(source);
 }
 
+/* DeepSeek-V3: numbers, then Chinese and Japanese, then the rest by itself. */
+static void deepseek_rules(fr_tokenizer_source *source) {
+    static const char *const patterns[] = {
+        "\\p{N}{1,3}",
+        "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
+        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+        " ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"};
+    pieces_of_bytes(source, patterns[0]);
+    for (size_t i = 1; i < sizeof patterns / sizeof *patterns; i++) {
+        source->pre_tokenizer.items[i] = source->pre_tokenizer.items[0];
+        source->pre_tokenizer.items[i].pattern = text_of(patterns[i]);
+        source->pre_tokenizer.count++;
+    }
+}
+
 static const tokenizer_kind kinds[] = {
     {.model = "gemma4",
      .pre = "gemma4",
@@ -96,6 +111,10 @@ static const tokenizer_kind kinds[] = {
      .rules = gemma4_rules},
     {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = byte_rules},
     {.model = "gpt2", .pre = "qwen35", .ends = {"<|im_end|>", "<|endoftext|>"}, .rules = qwen35_rules},
+    {.model = "gpt2",
+     .pre = "deepseek-v3",
+     .ends = {"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"},
+     .rules = deepseek_rules},
     {.model = "gpt2",
      .pre = "llama-bpe",
      .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},

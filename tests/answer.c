@@ -73,7 +73,6 @@ static fr_options *options_of(const fr_manner *manner) {
     require(fr_options_set(options, FR_OPT_CHUNK, manner->chunk));
     require(fr_options_set(options, FR_OPT_DRAFT_MAX, manner->depth));
     require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
-    require(fr_options_set(options, FR_OPT_CONTEXT, 1024));
     set_methods(options, manner);
     if (manner->k) require(fr_options_set_text(options, FR_OPT_KV_K, manner->k));
     if (manner->v) require(fr_options_set_text(options, FR_OPT_KV_V, manner->v));
@@ -96,6 +95,8 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
     fr_options *options = options_of(&how);
     int32_t *ids = malloc((PROMPT + count) * sizeof *ids);
     require(fr_model_open(folder, options, &model));
+    size_t limit = model->trunk.spec.context_limit;
+    require(fr_options_set(options, FR_OPT_CONTEXT, limit < 1024 ? (int64_t)limit : 1024));
     if (how.method == FR_TEST_MTP || how.method == FR_TEST_NGRAM_MTP || how.method == FR_TEST_REPLACED)
         require(fr_drafter_open(assistant, model, options, &drafter));
     if (misround) {

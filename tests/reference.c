@@ -2,16 +2,18 @@
 #include "tests/reference.h"
 
 #include <check.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/safetensors.h"
 
 static const char *const names[] = {
     "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
-    "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  NULL};
+    "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  "../deepseek-v3", NULL};
 
 static const char *const alone[] = {"llama", "llama-odd", "llama-fp8", NULL};
 
@@ -65,6 +67,38 @@ const float *fr_reference_floats(const fr_reference *r, size_t *count, const cha
     ck_assert_msg(tensor && tensor->type == FR_F32, "%s has no float32 tensor %s", r->folder, name);
     *count = tensor->bytes / sizeof(float);
     return tensor->data;
+}
+
+/* The config.json of a fixture, with changes. */
+static json_t *changed_config(const char *name, const char *changes) {
+    char path[320];
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
+    json_t *config = json_load_file(path, 0, NULL), *change = json_loads(changes, 0, NULL), *value;
+    const char *key;
+    void *next;
+    ck_assert(config && change);
+    json_object_foreach_safe(change, next, key, value) {
+        if (json_is_null(value)) json_object_del(config, key);
+        else json_object_set(config, key, value);
+    }
+    json_decref(change);
+    return config;
+}
+
+fr_status fr_reference_open_changed(const char *name, const char *changes, const char *folder) {
+    char path[320], whole[PATH_MAX];
+    fr_model *model;
+    json_t *config = changed_config(name, changes);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    ck_assert_int_eq(json_dump_file(config, path, 0), 0);
+    json_decref(config);
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s/model.safetensors", name);
+    ck_assert_ptr_nonnull(realpath(path, whole));
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    ck_assert_int_eq(symlink(whole, path), 0);
+    fr_status status = fr_model_open(folder, NULL, &model);
+    if (status == FR_OK) fr_model_close(model);
+    return status;
 }
 
 int32_t *fr_json_ids_of(const json_t *array, size_t *count) {

@@ -35,6 +35,10 @@ bool fr_reference_sees(const fr_reference *reference, size_t prompt);
 const float *fr_reference_floats(const fr_reference *reference, size_t *count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* What opening a fixture's model says with members of its config.json replaced, which are written as JSON; null takes
+ * one away. It lies in `folder` then, as config.json and model.safetensors. */
+fr_status fr_reference_open_changed(const char *name, const char *changes, const char *folder);
+
 /* A JSON array of integers; malloc'd. */
 int32_t *fr_json_ids_of(const json_t *array, size_t *count);
 

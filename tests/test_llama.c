@@ -232,32 +232,6 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- what is refused */
 
-/* The model with members of its config.json replaced, which are written as JSON; null takes one away. */
-static fr_status open_changed(const char *name, const char *changes) {
-    char from[PATH_MAX], whole[PATH_MAX];
-    fr_model *model;
-    snprintf(from, sizeof from, MODELS "%s/config.json", name);
-    json_t *config = fr_load_json(from), *change = json_loads(changes, 0, NULL), *value;
-    const char *key;
-    void *next;
-    ck_assert_ptr_nonnull(change);
-    json_object_foreach_safe(change, next, key, value) {
-        if (json_is_null(value)) json_object_del(config, key);
-        else json_object_set(config, key, value);
-    }
-    snprintf(file, sizeof file, "%s/config.json", folder);
-    ck_assert_int_eq(json_dump_file(config, file, 0), 0);
-    snprintf(from, sizeof from, MODELS "%s/model.safetensors", name);
-    ck_assert_ptr_nonnull(realpath(from, whole));
-    snprintf(file, sizeof file, "%s/model.safetensors", folder);
-    ck_assert_int_eq(symlink(whole, file), 0);
-    fr_status status = fr_model_open(folder, NULL, &model);
-    if (status == FR_OK) fr_model_close(model);
-    json_decref(change);
-    json_decref(config);
-    return status;
-}
-
 #define LLAMA3 "\"rope_type\": \"llama3\", \"factor\": 8, \"original_max_position_embeddings\": 32"
 
 static const struct {
@@ -287,7 +261,7 @@ static const struct {
 };
 
 START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
-    fr_status status = open_changed(cases[_i].name, cases[_i].changes);
+    fr_status status = fr_reference_open_changed(cases[_i].name, cases[_i].changes, folder);
     ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
                   status == FR_OK ? "" : fr_last_error());
     if (status == FR_OK) return;

@@ -99,6 +99,7 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
     if (needs & FR_IF_SHARED && (layer->experts.count == 0 || layer->ffn.width == 0)) return false;
     if (needs & FR_IF_SHARED_GATED && !layer->experts.shared_gated) return false;
     if (needs & FR_IF_CORRECTED && !layer->experts.corrected) return false;
+    if (needs & FR_IF_Q_LORA && layer->mla.q_lora == 0) return false;
     if (needs & FR_IF_NORMED_HEADS && !layer->attention.norms_heads) return false;
     if (needs & FR_IF_TOKENS && trunk->token_width == 0) return false;
     if (needs & FR_IF_ATTENTION_BIASED && !layer->attention.biased) return false;

@@ -71,6 +71,7 @@ enum {
     FR_IF_SHARED = 2048, /* layers with a mixture, and experts that all rows share */
     FR_IF_SHARED_GATED = 4096,
     FR_IF_CORRECTED = 8192, /* mixtures whose scores are corrected */
+    FR_IF_Q_LORA = 1 << 15, /* latent attention whose queries have a latent too */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
 };
 

@@ -12,3 +12,8 @@ const fr_name fr_usual_chained_names[] = {
     FR_VECTOR(fr_chained, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight"),
     {0},
 };
+
+size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced) {
+    fr_binding mtp = fr_binding_layer(weights, spec, spec->layer, spec->layers);
+    return fr_weights_has_any(weights, mtp.prefix) ? announced : 0;
+}

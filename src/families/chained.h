@@ -27,4 +27,8 @@ typedef struct fr_chained {
 /* The names that GLM and DeepSeek have for fields of fr_chained. A table and a head may be the model's. */
 extern const fr_name fr_usual_chained_names[];
 
+/* How many layers named so stand behind a trunk's, of those that a configuration announces: whoever saved the file may
+ * have dropped them. */
+size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced);
+
 #endif

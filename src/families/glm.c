@@ -28,13 +28,11 @@ static const char *const extras[] = {NULL};
 static const fr_naming names = {
     .model = fr_usual_model_names, .layer = layer_names, .chained = fr_usual_chained_names, .extras = extras};
 
-/* MTP layers that were announced may have been dropped by whoever saved the file. */
 static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm_config config;
     FR_TRY(fr_glm_config_read(&config, &model->weights));
     FR_TRY(fr_uniform_spec(&config.uniform, spec));
-    fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, spec->layers);
-    model->mtp_layers = fr_weights_has_any(&model->weights, mtp.prefix) ? config.mtp_layers : 0;
+    model->mtp_layers = fr_chained_there(&model->weights, spec, config.mtp_layers);
     model->image_token = config.image_token;
     if (!fr_vision_exists(&model->weights)) return FR_OK;
     return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);

@@ -30,13 +30,11 @@ static const fr_naming names = {.model = fr_usual_model_names,
                                 .chained = fr_usual_chained_names,
                                 .extras = extras};
 
-/* MTP layers that were announced may have been dropped by whoever saved the file. */
 static fr_status read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm4_moe_config config;
     FR_TRY(fr_glm4_moe_config_read(&config, &model->weights));
     FR_TRY(fr_mixture_spec(&config.uniform, &config.mixture, spec));
-    fr_binding mtp = fr_binding_layer(&model->weights, spec, spec->layer, spec->layers);
-    model->mtp_layers = fr_weights_has_any(&model->weights, mtp.prefix) ? config.mtp_layers : 0;
+    model->mtp_layers = fr_chained_there(&model->weights, spec, config.mtp_layers);
     return FR_OK;
 }
 

@@ -12,8 +12,9 @@
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 
-static const fr_family *const families[] = {&fr_family_gemma4, &fr_family_glm,   &fr_family_glm4_moe,  &fr_family_llama,
-                                            &fr_family_qwen3,  &fr_family_qwen35, &fr_family_qwen35_moe};
+static const fr_family *const families[] = {
+    &fr_family_deepseek, &fr_family_gemma4, &fr_family_glm,    &fr_family_glm4_moe,  &fr_family_glm_flash,
+    &fr_family_llama,    &fr_family_qwen3,  &fr_family_qwen35, &fr_family_qwen35_moe};
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
@@ -30,11 +31,11 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
                        files->path, architecture);
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is not known (Gemma4ForCausalLM, Gemma4ForConditionalGeneration, "
-                   "Glm4MoeForCausalLM, GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM, "
-                   "Qwen3_5ForCausalLM, Qwen3_5ForConditionalGeneration, Qwen3_5MoeForCausalLM, "
-                   "Qwen3_5MoeForConditionalGeneration; in GGUF gemma4, glm4, glm4moe, llama, qwen35, qwen35moe, "
-                   "qwen3moe)",
+                   "%s: architecture \"%s\" is not known (DeepseekV3ForCausalLM, Gemma4ForCausalLM, "
+                   "Gemma4ForConditionalGeneration, Glm4MoeForCausalLM, Glm4MoeLiteForCausalLM, "
+                   "GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM, Qwen3_5ForCausalLM, "
+                   "Qwen3_5ForConditionalGeneration, Qwen3_5MoeForCausalLM, Qwen3_5MoeForConditionalGeneration; in "
+                   "GGUF deepseek2, gemma4, glm4, glm4moe, llama, qwen35, qwen35moe, qwen3moe)",
                    files->path, architecture);
 }
 

@@ -53,8 +53,8 @@ struct fr_family {
     size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
 };
 
-extern const fr_family fr_family_gemma4, fr_family_glm, fr_family_glm4_moe, fr_family_llama, fr_family_qwen3,
-    fr_family_qwen35, fr_family_qwen35_moe;
+extern const fr_family fr_family_deepseek, fr_family_gemma4, fr_family_glm, fr_family_glm4_moe, fr_family_glm_flash,
+    fr_family_llama, fr_family_qwen3, fr_family_qwen35, fr_family_qwen35_moe;
 
 /* Ready to run; fr_model_unload it. A failure leaves *model NULL, and a line that names the file and what of it. */
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);

@@ -40,9 +40,8 @@ static fr_status read_heads(fr_uniform_config *c, const fr_gguf *gguf) {
                    c->head_dim, values);
 }
 
-fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf) {
+fr_status fr_uniform_sizes_from_gguf(fr_uniform_config *c, const fr_gguf *gguf) {
     double eps;
-    c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
     FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &c->hidden));
     int64_t usual_ffn = fr_gguf_find(gguf, ".expert_count") ? 1 : FR_GGUF_REQUIRED; /* no layer may be dense */
     FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, usual_ffn, &c->ffn));
@@ -50,6 +49,12 @@ fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf)
     FR_TRY(fr_gguf_size(gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &c->layers));
     FR_TRY(fr_gguf_real(gguf, ".attention.layer_norm_rms_epsilon", 0.0, 1.0, NAN, &eps));
     c->eps = (float)eps;
+    return FR_OK;
+}
+
+fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf) {
+    c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
+    FR_TRY(fr_uniform_sizes_from_gguf(c, gguf));
     FR_TRY(read_heads(c, gguf));
     int64_t head_dim = (int64_t)c->head_dim;
     FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, head_dim, head_dim, &c->rope.dims));

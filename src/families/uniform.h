@@ -24,6 +24,9 @@ fr_status fr_uniform_from_json(fr_uniform_config *config, const json_t *text, co
 /* layers: all blocks, MTP layers too. The rotary positions are not scaled, and neighbours turn together. */
 fr_status fr_uniform_from_gguf(fr_uniform_config *config, const fr_checkpoint *files);
 
+/* Of that the widths of the stream and the feed-forward, layers, positions and eps alone. */
+fr_status fr_uniform_sizes_from_gguf(fr_uniform_config *config, const fr_gguf *gguf);
+
 /* The same without its vocabulary, of which a drafter's file may have no table. */
 fr_status fr_uniform_layers_from_gguf(fr_uniform_config *config, const fr_gguf *gguf);
 

@@ -1,0 +1,231 @@
+/* DeepSeek-V3 beyond what test_reference.c asks of every family: the forms of files that latent attention has, its
+ * cache, one answer from quantized heads, configurations.
+ *
+ * Expected values are those of tests/data/deepseek-v3: transformers' (reference.safetensors, reference.json);
+ * model-bf16.gguf is llama.cpp's converter's. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "tests/answer.h"
+#include "tests/reference.h"
+
+#define FOLDER "tests/data/deepseek-v3"
+
+enum { IDS = 40 };
+
+static char folder[64], file[128];
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-deepseek-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, names[i]);
+        unlink(file);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* A folder or a file in another type: folder/model.gguf. */
+static const char *written(const char *path, const char *type, bool pure) {
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_lab_quantize(path, &(fr_lab_quantization){.type = type, .pure = pure}, NULL, out));
+    ck_assert_int_eq(fclose(out), 0);
+    return file;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- logits */
+
+/* The largest difference of a prompt's logits from the reference's, over their largest. */
+static double difference(const fr_reference *r, fr_session *session, size_t prompt) {
+    size_t count, expected_count;
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r->info, "prompts"), prompt), &count);
+    const float *expected = fr_reference_floats(r, &expected_count, "prompt.%zu.logits", prompt);
+    fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    double largest = 0, scale = 0;
+    require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+    ck_assert_uint_eq(got.count, expected_count);
+    for (size_t i = 0; i < got.count; i++) {
+        largest = fmax(largest, fabs((double)got.values[i] - (double)expected[i]));
+        scale = fmax(scale, fabs((double)expected[i]));
+        ck_assert(isfinite(got.values[i]));
+    }
+    free(got.values);
+    free(ids);
+    return largest / scale;
+}
+
+static void check_logits(const char *path, const fr_options *options, double bound) {
+    fr_reference r;
+    fr_model *model;
+    fr_session *session;
+    fr_reference_open(&r, "../deepseek-v3", NULL);
+    require(fr_model_open(path, options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    for (size_t p = 0; p < json_array_size(json_object_get(r.info, "prompts")); p++) {
+        double apart = difference(&r, session, p);
+        ck_assert_msg(apart < bound, "%s, prompt %zu: %g of the scale", path, p, apart);
+    }
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+
+/* kv_b whole, transposed at load; k_b and v_b apart. */
+START_TEST(both_forms_of_file_have_the_references_logits) {
+    check_logits(FOLDER, NULL, 5e-5);
+    check_logits(FOLDER "/model-bf16.gguf", NULL, 5e-5);
+    check_logits(written(FOLDER "/model-bf16.gguf", "f32", true), NULL, 5e-5);
+}
+END_TEST
+
+/* What a cache's type takes from latents: a few of its roundings. Values are in the keys' type, whatever is asked. */
+START_TEST(every_cache_is_near_the_reference) {
+    static const struct {
+        const char *k, *v;
+        double bound;
+    } caches[] = {{"f32", "q4_0", 5e-5}, {"f16", "f16", 2e-2}, {"bf16", "f32", 1e-1}, {"q8_0", "bf16", 2e-1}};
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        fr_options *options = fr_options_new();
+        require(fr_options_set_text(options, FR_OPT_KV_K, caches[i].k));
+        require(fr_options_set_text(options, FR_OPT_KV_V, caches[i].v));
+        if (strcmp(caches[i].k, "q8_0") == 0) {
+            fr_model *model;
+            fr_session *session;
+            require(fr_model_open(FOLDER, options, &model));
+            ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_INPUT);
+            ck_assert_ptr_nonnull(strstr(fr_last_error(), "multiples of 32"));
+            fr_model_close(model);
+        } else {
+            check_logits(FOLDER, options, caches[i].bound);
+        }
+        fr_options_free(options);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- one answer */
+
+static fr_answer answer_of(const char *path, const char *isa, int threads, int chunk, fr_test_method method,
+                           const char *k) {
+    const fr_manner manner = {.isa = isa, .threads = threads, .chunk = chunk, .depth = 3, .method = method, .k = k};
+    return fr_answer_of(path, NULL, &manner, IDS, NULL, NULL, false);
+}
+
+/* Every instruction set, with another number of threads and rows each. */
+static void check_one_answer(const char *path, fr_test_method method, const char *k) {
+    static const int chunks[] = {64, 1, 7};
+    fr_answer first = {0};
+    int number = 0;
+    for (size_t i = 0; fr_lab_isa_word(i); i++) {
+        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
+        for (int threads = 1; threads <= 3; threads++, number++) {
+            fr_test_method here = number % 2 ? method : FR_TEST_NONE;
+            fr_answer a = answer_of(path, fr_lab_isa_word(i), threads, chunks[number % 3], here, k);
+            if (number == 0) first = a;
+            ck_assert_msg(a.ids == first.ids && a.logits == first.logits, "%s, cache %s: %s, %d threads", path,
+                          k ? k : "as usual", fr_lab_isa_word(i), threads);
+        }
+    }
+}
+
+START_TEST(heads_apart_give_one_answer) {
+    check_one_answer(FOLDER "/model-bf16.gguf", FR_TEST_NGRAM, NULL);
+}
+END_TEST
+
+static const char *const quantized[] = {"q8_0", "q4_0", "q4_k", "q6_k", "iq4_nl"};
+
+START_TEST(quantized_heads_give_one_answer) {
+    check_one_answer(written(FOLDER "/model-bf16.gguf", quantized[_i], false), FR_TEST_NGRAM, NULL);
+}
+END_TEST
+
+static const char *const caches[] = {"f32", "f16", "bf16"};
+
+START_TEST(every_cache_gives_one_answer) {
+    check_one_answer(FOLDER, FR_TEST_MTP, caches[_i]);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- what is refused */
+
+#define YARN "\"type\": \"yarn\", \"factor\": 4"
+
+static const struct {
+    const char *changes;
+    fr_status status;
+    const char *line; /* a part of it */
+} cases[] = {
+    {"{}", FR_OK, ""},
+    {"{\"rope_scaling\": null}", FR_OK, ""},
+    {"{\"rope_scaling\": {\"rope_type\": \"default\"}, \"rope_interleave\": false}", FR_OK, ""},
+    {"{\"rope_scaling\": {" YARN "}}", FR_INPUT, "original_max_position_embeddings"},
+    {"{\"rope_scaling\": {" YARN ", \"original_max_position_embeddings\": 64, \"truncate\": false}}", FR_UNBUILT,
+     "truncate"},
+    {"{\"rope_scaling\": {" YARN ", \"original_max_position_embeddings\": 64, \"beta_fast\": 0}}", FR_INPUT,
+     "beta_fast"},
+    {"{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}}", FR_UNBUILT, "rope_type linear"},
+    {"{\"rope_theta\": 1, \"rope_scaling\": null}", FR_INPUT, "rope_theta"},
+    {"{\"rope_scaling\": {\"partial_rotary_factor\": 0.5}}", FR_UNBUILT, "partial_rotary_factor"},
+    {"{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
+    {"{\"topk_method\": \"greedy\"}", FR_UNBUILT, "topk_method greedy"},
+    {"{\"scoring_func\": \"softmax\"}", FR_UNBUILT, "scoring_func softmax"},
+    {"{\"moe_layer_freq\": 2}", FR_UNBUILT, "moe_layer_freq"},
+    {"{\"mlp_layer_types\": [\"dense\", \"sparse\", \"sparse\"]}", FR_OK, ""},
+    {"{\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\"]}", FR_UNBUILT, "behind a sparse one"},
+    {"{\"mlp_layer_types\": [\"dense\"]}", FR_INPUT, "list of 3"},
+    {"{\"mlp_layer_types\": [\"dense\", 1, \"sparse\"]}", FR_INPUT, "other than"},
+    {"{\"q_lora_rank\": 0}", FR_INPUT, "self_attn.q_proj.weight"},
+    {"{\"q_lora_rank\": 63}", FR_INPUT, "self_attn.q_a_proj.weight has shape"},
+    {"{\"kv_lora_rank\": 48}", FR_INPUT, "self_attn.kv_a_proj_with_mqa.weight has shape"},
+    {"{\"qk_nope_head_dim\": 48}", FR_INPUT, "self_attn.q_b_proj.weight has shape"},
+    {"{\"v_head_dim\": 48}", FR_INPUT, "self_attn.kv_b_proj.weight has shape"},
+    {"{\"qk_rope_head_dim\": 15}", FR_INPUT, "rotary values"},
+    {"{\"kv_lora_rank\": 0}", FR_INPUT, "kv_lora_rank"},
+    {"{\"num_experts_per_tok\": 9}", FR_INPUT, "experts"},
+    {"{\"topk_group\": 5}", FR_INPUT, "groups"},
+    {"{\"num_hidden_layers\": 2}", FR_INPUT, "nothing reads tensor"},
+};
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    fr_status status = fr_reference_open_changed("../deepseek-v3", cases[_i].changes, folder);
+    ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
+                  status == FR_OK ? "" : fr_last_error());
+    if (status == FR_OK) return;
+    ck_assert_msg(strstr(fr_last_error(), cases[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("deepseek");
+    tcase_set_timeout(tests, 300);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_test(tests, both_forms_of_file_have_the_references_logits);
+    tcase_add_test(tests, every_cache_is_near_the_reference);
+    tcase_add_test(tests, heads_apart_give_one_answer);
+    tcase_add_loop_test(tests, quantized_heads_give_one_answer, 0, sizeof quantized / sizeof *quantized);
+    tcase_add_loop_test(tests, every_cache_gives_one_answer, 0, sizeof caches / sizeof *caches);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
+    Suite *suite = suite_create("deepseek");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
