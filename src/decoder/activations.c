@@ -38,9 +38,17 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     }
 }
 
+/* It has the same sizes in every layer that has one. */
+static const fr_deltanet_spec *deltanet_of(const fr_trunk_spec *spec) {
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].mixer == FR_MIXER_DELTANET) return &spec->layer[i].deltanet;
+    return NULL;
+}
+
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads) {
     const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
+    const fr_deltanet_spec *deltanet = deltanet_of(&trunk->spec);
     size_t head_dim, joined, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim, &joined);
@@ -49,6 +57,8 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     fr_mla_layout(a, packed, arena, max_rows, threads);
     widest = fr_larger(fr_larger(trunk->spec.hidden, joined), fr_larger(a->ffn_width, input_width));
     widest = fr_larger(widest, a->q_a_width);
+    if (deltanet) fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
+    if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, max_rows, widest, threads);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);
 }

@@ -35,6 +35,31 @@ typedef struct fr_experts_rows {
     fr_expert_use use;      /* so far */
 } fr_experts_rows;
 
+/* The rows of a batch that are of one timeline: a chain behind what it has. */
+typedef struct fr_deltanet_span {
+    fr_kv *kv;
+    int32_t last;    /* the row at its end; those before are its parents */
+    size_t position; /* of the first */
+} fr_deltanet_span;
+
+/* Activations of layers with recurrent states. */
+typedef struct fr_deltanet_rows {
+    float *input; /* [rows, channels] of the convolution; */
+    float *mixed; /* [rows, channels] queries, keys and values that come of it */
+    float *z;     /* [rows, width] gates on what is seen */
+    float *seen;  /* [rows, width] what the states say */
+    float *decay, *beta; /* [rows, value heads] */
+    size_t channels, width;
+
+    fr_deltanet_span *spans; /* [rows] of the batch, span_count of them */
+    size_t span_count;
+
+    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
+    float *strips;         /* [threads, strip_size] part of a state that is not kept */
+    fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
+    size_t rerun_width, strip_size, run_size;
+} fr_deltanet_rows;
+
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
@@ -63,7 +88,8 @@ typedef struct fr_activations {
     fr_attend_workspace attend;
     fr_workspace head_products; /* of latent attention's heads: a thread has head_rows rows of its own */
     size_t head_rows;
-    fr_experts_rows *experts; /* NULL: no mixture */
+    fr_experts_rows *experts;   /* NULL: no mixture */
+    fr_deltanet_rows *deltanet; /* NULL: no layer with a state */
 } fr_activations;
 
 /* Takes the rows of up to max_rows from the arena, or measures them. input_width: columns of the widest product outside

@@ -51,8 +51,8 @@ static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }
 
-static void norm_input(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
-    size_t begin, end, hidden = a->trunk->spec.hidden, width = layer->q.cols;
+void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end && !a->input; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
@@ -152,7 +152,7 @@ static void gate_heads(const fr_team *team, const fr_activations *a, const fr_at
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
                       bool ends_rows) {
     const fr_attention_spec *spec = &layer_spec->attention;
-    norm_input(team, a, layer);
+    fr_input_norm(team, a, layer, layer->q.cols);
     fr_team_sync(team);
     project(team, a, layer, spec->owns_kv);
     fr_team_sync(team);

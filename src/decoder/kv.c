@@ -91,6 +91,7 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
         if (shapes[i].window > kv->window) kv->window = shapes[i].window;
     kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
     if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
+    else if (sizes.recurrent_count) kv->spare = sizes.checkpoints;
     for (size_t i = 0; i < count; i++) {
         size_t latent = shapes[i].latent;
         fr_kv_layer layer = {.heads = shapes[i].heads, .head_dim = shapes[i].head_dim};
@@ -108,6 +109,8 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
         fr_kv_pages pages = fr_kv_pages_layout(arena, kv->page_bytes[kind], kv->page_count[kind]);
         if (kv->pages) kv->pages[kind] = pages;
     }
+    fr_recurrent_layout(&kv->recurrent, arena, sizes.recurrent, sizes.recurrent_count,
+                        sizes.timelines * (1 + kv->spare) + sizes.branches);
 }
 
 void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv) {
@@ -118,6 +121,7 @@ void fr_kv_layout_fork(fr_kv *fork, fr_arena *arena, const fr_kv *kv) {
         fork->layers[i] = kv->layers[i];
         fork->layers[i].pages = fork->table[kv->layers[i].kind];
     }
+    fr_recurrent_layout_fork(&fork->recurrent, arena, &kv->recurrent);
 }
 
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
@@ -131,11 +135,12 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
 size_t fr_kv_bytes(const fr_kv *kv) {
     size_t bytes = 0;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) bytes += table_pages(kv, kind) * kv->page_bytes[kind];
-    return bytes;
+    return bytes + fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
 }
 
 size_t fr_kv_spare_bytes(const fr_kv *kv) {
-    return kv->spare * table_pages(kv, FR_KV_SLIDING) * kv->page_bytes[FR_KV_SLIDING];
+    return kv->spare * (table_pages(kv, FR_KV_SLIDING) * kv->page_bytes[FR_KV_SLIDING] +
+                        fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count));
 }
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
@@ -172,7 +177,7 @@ fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
     fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], kv->table[FR_KV_SLIDING], kv->from / FR_KV_PAGE, from / FR_KV_PAGE);
     kv->from = from;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) FR_TRY(own_all(kv, kind, kv->length, end));
-    return FR_OK;
+    return fr_recurrent_claim(&kv->recurrent, kv->length);
 }
 
 fr_status fr_kv_claim_all(fr_kv *kv) {
@@ -190,8 +195,12 @@ void fr_kv_commit(fr_kv *kv, size_t length) {
     kv->length = length;
 }
 
+void fr_kv_ran(fr_kv *kv) {
+    fr_recurrent_ran(&kv->recurrent);
+}
+
 bool fr_kv_holds_lookback(const fr_kv *kv, size_t length) {
-    return kv->from == 0 || kv->from + kv->window <= length;
+    return fr_recurrent_holds(&kv->recurrent, length) && (kv->from == 0 || kv->from + kv->window <= length);
 }
 
 void fr_kv_rewind(fr_kv *kv, size_t length) {
@@ -199,6 +208,7 @@ void fr_kv_rewind(fr_kv *kv, size_t length) {
         fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], fr_kv_blocks(length), kv->blocks);
     kv->length = length;
     if (length == 0) kv->from = 0;
+    if (length < kv->recurrent.at) fr_recurrent_reset(&kv->recurrent);
 }
 
 void fr_kv_reset(fr_kv *kv) {
@@ -213,6 +223,7 @@ void fr_kv_fork(fr_kv *fork, const fr_kv *kv) {
     fork->from = kv->from;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         fr_kv_pages_hold(&kv->pages[kind], fork->table[kind], kv->table[kind], 0, fr_kv_blocks(kv->length));
+    fr_recurrent_fork(&fork->recurrent, &kv->recurrent);
 }
 
 void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
@@ -222,5 +233,6 @@ void fr_kv_adopt(fr_kv *kv, fr_kv *fork) {
     }
     kv->length = fork->length;
     kv->from = fork->from;
+    fr_recurrent_fork(&kv->recurrent, &fork->recurrent);
     fr_kv_reset(fork);
 }

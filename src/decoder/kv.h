@@ -12,6 +12,9 @@
  * tentative or stale and are read by no row before that row's own forward has written them again. Rejecting a draft is
  * therefore one assignment; nothing is copied or cleared.
  *
+ * Layers that have a state instead of keys and values keep it beside the tables (recurrent.h), and say themselves how far
+ * back the frontier may be moved.
+ *
  * Position p lies in page p / 64 of its layer's kind, row p % 64 (kv_pages.h). Before a forward its pages are claimed:
  * those it will write must be there, and nobody else's; one that is shared is copied first, which only ever happens at
  * the frontier. Sliding layers let go of pages behind what a row may look back to and a batch more. How far the
@@ -25,6 +28,7 @@
 
 #include "kernels/kernels.h"
 #include "src/decoder/kv_pages.h"
+#include "src/decoder/recurrent.h"
 
 /* What keys and values are stored as, each one of FR_KV_TYPES. */
 typedef struct fr_kv_types {
@@ -71,7 +75,8 @@ typedef struct fr_kv {
     size_t from;   /* accepted positions below it may be missing from layers that slide */
     size_t window; /* the widest of those that slide */
     size_t keeps;  /* positions behind a forward's last that they hold at least; 0: they hold all */
-    size_t spare;  /* further tables of theirs that there are pages for */
+    size_t spare;  /* checkpoints that there are pages for: further tables of theirs, states of recurrent layers */
+    fr_recurrent recurrent;
 } fr_kv;
 
 /* Whether heads of these shapes are whole blocks of these types; FR_INPUT if not. */
@@ -86,6 +91,8 @@ typedef struct fr_kv_sizes {
     size_t timelines;   /* that are laid out like it, itself included */
     size_t pages;       /* of those that keep all, in the pool; 0: what all timelines may need */
     size_t bytes;       /* of all pages; 0: the same */
+    const fr_recurrent_shape *recurrent; /* layers without keys and values; kept by the caller */
+    size_t recurrent_count;
 } fr_kv_sizes;
 
 /* Takes the cache and its pages from the arena, or measures them. */
@@ -111,7 +118,8 @@ static inline size_t fr_kv_run(size_t position, size_t end) {
 }
 
 /* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then
- * nothing that has been accepted is lost. */
+ * nothing that has been accepted is lost. Recurrent layers take what the frontier has passed for certain, until they
+ * are told otherwise (fr_recurrent_certain). */
 fr_status fr_kv_claim(fr_kv *kv, size_t rows);
 
 /* Of positions [from, end) the first that layers which slide have pages for. */
@@ -132,6 +140,9 @@ void fr_kv_adopt(fr_kv *kv, fr_kv *fork);
 
 /* Moves the frontier forward: positions below length are accepted. */
 void fr_kv_commit(fr_kv *kv, size_t length);
+
+/* A forward over rows of it has run. */
+void fr_kv_ran(fr_kv *kv);
 
 /* Whether the frontier can stand at `length`, at most where it is: all that rows from there on look back to is held. */
 bool fr_kv_holds_lookback(const fr_kv *kv, size_t length);

@@ -41,6 +41,10 @@ void fr_kv_prefixes_layout(fr_kv_prefixes *p, fr_arena *arena, const fr_kv *kv, 
     p->pages = kv->pages;
     p->drafter = drafter && drafter->pages ? &drafter->pages[FR_KV_FULL] : NULL;
     p->window = kv->window;
+    if (kv->recurrent.count == 0) return;
+    p->states = kv->recurrent.pages;
+    p->point_count = kv->recurrent.page_count;
+    p->points = fr_arena_take(arena, p->point_count, sizeof *p->points);
 }
 
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv) {
@@ -150,6 +154,75 @@ static void drop_page(fr_kv_prefixes *p, uint32_t n, fr_kv_kind kind) {
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- points */
+
+static void drop_point(fr_kv_prefixes *p, fr_kv_point *point) {
+    fr_kv_pages_drop(p->states, &point->states, 0, 1);
+    point->node = NONE;
+}
+
+static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
+    for (size_t i = 0; i < p->point_count; i++)
+        if (p->points[i].node == n) drop_point(p, &p->points[i]);
+}
+
+/* Whether a prompt that begins as the node's parent ends has the ids up to the one at the point. */
+static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
+                     bool drafter) {
+    const fr_kv_node *node = &p->nodes[point->node];
+    size_t first = (node->depth - 1) * BLOCK, ids = point->position - first + 1;
+    if (point->position >= count || (drafter && (ids > BLOCK || !node->drafter))) return false;
+    if (memcmp(node->ids, content.ids + first, fr_smaller(ids, BLOCK) * sizeof *node->ids) != 0) return false;
+    const fr_kv_digest digest = digest_of(content, node->depth - 1), none = {0};
+    return memcmp(&digest, &none, sizeof none) == 0 && memcmp(&node->digest, &none, sizeof none) == 0;
+}
+
+/* The farthest one in blocks behind this one; NULL. */
+static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
+                               bool drafter) {
+    fr_kv_point *best = NULL;
+    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
+        if (at->node != NONE && p->nodes[at->node].parent == parent && (!best || at->position > best->position) &&
+            leads_to(p, at, content, count, drafter))
+            best = at;
+    return best;
+}
+
+/* The farthest of all; NULL. With a drafter, all blocks behind the first have its page of the block before. */
+static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
+    fr_kv_point *found = NULL;
+    for (uint32_t n = NONE;;) {
+        fr_kv_point *point = best_point(p, n, content, count, drafter);
+        if (point && (!drafter || n == NONE || p->nodes[point->node].before)) found = point;
+        size_t depth = n == NONE ? 0 : p->nodes[n].depth;
+        if ((depth + 1) * BLOCK > count) return found;
+        n = child_of(p, n, content);
+        if (n == NONE || (drafter && depth > 0 && !p->nodes[n].before)) return found;
+    }
+}
+
+void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, size_t position, uint8_t *states) {
+    size_t block = (position - 1) / BLOCK;
+    fr_kv_point *place = NULL;
+    if (block >= path->length) return;
+    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
+        if (at->node == NONE) place = at;
+        else if (at->position == position && at->node == path->nodes[block]) return;
+    }
+    if (!place) return;
+    *place = (fr_kv_point){.node = path->nodes[block], .position = position, .used = ++p->clock};
+    fr_kv_pages_hold(p->states, &place->states, &states, 0, 1);
+}
+
+/* The longest unused whose page nobody else holds goes. */
+static void reclaim_states(fr_kv_prefixes *p) {
+    fr_kv_point *oldest = NULL;
+    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
+        if (at->node != NONE && !fr_kv_page_shared(p->states, at->states) && (!oldest || at->used < oldest->used))
+            oldest = at;
+    if (oldest) drop_point(p, oldest);
+}
+
 static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     uint32_t *link = chain_of(p, node->parent, node->ids, &node->digest);
@@ -161,6 +234,7 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     unlink_node(p, n);
+    drop_points_in(p, n);
     take_out(p, FR_KV_LEAVES, n);
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) drop_page(p, n, kind);
     if (p->drafter) {
@@ -234,6 +308,10 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
+    if (pool == p->states) {
+        reclaim_states(p);
+        return;
+    }
     if (pool == &p->pages[FR_KV_SLIDING]) {
         if (windows->count) drop_page(p, windows->nodes[1], FR_KV_SLIDING);
         return;
@@ -246,6 +324,10 @@ static void reclaim(void *context, fr_kv_pages *pool) {
 static void release(void *context, fr_kv_pages *pool, size_t page) {
     fr_kv_prefixes *p = context;
     if (pool == p->drafter) return;
+    for (size_t i = 0; pool == p->states && i < p->point_count; i++)
+        if (p->points[i].node != NONE && fr_kv_page_number(pool, p->points[i].states) == page)
+            drop_point(p, &p->points[i]);
+    if (pool == p->states) return;
     fr_kv_kind kind = pool == &p->pages[FR_KV_SLIDING] ? FR_KV_SLIDING : FR_KV_FULL;
     uint32_t n = p->owner[kind][page];
     if (n == NONE) return;
@@ -264,9 +346,9 @@ static void left(void *context, const fr_kv_pages *pool, size_t page) {
 }
 
 void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
-    fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter};
-    for (size_t i = 0; i < sizeof pools / sizeof *pools && pools[i]; i++)
-        pools[i]->keeper = (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
+    fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter, p->states};
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        if (pools[i]) pools[i]->keeper = (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
 }
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
@@ -281,6 +363,10 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *p, fr_kv_content content, size_t count, bool drafter) {
     size_t found = 0, from = 0; /* from: as window_from */
     uint32_t n = NONE;
+    if (p->states) {
+        const fr_kv_point *point = find_point(p, content, count, drafter);
+        return point ? point->position : 0;
+    }
     for (size_t depth = 1; depth * BLOCK <= count; depth++) {
         n = child_of(p, n, content);
         const fr_kv_node *node = &p->nodes[n];
@@ -307,11 +393,12 @@ static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t bl
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
     uint32_t n = NONE;
+    fr_kv_point *point = p->states ? find_point(p, content, length + 1, drafter != NULL) : NULL;
     for (size_t block = 0; block < fr_kv_blocks(length); block++) {
         if (block < length / BLOCK)
             path->nodes[path->length++] = n = enter_child(p, n, content);
         else
-            n = child_of(p, n, content);
+            n = point ? point->node : child_of(p, n, content);
         hold_page(p, n, kv, FR_KV_FULL);
         if (block) hold_drafter_page(p, drafter, block - 1, &p->nodes[n].before);
     }
@@ -323,6 +410,9 @@ void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *
     kv->length = length;
     kv->from = from * BLOCK;
     if (drafter) drafter->length = length;
+    if (!point) return;
+    fr_recurrent_return(&kv->recurrent, point->states, length);
+    point->used = p->clock;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- add */

@@ -11,6 +11,10 @@
  * node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the last
  * position is run again, and its pair made again.
  *
+ * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states a
+ * timeline left in a page. A point is in the block that holds its last position, and is found where that block's ids are
+ * the prompt's up to the one at the point; the pages that are cut there are copied once they are written.
+ *
  * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page, the longest unused
  * first. Layers that slide give up a page that nobody else holds: those that are in the window of no prompt's end and
  * no branch before others. For all other layers leaves go with all their pages, which takes up again what is left of
@@ -47,6 +51,14 @@ typedef struct fr_kv_heap {
 /* Leaves in which no timeline stands; nodes whose sliding page nobody else holds. */
 typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_unused;
 
+/* Where recurrent layers can go on. */
+typedef struct fr_kv_point {
+    uint32_t node; /* of the block of its last position; 0: there is none here */
+    size_t position;
+    uint8_t *states; /* a page */
+    uint64_t used;
+} fr_kv_point;
+
 typedef struct fr_kv_prefixes {
     fr_kv_node *nodes;            /* [capacity] */
     uint32_t *first;              /* [buckets] of the chain of a hash */
@@ -58,6 +70,9 @@ typedef struct fr_kv_prefixes {
     fr_kv_pages *pages;   /* [FR_KV_KINDS] the target's pools */
     fr_kv_pages *drafter; /* a drafter's; NULL: it has none */
     size_t window;        /* positions behind a point that a row there may look back to */
+    fr_kv_pages *states;  /* of recurrent layers; NULL: there are none */
+    fr_kv_point *points;  /* [point_count] one per page of those */
+    size_t point_count;
 } fr_kv_prefixes;
 
 /* Where a timeline stands: the nodes of its first blocks. */
@@ -76,7 +91,7 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
 /* How many of a prompt's `count` positions can be had, fewer than all: a multiple of 64, or one less, so that a
- * position is left to run; with a drafter's cache always one less. */
+ * position is left to run; with a drafter's cache always one less; where there are recurrent layers a point's. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
 
 /* Makes them an empty timeline's, whose frontier is then there. drafter: NULL, or its cache, empty too. */
@@ -87,6 +102,10 @@ void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, 
  * become the timeline's, which nobody may be reading just then. prompt_end: a prompt ends here. */
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                         bool prompt_end);
+
+/* Where its recurrent layers can go on: the block that holds the position's last is in the timeline's path, or nothing
+ * comes of it. */
+void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, size_t position, uint8_t *states);
 
 /* The timeline is cut to `length` positions, or closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);

@@ -63,7 +63,9 @@ typedef struct fr_trunk {
     float *inverse[FR_ROPES]; /* rotary frequencies, [dims / 2] */
     fr_kv_shape *kv_shapes;   /* one per owning layer */
     size_t kv_count;
-    size_t owners; /* layers from here on borrow their KV */
+    fr_recurrent_shape *recurrent_shapes; /* one per layer with a state */
+    size_t recurrent_count;
+    size_t owners; /* layers from here on borrow their KV, and have no state */
     bool packed;   /* some matrix is */
 } fr_trunk;
 

@@ -43,16 +43,6 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-static void norm_input(const fr_team *team, const fr_activations *a, const fr_layer *layer) {
-    size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
-    for (size_t r = begin; r < end; r++) {
-        float *normed = a->normed + r * hidden;
-        a->kernels->rmsnorm(normed, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
-        fr_matrix_input_row(&a->workspace, r, normed, hidden);
-    }
-}
-
 static void project(const fr_team *team, const fr_activations *a, const fr_mla_spec *mla, const fr_layer *layer) {
     const fr_matrix *q = mla->q_lora ? &layer->q_a : &layer->q;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
@@ -145,7 +135,7 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     const fr_attention_spec *attention = &spec->attention;
     const fr_mla_spec *mla = &spec->mla;
     size_t query = mla->nope + rotary_of(attention);
-    norm_input(team, a, layer);
+    fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
     project(team, a, mla, layer);
     fr_team_sync(team);

@@ -13,6 +13,10 @@
 /* cos and sin of the rows' angles; the thread's own rows. */
 void fr_rotations(const fr_team *team, const fr_activations *a);
 
+/* normed = input_norm(x), or what stands for it, of the thread's own rows, prepared for products of `width` columns: what
+ * a layer that mixes positions begins with. A barrier behind. */
+void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width);
+
 /* out = o(attention(x)), K/V of the rows in the cache. The stream is whole for each row's owner before; a barrier is
  * needed behind. ends_rows: no later layer has K/V, so the activations are narrowed to the rows from `keep` on. */
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
@@ -30,6 +34,22 @@ void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_r
 /* As fr_attention_run, of latent attention. */
 void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                 bool ends_rows);
+
+/* ------------------------------------------------------------------------------------------------------- deltanet.c */
+
+/* What a timeline keeps of such a layer. */
+fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
+
+/* Takes its activations for up to max_rows rows from the arena, or measures them: a->deltanet. */
+void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
+                        size_t threads);
+
+/* Whose rows a batch has, before its first layer: by one thread, a barrier behind. */
+void fr_deltanet_begin(const fr_activations *a);
+
+/* out = o(what the states say of x), the states moved on and the rows' inputs kept: as fr_attention_run. */
+void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                     bool ends_rows);
 
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
 #include "src/decoder/parts.h"
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -63,6 +64,7 @@ static fr_status map_kv(fr_trunk *trunk) {
     if (!trunk->kv_shapes) return fr_fail_memory("KV shapes", s->layers * sizeof *trunk->kv_shapes);
     for (size_t i = 0; i < s->layers; i++) {
         fr_attention_spec *a = &s->layer[i].attention;
+        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
         size_t *mine = &last[a->window > 0];
         if (s->layer[i].mixer == FR_MIXER_DELTANET) {
             trunk->owners = i + 1; /* a state is a cache too */
@@ -78,12 +80,28 @@ static fr_status map_kv(fr_trunk *trunk) {
     return FR_OK;
 }
 
+/* A state for each layer that has one. */
+static fr_status map_states(fr_trunk *trunk) {
+    const fr_trunk_spec *s = &trunk->spec;
+    trunk->recurrent_shapes = calloc(s->layers, sizeof *trunk->recurrent_shapes);
+    if (!trunk->recurrent_shapes) return fr_fail_memory("state shapes", s->layers * sizeof *trunk->recurrent_shapes);
+    for (size_t i = 0; i < s->layers; i++) {
+        fr_deltanet_spec *d = &s->layer[i].deltanet;
+        if (s->layer[i].mixer != FR_MIXER_DELTANET) continue;
+        d->state = trunk->recurrent_count++;
+        trunk->recurrent_shapes[d->state] = fr_deltanet_shape(d);
+        trunk->owners = fr_larger(trunk->owners, i + 1);
+    }
+    return FR_OK;
+}
+
 /* A borrower's heads must fit the cache that it reads. */
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
         if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
         const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
+        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
         if (kv->head_dim != a->head_dim || a->heads % kv->heads)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
                            a->head_dim, kv->head_dim);
@@ -110,6 +128,7 @@ static fr_status make_ropes(fr_trunk *trunk) {
 
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
     FR_TRY(map_kv(trunk));
+    FR_TRY(map_states(trunk));
     FR_TRY(check_borrowers(trunk, path));
     return make_ropes(trunk);
 }
@@ -147,6 +166,7 @@ void fr_trunk_close(fr_trunk *trunk) {
     for (size_t i = 0; i < FR_ROPES; i++) free(trunk->inverse[i]);
     free(trunk->layers);
     free(trunk->kv_shapes);
+    free(trunk->recurrent_shapes);
     free(trunk->spec.layer);
     *trunk = (fr_trunk){0};
 }
@@ -157,6 +177,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
                   size_t index) {
     bool ends_rows = index + 1 == a->trunk->owners;
     if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
     else fr_attention_run(team, a, spec, layer, ends_rows);
     fr_team_sync(team);
     fr_ffn_prepare(team, a, spec, layer);
@@ -214,6 +235,7 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     embed_rows(team, &a);
     fr_rotations(team, &a);
     if (a.trunk->spec.token_width) fr_token_inputs(team, &a);
+    if (a.deltanet && team->index == 0) fr_deltanet_begin(&a);
     fr_layers_run(team, &a);
     fr_rows_part(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)

@@ -79,6 +79,7 @@ static fr_status catch_up(state *s, const fr_draft_view *view, size_t end) {
     while (s->kv.length < end) {
         size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
         FR_TRY(fr_kv_claim(&s->kv, to - from));
+        fr_recurrent_certain(&s->kv.recurrent, to);
         place(w, 0, view, from, to, 0);
         run(w, view->pool, to - from, 0);
         fr_kv_commit(&s->kv, to);
@@ -89,7 +90,7 @@ static fr_status catch_up(state *s, const fr_draft_view *view, size_t end) {
 /* What of the cache stands: ids from view->told on may be new. */
 static void cut(state *s, const fr_draft_view *view) {
     size_t stands = fr_smaller(view->told, view->length - 1);
-    if (s->kv.length > stands) fr_kv_rewind(&s->kv, stands);
+    if (s->kv.length > stands) fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------- one method */
@@ -168,7 +169,12 @@ static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, con
     bool fits = fr_kv_check(trunk->kv_shapes, trunk->kv_count, sizes->kv_types) == FR_OK;
     fr_kv_types types = fits ? sizes->kv_types : (fr_kv_types){FR_F16, FR_F16};
     fr_kv_layout(kv, arena, trunk->kv_shapes, trunk->kv_count, types,
-                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+                 (fr_kv_sizes){.context = context,
+                               .batch = context,
+                               .timelines = sizes->sessions,
+                               .pages = pages,
+                               .recurrent = trunk->recurrent_shapes,
+                               .recurrent_count = trunk->recurrent_count});
 }
 
 static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {

@@ -150,17 +150,9 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
     return status;
 }
 
-static fr_status check_runs(const fr_model *model) {
-    for (size_t i = 0; i < model->trunk.spec.layers; i++)
-        if (model->trunk.spec.layer[i].mixer == FR_MIXER_DELTANET)
-            return fr_fail(FR_UNBUILT, "%s: running gated DeltaNet layers is not built yet", model->files.path);
-    return FR_OK;
-}
-
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
     FR_TRY(fr_model_bind(path, options, model));
-    fr_status status = check_runs(*model);
-    if (status == FR_OK) status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
     if (status == FR_OK && (*model)->mmproj)
         status = fr_weights_settle(&(*model)->mmproj->weights, &(*model)->plan, options);
     if (status == FR_OK) return FR_OK;
@@ -293,7 +285,10 @@ static void run_forward(void *context, const fr_team *team) {
 }
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {
+    const fr_batch *batch = &forward->batch;
     fr_pool_run(pool, run_forward, forward);
+    for (size_t r = 0; r < batch->count; r++)
+        for (int32_t i = 0; i <= batch->rows[r].also; i++) fr_kv_ran(batch->timelines[batch->rows[r].timeline + i]);
 }
 
 void fr_head_run(fr_pool *pool, fr_forward *forward) {

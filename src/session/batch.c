@@ -1,6 +1,8 @@
 /* Rows of several sessions in one forward: see batch.h. */
 #include "src/session/batch.h"
 
+#include "src/session/recurrent_points.h"
+
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
     fr_engine *e = s->engine;
     size_t hidden = s->model->trunk.spec.hidden;
@@ -25,6 +27,12 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .best_stride = e->head_rows};
 }
 
+/* What of a part stands whatever its logits say: of drafts behind a timeline the row of its last id; of a prompt all but
+ * its last row, which a copy of the session runs once more. */
+static size_t certain_rows(const fr_part *p) {
+    return p->session->pending ? p->rows - p->heads : 1;
+}
+
 /* Rows without logits of those sessions that have pages. Gives how many rows there are; *keep: those whose hidden rows
  * nobody reads. */
 static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
@@ -36,6 +44,7 @@ static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
             fr_kv_rewind(&p->session->kv, p->session->kv.length); /* what it has got for nothing */
             continue;
         }
+        fr_recurrent_points_plan(p->session, p->session->kv.length + certain_rows(p));
         size_t plain = p->rows - p->heads;
         p->at = rows;
         fr_batch_rows(p->session, p->session->kv.length, plain, p->at, -1);

@@ -101,6 +101,7 @@ static void note(fr_round *t, fr_status status) {
     t->status = status;
     if (status == FR_OK) return;
     t->session->stage = FR_STAGE_NOTHING;
+    fr_timeline_recover(t->session);
     t->session->failure = fr_failure_keep(status);
     t->error = t->session->failure.line;
 }
@@ -200,6 +201,7 @@ static fr_status score_piece(fr_session *s, size_t count, size_t first_row, fr_l
     fr_engine *e = s->engine;
     size_t position = s->kv.length, first = first_row > position ? fr_smaller(first_row - position, count) : 0;
     FR_TRY(fr_kv_claim(&s->kv, count));
+    fr_recurrent_certain(&s->kv.recurrent, fr_smaller(position + count, s->length - 1));
     fr_batch_rows(s, position, count, 0, -1);
     fr_forward f = fr_batch_forward(e, count);
     f.keep = s->draft->follows ? 0 : first;
@@ -220,7 +222,10 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     FR_TRY(fr_session_follow(s));
     while (s->kv.length < count) {
         FR_TRY(fr_session_check_abort(s));
-        FR_TRY(score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), first_row, sink, context));
+        fr_status status =
+            score_piece(s, fr_smaller(s->engine->chunk, count - s->kv.length), first_row, sink, context);
+        if (status != FR_OK) fr_timeline_recover(s);
+        FR_TRY(status);
     }
     fr_timeline_forget_pictures(s);
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */

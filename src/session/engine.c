@@ -59,7 +59,9 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
                                   .batch = e->swa_full ? e->context : e->rows,
                                   .checkpoints = e->checkpoints,
                                   .timelines = e->capacity,
-                             .bytes = e->kv_memory};
+                                  .bytes = e->kv_memory,
+                                  .recurrent = trunk->recurrent_shapes,
+                                  .recurrent_count = trunk->recurrent_count};
     fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, kv_sizes);
     e->kv_bytes = e->arena.used;
     e->spare_bytes = fr_kv_spare_bytes(&e->kv) * e->capacity;

@@ -37,6 +37,7 @@ static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, si
 static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     fr_kv_checkpoint dropped = s->at[index];
     fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], dropped.pages, 0, kv->blocks);
+    fr_kv_pages_drop(kv->recurrent.pages, &dropped.states, 0, 1);
     s->count--;
     memmove(s->at + index, s->at + index + 1, (s->count - index) * sizeof *s->at);
     s->at[s->count] = dropped;
@@ -52,21 +53,30 @@ static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position,
     return checkpoint;
 }
 
+void fr_kv_checkpoints_save(fr_kv_checkpoints *s, fr_kv *kv, size_t position) {
+    fr_kv_checkpoint *checkpoint = place(s, kv, position, 0);
+    if (!checkpoint) return;
+    checkpoint->states = fr_recurrent_save(&kv->recurrent, position);
+    if (!checkpoint->states) drop(s, kv, s->count - 1);
+}
+
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from) {
     fr_kv_checkpoint *checkpoint = place(s, kv, position, from);
-    for (size_t block = from / FR_KV_PAGE; checkpoint && block < fr_kv_blocks(position); block++) {
-        checkpoint->pages[block] = fr_kv_pages_take(&kv->pages[FR_KV_SLIDING]);
-        if (checkpoint->pages[block]) continue;
-        drop(s, kv, s->count - 1);
-        return NULL;
-    }
-    return checkpoint;
+    bool whole = true;
+    if (!checkpoint) return NULL;
+    if (kv->recurrent.count) whole = (checkpoint->states = fr_kv_pages_take(kv->recurrent.pages)) != NULL;
+    for (size_t block = from / FR_KV_PAGE; kv->keeps && whole && block < fr_kv_blocks(position); block++)
+        whole = (checkpoint->pages[block] = fr_kv_pages_take(&kv->pages[FR_KV_SLIDING])) != NULL;
+    if (whole) return checkpoint;
+    drop(s, kv, s->count - 1);
+    return NULL;
 }
 
 void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_checkpoints *s) {
     for (size_t i = 0; i < s->count; i++) {
-        const fr_kv_checkpoint *of = &s->at[i];
-        hold(kv, place(fork, kv, of->position, of->from)->pages, of->pages, of->from, of->position);
+        fr_kv_checkpoint *of = &s->at[i], *copy = place(fork, kv, of->position, of->from);
+        hold(kv, copy->pages, of->pages, of->from, of->position);
+        if (of->states) fr_kv_pages_hold(kv->recurrent.pages, &copy->states, &of->states, 0, 1);
     }
 }
 
@@ -77,7 +87,7 @@ fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_
 }
 
 void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
-    if (s->capacity == 0) return;
+    if (s->capacity == 0 || kv->recurrent.count) return;
     size_t last = s->count ? s->at[s->count - 1].position : 0;
     size_t due = prompt_end ? kv->keeps - kv->window : kv->keeps;
     if (kv->length < last + due) return;
@@ -87,13 +97,15 @@ void fr_kv_checkpoints_note(fr_kv_checkpoints *s, fr_kv *kv, bool prompt_end) {
 
 /* Whether the checkpoint holds what rows from `length` on look back to. */
 static bool serves(const fr_kv_checkpoint *checkpoint, const fr_kv *kv, size_t length) {
+    if (checkpoint->states && checkpoint->position != length) return false;
     return checkpoint->from == 0 || checkpoint->from + kv->window <= length;
 }
 
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *s, fr_kv *kv, size_t length) {
     for (size_t i = s->count; i-- > 0;) {
-        s->at[i].position = fr_smaller(s->at[i].position, length);
-        if (s->at[i].position == 0 || !serves(&s->at[i], kv, s->at[i].position)) drop(s, kv, i);
+        size_t position = fr_smaller(s->at[i].position, length);
+        if (position == 0 || !serves(&s->at[i], kv, position)) drop(s, kv, i);
+        else s->at[i].position = position;
     }
 }
 
@@ -107,6 +119,7 @@ void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *s, fr_kv *kv, size_t leng
         if (serves(&s->at[i], kv, fr_smaller(s->at[i].position, length))) best = &s->at[i];
     fr_kv_rewind(kv, best ? fr_smaller(best->position, length) : 0);
     if (!best) return;
+    if (best->states) fr_recurrent_return(&kv->recurrent, best->states, best->position);
     hold(kv, kv->table[FR_KV_SLIDING], best->pages, best->from, kv->length);
     kv->from = best->from;
 }

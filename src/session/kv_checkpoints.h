@@ -1,7 +1,8 @@
-/* Checkpoints of a cache's sliding layers: how a timeline goes back farther than they hold.
+/* Checkpoints of a cache's sliding layers, or of its recurrent layers' states: how a timeline goes back farther than
+ * they hold.
  *
- * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some frontiers of the past, and the
- * table brought back as it was at the best of them. A checkpoint holds pages, it copies none: the timeline goes on in
+ * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some frontiers of the past, or states
+ * that its forwards left, and the cache brought back as it was at the best of them. A checkpoint holds pages, it copies none: the timeline goes on in
  * a copy of the one at the frontier alone (kv.h). Layers that keep every position need none. There are pages for as
  * many as were asked for at open (fr_kv_layout).
  *
@@ -17,6 +18,7 @@ typedef struct fr_kv_checkpoint {
     size_t position; /* holds [from, position) of every sliding layer */
     size_t from;
     uint8_t **pages; /* [the cache's blocks] by position / 64; NULL: not held */
+    uint8_t *states; /* a page of recurrent layers (recurrent.h), which serves its position alone; NULL: there are none */
 } fr_kv_checkpoint;
 
 typedef struct fr_kv_checkpoints {
@@ -29,6 +31,10 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 
 /* The frontier has moved. */
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
+
+/* One behind all others that the forward which was claimed last will fill with its recurrent layers' states; none where
+ * there is no room at all. */
+void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position);
 
 /* One behind all others that holds pages of its own, whose contents are the caller's to write: what was saved, say.
  * NULL: there is no room at all, or there are not enough pages. */

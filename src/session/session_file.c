@@ -91,10 +91,27 @@ static bool slides(const fr_kv_layer *layer) {
     return layer->kind == FR_KV_SLIDING;
 }
 
+/* As a page that is left behind a position has them: of each layer the states, then inputs before it. */
+static void put_states(fr_sink *sink, const fr_recurrent *r) {
+    static const uint8_t zeros[64];
+    size_t left = r->pages->bytes;
+    for (size_t i = 0; i < r->count; i++) {
+        const fr_recurrent_layer *layer = &r->layers[i];
+        size_t states = (layer->history_at - layer->state_at) * sizeof(float);
+        size_t input = layer->shape.channels * sizeof(float);
+        put(sink, (const float *)r->base + layer->state_at, states);
+        for (size_t back = layer->shape.taps - 1; back > 0; back--)
+            put(sink, fr_recurrent_slot(r, layer, r->at < back ? 0 : r->at - back), input);
+        left -= states + (layer->shape.taps - 1) * input;
+    }
+    put(sink, zeros, left);
+}
+
 static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
     const fr_kv *kv = &s->kv;
     for (size_t i = 0; i < kv->count; i++)
         put_layer(sink, &kv->layers[i], slides(&kv->layers[i]) ? kv->from : 0, frontier);
+    if (frontier && kv->recurrent.count) put_states(sink, &kv->recurrent);
     for (size_t n = 0; n < s->kv_checkpoints.count; n++) {
         const fr_kv_checkpoint *checkpoint = &s->kv_checkpoints.at[n];
         for (size_t i = 0; i < kv->count; i++) {
@@ -102,11 +119,13 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
             fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
             put_layer(sink, &layer, checkpoint->from, checkpoint->position);
         }
+        if (checkpoint->states) put(sink, checkpoint->states, kv->recurrent.pages->bytes);
     }
 }
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
+    if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions behind it are run once more */
     fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
                             .k_type = s->engine->kv_types.k,
                             .v_type = s->engine->kv_types.v,
@@ -211,9 +230,13 @@ static size_t layer_bytes(const fr_kv_layer *layer, uint64_t from, uint64_t end)
     return layer->heads * (layer->k.bytes + layer->v.bytes) * (size_t)(end - from);
 }
 
-/* Of layers that slide. */
-static size_t sliding_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
-    size_t bytes = 0;
+static size_t states_bytes(const fr_kv *kv) {
+    return kv->recurrent.count ? kv->recurrent.pages->bytes : 0;
+}
+
+/* Of layers that slide, and states. */
+static size_t checkpoint_bytes(const fr_kv *kv, uint64_t from, uint64_t end) {
+    size_t bytes = states_bytes(kv);
     for (size_t i = 0; i < kv->count; i++)
         if (slides(&kv->layers[i])) bytes += layer_bytes(&kv->layers[i], from, end);
     return bytes;
@@ -258,7 +281,7 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     saved->bounds = saved->ids + head->length * sizeof(int32_t);
     saved->caches = map->bytes + fixed;
     size_t left = map->size - fixed - sizeof(uint64_t);
-    size_t caches = 0;
+    size_t caches = head->frontier ? states_bytes(&s->kv) : 0;
     for (size_t i = 0; i < s->kv.count; i++)
         caches += layer_bytes(&s->kv.layers[i], slides(&s->kv.layers[i]) ? head->from : 0, head->frontier);
     if (caches > left) return damaged(saved);
@@ -266,7 +289,7 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     for (size_t i = 0; i < head->checkpoints; i++) {
         fr_saved_bounds bounds = bounds_of(saved, i);
         if (bounds.from > bounds.position || bounds.position > head->length) return damaged(saved);
-        size_t bytes = sliding_bytes(&s->kv, bounds.from, bounds.position);
+        size_t bytes = checkpoint_bytes(&s->kv, bounds.from, bounds.position);
         if (bytes > left) return damaged(saved);
         left -= bytes;
     }
@@ -312,13 +335,14 @@ static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, con
     bool useful = position >= last && (from == 0 || from + kv->window <= position);
     fr_kv_checkpoint *checkpoint =
         useful ? fr_kv_checkpoints_restore(&s->kv_checkpoints, kv, position, from) : NULL;
-    if (!checkpoint) return bytes + sliding_bytes(kv, bounds.from, bounds.position);
+    if (!checkpoint) return bytes + checkpoint_bytes(kv, bounds.from, bounds.position);
     for (size_t i = 0; i < kv->count; i++) {
         if (!slides(&kv->layers[i])) continue;
         fr_kv_layer layer = fr_kv_checkpoint_layer(checkpoint, &kv->layers[i]);
         bytes = take_layer(&layer, (size_t)bounds.from, from, position, bytes);
     }
-    return bytes;
+    if (checkpoint->states) memcpy(checkpoint->states, bytes, states_bytes(kv));
+    return bytes + states_bytes(kv);
 }
 
 static fr_status copy_attached(const fr_saved *saved, void **copy) {
@@ -370,6 +394,10 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     for (size_t i = 0; i < kv->count; i++)
         bytes = slides(&kv->layers[i]) ? take_layer(&kv->layers[i], from, held, frontier, bytes)
                                        : take_layer(&kv->layers[i], 0, 0, frontier, bytes);
+    if (frontier && kv->recurrent.count) {
+        FR_TRY(fr_recurrent_restore(&kv->recurrent, bytes, frontier));
+        bytes += states_bytes(kv);
+    }
     for (size_t i = 0; i < head->checkpoints; i++) bytes = take_checkpoint(s, bounds_of(saved, i), bytes);
     kv->length = frontier;
     kv->from = held;

@@ -23,6 +23,9 @@ static fr_kv_content content(const fr_session *s) {
 void fr_session_share(fr_session *s, bool prompt_end) {
     if (!is_shareable(s)) return;
     fr_kv_prefixes_add(&s->engine->prefixes, &s->path, &s->kv, fr_session_draft_kv(s), content(s), prompt_end);
+    for (size_t i = 0; s->kv.recurrent.count && i < s->kv_checkpoints.count; i++)
+        fr_kv_prefixes_add_point(&s->engine->prefixes, &s->path, s->kv_checkpoints.at[i].position,
+                                 s->kv_checkpoints.at[i].states);
 }
 
 void fr_session_unshare(fr_session *s) {

@@ -164,6 +164,15 @@ fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
     return fr_timeline_run(s);
 }
 
+void fr_timeline_recover(fr_session *s) {
+    if (fr_recurrent_holds(&s->kv.recurrent, s->kv.length)) return;
+    s->met = met(s);
+    s->pending = s->length > 0;
+    s->fresh = false;
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, s->kv.length);
+    fr_session_unshare(s);
+}
+
 /* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;

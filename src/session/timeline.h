@@ -23,6 +23,10 @@ fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t cou
 /* Runs what is pending: afterwards the session is as after a prompt. Once aborted, it goes on where it was. */
 fr_status fr_timeline_run(fr_session *session);
 
+/* A forward has run whose outcome was a failure: recurrent states that it moved on past the frontier go back to where
+ * they are known, and what is behind waits to be run again. */
+void fr_timeline_recover(fr_session *session);
+
 /* The pictures of a prompt are part of the timeline now. */
 void fr_timeline_forget_pictures(fr_session *session);
 
