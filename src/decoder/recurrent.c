@@ -102,7 +102,7 @@ void fr_recurrent_ran(fr_recurrent *r) {
     r->points = 0;
 }
 
-/* ------------------------------------------------------------------------------------------------- going back, forks */
+/* ------------------------------------------------------------------------------------------------ going back, forks */
 
 bool fr_recurrent_holds(const fr_recurrent *r, size_t position) {
     return position >= r->at;

@@ -27,8 +27,8 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .best_stride = e->head_rows};
 }
 
-/* What of a part stands whatever its logits say: of drafts behind a timeline the row of its last id; of a prompt all but
- * its last row, which a copy of the session runs once more. */
+/* What of a part stands whatever its logits say: of drafts behind a timeline the row of its last id; of a prompt all
+ * but its last row, which a copy of the session runs once more. */
 static size_t certain_rows(const fr_part *p) {
     return p->session->pending ? p->rows - p->heads : 1;
 }

@@ -1,10 +1,10 @@
 /* Checkpoints of a cache's sliding layers, or of its recurrent layers' states: how a timeline goes back farther than
  * they hold.
  *
- * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some frontiers of the past, or states
- * that its forwards left, and the cache brought back as it was at the best of them. A checkpoint holds pages, it copies none: the timeline goes on in
- * a copy of the one at the frontier alone (kv.h). Layers that keep every position need none. There are pages for as
- * many as were asked for at open (fr_kv_layout).
+ * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some frontiers of the past, or
+ * states that its forwards left; the cache brought back as it was at the best of them. A checkpoint holds pages, it
+ * copies none: the timeline goes on in a copy of the one at the frontier alone (kv.h). Layers that keep every position
+ * need none. There are pages for as many as were asked for at open (fr_kv_layout).
  *
  * One is due whenever the frontier has moved on by what these layers keep since the last, and at the end of a prompt,
  * where a conversation forks: there already when the table alone no longer goes back to the last. With all places
@@ -18,7 +18,7 @@ typedef struct fr_kv_checkpoint {
     size_t position; /* holds [from, position) of every sliding layer */
     size_t from;
     uint8_t **pages; /* [the cache's blocks] by position / 64; NULL: not held */
-    uint8_t *states; /* a page of recurrent layers (recurrent.h), which serves its position alone; NULL: there are none */
+    uint8_t *states; /* a page of recurrent layers (recurrent.h), which serves its position alone; NULL: none */
 } fr_kv_checkpoint;
 
 typedef struct fr_kv_checkpoints {

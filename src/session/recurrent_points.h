@@ -1,9 +1,9 @@
 /* Where a timeline of recurrent layers can be gone back to.
  *
  * In: a session whose forward is about to run, how far its rows are certain. Out: checkpoints (kv_checkpoints.h) that
- * this forward fills: one in front of the last of every 1024 positions, which a page of keys and values ends with, behind
- * the end of each message, where templates may take the rest of a prompt back, and at the prompt's end. Of many in one
- * forward the last. */
+ * this forward fills: one in front of the last of every 1024 positions, which a page of keys and values ends with,
+ * behind the end of each message, where templates may take the rest of a prompt back, and at the prompt's end. Of many
+ * in one forward the last. */
 #ifndef FR_SRC_RECURRENT_POINTS_H
 #define FR_SRC_RECURRENT_POINTS_H
 
