@@ -348,7 +348,9 @@ static void left(void *context, const fr_kv_pages *pool, size_t page) {
 void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
     fr_kv_pages *pools[] = {&p->pages[FR_KV_FULL], &p->pages[FR_KV_SLIDING], p->drafter, p->states};
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
-        if (pools[i]) pools[i]->keeper = (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
+        if (pools[i])
+            pools[i]->keeper =
+                (fr_kv_keeper){.reclaim = reclaim, .release = release, .left = left, .context = p};
 }
 
 /* ---------------------------------------------------------------------------------------------------- find and take */

@@ -11,9 +11,9 @@
  * node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the last
  * position is run again, and its pair made again.
  *
- * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states a
- * timeline left in a page. A point is in the block that holds its last position, and is found where that block's ids are
- * the prompt's up to the one at the point; the pages that are cut there are copied once they are written.
+ * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states
+ * a timeline left in a page. A point is in the block that holds its last position, and is found where that block's ids
+ * are the prompt's up to the one at the point; the pages that are cut there are copied once they are written.
  *
  * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page, the longest unused
  * first. Layers that slide give up a page that nobody else holds: those that are in the window of no prompt's end and

@@ -13,8 +13,8 @@
 /* cos and sin of the rows' angles; the thread's own rows. */
 void fr_rotations(const fr_team *team, const fr_activations *a);
 
-/* normed = input_norm(x), or what stands for it, of the thread's own rows, prepared for products of `width` columns: what
- * a layer that mixes positions begins with. A barrier behind. */
+/* normed = input_norm(x), or what stands for it, of the thread's own rows, prepared for products of `width` columns:
+ * what a layer that mixes positions begins with. A barrier behind. */
 void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width);
 
 /* out = o(attention(x)), K/V of the rows in the cache. The stream is whole for each row's owner before; a barrier is
