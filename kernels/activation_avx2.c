@@ -1,5 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn and fr_softcap_fn
- * in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+ * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 FR_INLINE __m256 exponential(__m256 a, __m256 b, __m256 factor) {
@@ -28,8 +28,12 @@ FR_INLINE __m256 gelu_mul(__m256 a, __m256 b, __m256 factor) {
 
 FR_INLINE __m256 silu_mul(__m256 a, __m256 b, __m256 factor) {
     (void)factor;
-    __m256 decay = exp8(_mm256_xor_ps(a, _mm256_set1_ps(-0.0f)));
-    return _mm256_mul_ps(_mm256_div_ps(a, _mm256_add_ps(_mm256_set1_ps(1.0f), decay)), b);
+    return _mm256_mul_ps(sigmoid8(a, a), b);
+}
+
+FR_INLINE __m256 sigmoid_mul(__m256 a, __m256 b, __m256 factor) {
+    (void)factor;
+    return sigmoid8(a, b);
 }
 
 void fr_exp_avx2(float *y, const float *x, size_t n) {
@@ -50,4 +54,8 @@ void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
 
 void fr_silu_mul_avx2(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_sigmoid_mul_avx2(float *y, const float *x, const float *gate, size_t n) {
+    map(sigmoid_mul, y, x, gate, n, 0);
 }

@@ -1,5 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn and fr_softcap_fn
- * in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+ * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {
@@ -28,8 +28,12 @@ FR_INLINE __m512 gelu_mul(__m512 a, __m512 b, __m512 factor) {
 
 FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
     (void)factor;
-    __m512 decay = exp16(_mm512_xor_ps(a, _mm512_set1_ps(-0.0f)));
-    return _mm512_mul_ps(_mm512_div_ps(a, _mm512_add_ps(_mm512_set1_ps(1.0f), decay)), b);
+    return _mm512_mul_ps(sigmoid16(a, a), b);
+}
+
+FR_INLINE __m512 sigmoid_mul(__m512 a, __m512 b, __m512 factor) {
+    (void)factor;
+    return sigmoid16(a, b);
 }
 
 void fr_exp_avx512(float *y, const float *x, size_t n) {
@@ -50,4 +54,8 @@ void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, size_t n) 
 
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_sigmoid_mul_avx512(float *y, const float *x, const float *gate, size_t n) {
+    map(sigmoid_mul, y, x, gate, n, 0);
 }

@@ -1,5 +1,5 @@
-/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn and fr_softcap_fn
- * in kernels.h. */
+/* exp, tanh and what is made of them. Contracts fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn, fr_silu_mul_fn,
+ * fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_neon.h"
 
 FR_INLINE float32x4_t exponential(float32x4_t a, float32x4_t b, float32x4_t factor) {
@@ -28,8 +28,12 @@ FR_INLINE float32x4_t gelu_mul(float32x4_t a, float32x4_t b, float32x4_t factor)
 
 FR_INLINE float32x4_t silu_mul(float32x4_t a, float32x4_t b, float32x4_t factor) {
     (void)factor;
-    float32x4_t decay = exp4(vnegq_f32(a));
-    return vmulq_f32(vdivq_f32(a, vaddq_f32(vdupq_n_f32(1.0f), decay)), b);
+    return vmulq_f32(sigmoid4(a, a), b);
+}
+
+FR_INLINE float32x4_t sigmoid_mul(float32x4_t a, float32x4_t b, float32x4_t factor) {
+    (void)factor;
+    return sigmoid4(a, b);
 }
 
 void fr_exp_neon(float *y, const float *x, size_t n) {
@@ -50,4 +54,8 @@ void fr_gelu_mul_neon(float *y, const float *gate, const float *up, size_t n) {
 
 void fr_silu_mul_neon(float *y, const float *gate, const float *up, size_t n) {
     map(silu_mul, y, gate, up, n, 0);
+}
+
+void fr_sigmoid_mul_neon(float *y, const float *x, const float *gate, size_t n) {
+    map(sigmoid_mul, y, x, gate, n, 0);
 }

@@ -99,4 +99,10 @@ FR_INLINE __m256 tanh8(__m256 x) {
     return _mm256_or_ps(_mm256_div_ps(e, _mm256_add_ps(e, _mm256_set1_ps(2.0f))), sign);
 }
 
+/* a / (1 + exp(-x)): silu where a is x. */
+FR_INLINE __m256 sigmoid8(__m256 a, __m256 x) {
+    __m256 decay = exp8(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)));
+    return _mm256_div_ps(a, _mm256_add_ps(_mm256_set1_ps(1.0f), decay));
+}
+
 #endif

@@ -92,4 +92,10 @@ FR_INLINE __m512 tanh16(__m512 x) {
     return _mm512_or_ps(_mm512_div_ps(e, _mm512_add_ps(e, _mm512_set1_ps(2.0f))), sign);
 }
 
+/* a / (1 + exp(-x)): silu where a is x. */
+FR_INLINE __m512 sigmoid16(__m512 a, __m512 x) {
+    __m512 decay = exp16(_mm512_xor_ps(x, _mm512_set1_ps(-0.0f)));
+    return _mm512_div_ps(a, _mm512_add_ps(_mm512_set1_ps(1.0f), decay));
+}
+
 #endif

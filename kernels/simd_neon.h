@@ -152,4 +152,9 @@ FR_INLINE float32x4_t tanh4(float32x4_t x) {
     return vreinterpretq_f32_u32(vorrq_u32(vreinterpretq_u32_f32(magnitude), sign));
 }
 
+/* a / (1 + exp(-x)): silu where a is x. */
+FR_INLINE float32x4_t sigmoid4(float32x4_t a, float32x4_t x) {
+    return vdivq_f32(a, vaddq_f32(vdupq_n_f32(1.0f), exp4(vnegq_f32(x))));
+}
+
 #endif

@@ -1,0 +1,61 @@
+/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip in two registers, four chains in flight;
+ * and the short convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
+#include "kernels/simd_avx2.h"
+
+typedef __m256 vector;
+enum { LANES = 8 };
+
+FR_INLINE vector load(const float *x) {
+    return _mm256_loadu_ps(x);
+}
+
+FR_INLINE void store(float *y, vector values) {
+    _mm256_storeu_ps(y, values);
+}
+
+FR_INLINE vector spread(float value) {
+    return _mm256_set1_ps(value);
+}
+
+FR_INLINE vector difference(vector a, vector b) {
+    return _mm256_sub_ps(a, b);
+}
+
+FR_INLINE vector product(vector a, vector b) {
+    return _mm256_mul_ps(a, b);
+}
+
+FR_INLINE vector multiply_add(vector a, vector b, vector c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+#include "kernels/deltanet_walk.h"
+
+static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
+    begin(to, from, key, decay, key_dim, m, 1);
+}
+
+static void advance_one(const fr_deltanet_step *step) {
+    advance(step, 1);
+}
+
+void fr_deltanet_avx2(const fr_deltanet *run) {
+    static const fr_deltanet_steps steps = {1, begin_one, advance_one};
+    fr_deltanet_advance(run, &steps, 0);
+}
+
+/* `count` channels from c on, all 8 from 8 on. */
+FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,
+                        size_t count) {
+    __m256 acc = _mm256_setzero_ps();
+    for (size_t t = 0; t < taps; t++)
+        if (rows[t])
+            acc = _mm256_fmadd_ps(load_lanes(w + t * w_stride + c, count), load_lanes(rows[t] + c, count), acc);
+    store_lanes(y + c, count, sigmoid8(acc, acc));
+}
+
+void fr_short_conv_avx2(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8) convolve(y, rows, w, w_stride, taps, c, 8);
+    if (c < n) convolve(y, rows, w, w_stride, taps, c, n - c);
+}

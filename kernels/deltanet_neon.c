@@ -1,0 +1,60 @@
+/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip in four registers, eight chains in flight;
+ * and the short convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
+#include "kernels/simd_neon.h"
+
+typedef float32x4_t vector;
+enum { LANES = 4 };
+
+FR_INLINE vector load(const float *x) {
+    return vld1q_f32(x);
+}
+
+FR_INLINE void store(float *y, vector values) {
+    vst1q_f32(y, values);
+}
+
+FR_INLINE vector spread(float value) {
+    return vdupq_n_f32(value);
+}
+
+FR_INLINE vector difference(vector a, vector b) {
+    return vsubq_f32(a, b);
+}
+
+FR_INLINE vector product(vector a, vector b) {
+    return vmulq_f32(a, b);
+}
+
+FR_INLINE vector multiply_add(vector a, vector b, vector c) {
+    return vfmaq_f32(c, a, b);
+}
+
+#include "kernels/deltanet_walk.h"
+
+static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
+    begin(to, from, key, decay, key_dim, m, 1);
+}
+
+static void advance_one(const fr_deltanet_step *step) {
+    advance(step, 1);
+}
+
+void fr_deltanet_neon(const fr_deltanet *run) {
+    static const fr_deltanet_steps steps = {1, begin_one, advance_one};
+    fr_deltanet_advance(run, &steps, 0);
+}
+
+/* `count` channels from c on, all 4 from 4 on. */
+FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,
+                        size_t count) {
+    float32x4_t acc = vdupq_n_f32(0);
+    for (size_t t = 0; t < taps; t++)
+        if (rows[t]) acc = vfmaq_f32(acc, load_lanes(w + t * w_stride + c, count), load_lanes(rows[t] + c, count));
+    store_lanes(y + c, sigmoid4(acc, acc), count);
+}
+
+void fr_short_conv_neon(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+    size_t c = 0;
+    for (; c + 4 <= n; c += 4) convolve(y, rows, w, w_stride, taps, c, 4);
+    if (c < n) convolve(y, rows, w, w_stride, taps, c, n - c);
+}

@@ -1,0 +1,73 @@
+/* The steps of gated DeltaNet (deltanet.h), written once for registers of any width.
+ *
+ * In, from the file that includes this: `vector` of LANES floats, and load, store, spread (one value to all lanes),
+ * difference, product, multiply_add (a * b + c, rounded once). Out: begin and advance, for a constant number of strips
+ * side by side. */
+#ifndef FR_KERNELS_DELTANET_WALK_H
+#define FR_KERNELS_DELTANET_WALK_H
+
+#include "kernels/compiler.h"
+#include "kernels/deltanet.h"
+
+enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, MOST_REGISTERS = FR_DELTANET_TOGETHER * A_STRIP };
+
+/* Where register i of key k lies. */
+FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
+    return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
+}
+
+FR_INLINE void begin(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m,
+                     size_t strips) {
+    vector sum[MOST_REGISTERS], factor = spread(decay);
+    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) sum[i] = spread(0);
+    for (size_t k = 0; k < key_dim; k++) {
+        vector key_k = spread(key[k]);
+        FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+            vector s = product(load(from + place(key_dim, k, i)), factor);
+            sum[i] = multiply_add(s, key_k, sum[i]);
+            store(to + place(key_dim, k, i), s);
+        }
+    }
+    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) store(m + i * LANES, sum[i]);
+}
+
+/* keeps, goes_on: step->kept and step->next are there; constants. */
+FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on) {
+    const float *from = step->from, *key = step->key, *query = step->query, *next_key = goes_on ? step->next_key : key;
+    float *kept = step->kept, *next = step->next;
+    size_t key_dim = step->key_dim;
+    vector delta[MOST_REGISTERS], o[MOST_REGISTERS], m[MOST_REGISTERS], decay = spread(step->next_decay);
+    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+        vector missing = difference(load(step->value + i * LANES), load(step->m + i * LANES));
+        delta[i] = product(missing, spread(step->beta));
+        o[i] = m[i] = spread(0);
+    }
+    for (size_t k = 0; k < key_dim; k++) {
+        vector key_k = spread(key[k]), query_k = spread(query[k]), next_k = spread(next_key[k]);
+        FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+            size_t at = place(key_dim, k, i);
+            vector s = multiply_add(key_k, delta[i], load(from + at));
+            o[i] = multiply_add(s, query_k, o[i]);
+            if (keeps) store(kept + at, s);
+            if (!goes_on) continue;
+            s = product(s, decay);
+            m[i] = multiply_add(s, next_k, m[i]);
+            store(next + at, s);
+        }
+    }
+    FR_UNROLLED for (size_t i = 0; i < strips * A_STRIP; i++) {
+        store(step->out + i * LANES, o[i]);
+        store(step->m + i * LANES, m[i]);
+    }
+}
+
+FR_INLINE void advance(const fr_deltanet_step *step, size_t strips) {
+    if (!step->next)
+        walk(step, strips, true, false);
+    else if (step->kept)
+        walk(step, strips, true, true);
+    else
+        walk(step, strips, false, true);
+}
+
+#endif
