@@ -312,12 +312,30 @@ static bool same_text(fr_text a, fr_text b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
+/* The next character of a regular expression: an escaped one that stands for itself, or for the end of a line, as
+ * that; others with their backslash. */
+static int next_of_pattern(fr_text pattern, size_t *at) {
+    unsigned char byte = (unsigned char)pattern.bytes[(*at)++];
+    if (byte != '\\' || *at == pattern.length) return byte;
+    unsigned char escaped = (unsigned char)pattern.bytes[(*at)++];
+    return escaped == 'r' ? '\r' : escaped == 'n' ? '\n' : escaped == '"' ? '"' : '\\' << 8 | escaped;
+}
+
+/* Files write one expression in several ways. */
+static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
+    size_t a = 0, b = 0;
+    if (!x->regex) return same_text(x->pattern, y->pattern);
+    while (a < x->pattern.length && b < y->pattern.length)
+        if (next_of_pattern(x->pattern, &a) != next_of_pattern(y->pattern, &b)) return false;
+    return a == x->pattern.length && b == y->pattern.length;
+}
+
 static bool same_rules(const fr_text_rules *a, const fr_text_rules *b) {
     if (a->count != b->count) return false;
     for (size_t i = 0; i < a->count; i++) {
         const fr_text_rule *x = &a->items[i], *y = &b->items[i];
-        if (x->kind != y->kind || !same_text(x->content, y->content) || !same_text(x->pattern, y->pattern) ||
-            x->regex != y->regex || x->behavior != y->behavior || x->invert != y->invert)
+        if (x->kind != y->kind || x->regex != y->regex || !same_text(x->content, y->content) || !same_pattern(x, y) ||
+            x->behavior != y->behavior || x->invert != y->invert)
             return false;
     }
     return true;

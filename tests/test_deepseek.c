@@ -118,6 +118,28 @@ START_TEST(every_cache_is_near_the_reference) {
 }
 END_TEST
 
+/* What forerun writes of the folder has every tensor as the converter has it, and the MTP layer. */
+START_TEST(a_folder_as_gguf_is_the_converters) {
+    fr_checkpoint ours, theirs;
+    const fr_tensor *mine;
+    size_t mtp = 0;
+    require(fr_checkpoint_open(&ours, written(FOLDER, "bf16", false), true));
+    require(fr_checkpoint_open(&theirs, FOLDER "/model-bf16.gguf", true));
+    for (size_t i = 0; i < theirs.tensors.count; i++) {
+        const fr_tensor *tensor = &theirs.tensors.items[i];
+        require(fr_checkpoint_tensor(&ours, tensor->name, &mine));
+        ck_assert_msg(mine->type == tensor->type && mine->dims == tensor->dims, "%s", tensor->name);
+        ck_assert_mem_eq(mine->shape, tensor->shape, tensor->dims * sizeof *tensor->shape);
+        ck_assert_msg(memcmp(mine->data, tensor->data, tensor->bytes) == 0, "%s", tensor->name);
+    }
+    for (size_t i = 0; i < ours.tensors.count; i++) mtp += strncmp(ours.tensors.items[i].name, "blk.3.", 6) == 0;
+    ck_assert_uint_eq(ours.tensors.count, theirs.tensors.count + mtp);
+    ck_assert_uint_gt(mtp, 0);
+    fr_checkpoint_close(&theirs);
+    fr_checkpoint_close(&ours);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------- one answer */
 
 static fr_answer answer_of(const char *path, const char *isa, int threads, int chunk, fr_test_method method,
@@ -142,6 +164,15 @@ static void check_one_answer(const char *path, fr_test_method method, const char
         }
     }
 }
+
+/* Of float types even the forms' answers are one: k_b holds the same numbers. */
+START_TEST(a_folder_as_gguf_gives_its_answer) {
+    fr_answer expected = answer_of(FOLDER, NULL, 2, 64, FR_TEST_MTP, NULL);
+    fr_answer same = answer_of(written(FOLDER, "bf16", false), NULL, 2, 64, FR_TEST_MTP, NULL);
+    ck_assert(same.ids == expected.ids && same.logits == expected.logits);
+    check_one_answer(written(FOLDER, "q8_0", false), FR_TEST_MTP, NULL);
+}
+END_TEST
 
 START_TEST(heads_apart_give_one_answer) {
     check_one_answer(FOLDER "/model-bf16.gguf", FR_TEST_NGRAM, NULL);
@@ -217,6 +248,8 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_test(tests, both_forms_of_file_have_the_references_logits);
     tcase_add_test(tests, every_cache_is_near_the_reference);
+    tcase_add_test(tests, a_folder_as_gguf_is_the_converters);
+    tcase_add_test(tests, a_folder_as_gguf_gives_its_answer);
     tcase_add_test(tests, heads_apart_give_one_answer);
     tcase_add_loop_test(tests, quantized_heads_give_one_answer, 0, sizeof quantized / sizeof *quantized);
     tcase_add_loop_test(tests, every_cache_gives_one_answer, 0, sizeof caches / sizeof *caches);

@@ -75,9 +75,33 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
         spell(found, of->gguf, name, sizeof name);
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         fr_output *output = fr_outputs_last(outputs);
+        output->each = output->shape[1];
         output->shape[1] /= 2;
-        output->part = part;
-        output->parts = 2;
+        output->first = part * output->shape[1];
+        output->scales = scales_of(export, tensor);
+    }
+    return FR_OK;
+}
+
+/* kv_b, whose heads' nope parts and values GGUF has apart, the former transposed. */
+static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_name_found *found,
+                                  fr_outputs *outputs) {
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    size_t heads = layer->attention.heads, latent = layer->attention.latent, nope = layer->mla.nope;
+    char name[64];
+    for (size_t part = 0; part < 2; part++) {
+        const fr_name *of = fr_name_of_part(found->table, found->name, part);
+        if (!of) return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
+        spell(found, of->gguf, name, sizeof name);
+        FR_TRY(fr_outputs_add(outputs, name, tensor));
+        fr_output *output = fr_outputs_last(outputs);
+        output->dims = 3;
+        output->shape[0] = heads;
+        output->shape[1] = part ? layer->mla.value_dim : latent;
+        output->shape[2] = part ? latent : nope;
+        output->first = part ? nope : 0;
+        output->each = nope + layer->mla.value_dim;
+        output->transposed = part == 0;
         output->scales = scales_of(export, tensor);
     }
     return FR_OK;
@@ -89,6 +113,7 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     if (found->of_expert)
         return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
                                      (fr_output_source){tensor, scales});
+    if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));

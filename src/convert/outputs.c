@@ -72,13 +72,13 @@ fr_status fr_outputs_check_experts(const fr_outputs *outputs) {
 
 fr_output_source fr_output_row(const fr_output *output, size_t row, size_t *at) {
     *at = row;
-    if (!output->experts && !output->parts) return (fr_output_source){output->source, output->scales};
+    if (!output->experts && !output->each) return (fr_output_source){output->source, output->scales};
     size_t rows = (size_t)output->shape[output->dims - 2], matrix = row / rows;
     if (output->experts) {
         *at = row % rows;
         return output->experts[matrix];
     }
-    *at = (matrix * output->parts + output->part) * rows + row % rows;
+    *at = matrix * output->each + output->first + row % rows;
     return (fr_output_source){output->source, output->scales};
 }
 

@@ -20,7 +20,8 @@ typedef struct fr_output {
     const void *values; /* where there is no source: float32 or integers as the type says; NULL: that is the writer's */
     const float *scales; /* of the source */
     fr_output_source *experts; /* [shape[0]] what a stack is made of, the source is one of them; NULL: of the source */
-    size_t part, parts;        /* of each matrix of the source's stack it has this of so many; parts 0: the whole */
+    size_t first, each; /* of each `each` rows of the source a matrix has those from `first` on; 0: of its own */
+    bool transposed;    /* a matrix's rows are those rows' columns */
     fr_dtype type;
     uint32_t dims;
     uint64_t shape[FR_MAX_DIMS];

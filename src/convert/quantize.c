@@ -104,9 +104,9 @@ typedef struct stored_row {
 static stored_row find_row(const batch *b, size_t row) {
     const fr_output *output = b->output;
     size_t at;
+    if (output->values)
+        return (stored_row){(const uint8_t *)output->values + row * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
     fr_output_source from = fr_output_row(output, row, &at);
-    if (!from.tensor)
-        return (stored_row){(const uint8_t *)output->values + at * fr_dtype_row_bytes(FR_F32, b->cols), FR_F32, NULL};
     const fr_tensor *tensor = from.tensor;
     stored_row found = {(const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, b->cols), tensor->type,
                         from.scales};
@@ -176,8 +176,8 @@ static void advance(stream *s, size_t begin, size_t end) {
 /* Rows that lie side by side in the source are given back together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
-    if (!output->source) return;
-    size_t step = output->experts || output->parts ? (size_t)output->shape[output->dims - 2] : row + rows;
+    if (!output->source || output->values) return;
+    size_t step = output->experts || output->each ? (size_t)output->shape[output->dims - 2] : row + rows;
     for (size_t end = row + rows, to; row < end; row = to) {
         size_t at;
         const fr_tensor *tensor = fr_output_row(output, row, &at).tensor;
@@ -210,6 +210,26 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
     return FR_OK;
 }
 
+/* The source's row as numbers. */
+static void decode_source(const fr_output *output, size_t at, float *row) {
+    const fr_tensor *tensor = output->source;
+    size_t cols = (size_t)tensor->shape[tensor->dims - 1];
+    const uint8_t *bytes = (const uint8_t *)tensor->data + at * fr_dtype_row_bytes(tensor->type, cols);
+    const float *scales = output->scales;
+    if (scales) fr_fp8_decode(bytes, scales + at / FR_FP8_BLOCK * fr_fp8_blocks(cols), row, cols);
+    else fr_dtype_decode(tensor->type, bytes, row, cols);
+}
+
+/* Of a transposed output all numbers, [matrices, rows, cols]: a matrix's columns are `cols` rows of the source. */
+static void transpose(const fr_output *output, float *row, float *values) {
+    size_t matrices = (size_t)output->shape[0], rows = (size_t)output->shape[1], cols = (size_t)output->shape[2];
+    for (size_t m = 0; m < matrices; m++, values += rows * cols)
+        for (size_t c = 0; c < cols; c++) {
+            decode_source(output, m * output->each + output->first + c, row);
+            for (size_t r = 0; r < rows; r++) values[r * cols + c] = row[r];
+        }
+}
+
 /* A vector whose values change places is as many rows of one. */
 static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t cols = (size_t)output->shape[output->dims - 1], rows = fr_output_rows(output);
@@ -238,6 +258,23 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
     return status;
 }
 
+static fr_status write_transposed(stream *s, const fr_output *output) {
+    size_t count = fr_output_rows(output) * (size_t)output->shape[2], width = (size_t)output->shape[1];
+    float *values = malloc(count * sizeof *values), *row = malloc(width * sizeof *row);
+    fr_output given = *output;
+    bool there = values && row;
+    fr_status status = there ? FR_OK : fr_fail_memory("a transposed tensor", (count + width) * sizeof *values);
+    given.values = values;
+    if (there) {
+        transpose(output, row, values);
+        status = write_numbers(s, &given);
+        release(s, output->source, 0, (size_t)output->source->bytes);
+    }
+    free(values);
+    free(row);
+    return status;
+}
+
 /* Token ids: few. */
 static fr_status write_integers(stream *s, const fr_output *output) {
     const fr_tensor *source = output->source;
@@ -261,7 +298,9 @@ static fr_status write_integers(stream *s, const fr_output *output) {
 static fr_status write_data(stream *s, const fr_outputs *outputs) {
     for (size_t i = 0; i < outputs->count; i++) {
         const fr_output *output = &outputs->items[i];
-        FR_TRY(output->type >= FR_I32 ? write_integers(s, output) : write_numbers(s, output));
+        FR_TRY(output->type >= FR_I32  ? write_integers(s, output)
+               : output->transposed ? write_transposed(s, output)
+                                    : write_numbers(s, output));
     }
     return fr_gguf_write_end(s->writer);
 }

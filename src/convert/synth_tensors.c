@@ -42,6 +42,7 @@ static void set_shape(const walk *w, const fr_name *name, fr_output *output) {
     bool parts = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
     output->dims = 0;
     if (stack) shape[output->dims++] = w->layer->experts.count;
+    if (name->slot == FR_SLOT_HEADS) shape[output->dims++] = w->layer->attention.heads;
     shape[output->dims++] = (parts ? 2 : 1) * fr_dim_size(name->rows, &w->model->spec, w->layer);
     if (name->slot != FR_SLOT_VECTOR) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }

@@ -324,7 +324,7 @@ fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
 bool fr_name_fills_two(const fr_name *name) {
-    return name->slot == FR_SLOT_EXPERTS_PARTS;
+    return name->slot == FR_SLOT_EXPERTS_PARTS || name->slot == FR_SLOT_KV_B;
 }
 
 /* Where a tensor is two of GGUF's, the line has no name for them itself (fr_name_of_part). */

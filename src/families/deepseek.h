@@ -13,7 +13,6 @@ typedef struct fr_deepseek_config {
     fr_uniform_config uniform; /* its layers without the MTP layers; of its heads what is cached */
     fr_mla_spec mla;
     size_t latent;
-    double sharper; /* scores are multiplied by its square */
     fr_mixture_config mixture;
     size_t mtp_layers; /* behind the others */
 } fr_deepseek_config;

@@ -79,7 +79,7 @@ static fr_status read_magnitudes(const json_t *scaling, fr_deepseek_config *c, c
     amplitude = fr_rope_yarn_magnitude(factor, both ? mscale : 1) / (both ? fr_rope_yarn_magnitude(factor, all) : 1);
     FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
     c->uniform.rope.amplitude = (float)amplitude;
-    c->sharper = all > 0 ? fr_rope_yarn_magnitude(factor, all) : 1;
+    c->uniform.rope.sharpness = all;
     return FR_OK;
 }
 
@@ -203,7 +203,7 @@ static fr_status read_gguf_rope(fr_deepseek_config *c, const fr_gguf *gguf) {
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->slow));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 100, 0, &weight));
     rope->amplitude = weight > 0 ? 1.0f : (float)fr_rope_yarn_magnitude(rope->factor, 1);
-    c->sharper = fr_rope_yarn_magnitude(rope->factor, 10 * (double)(float)weight);
+    rope->sharpness = 10 * weight;
     return FR_OK;
 }
 
@@ -251,7 +251,7 @@ static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
 fr_status fr_deepseek_config_read(fr_deepseek_config *c, fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
     const char *where = files->gguf ? files->gguf->path : config_json;
-    *c = (fr_deepseek_config){.sharper = 1};
+    *c = (fr_deepseek_config){0};
     FR_TRY(files->gguf ? from_gguf(c, files) : from_json(c, weights));
     c->mla.eps = latent_eps;
     c->uniform.kv_heads = 1;
@@ -262,11 +262,12 @@ fr_status fr_deepseek_config_read(fr_deepseek_config *c, fr_weights *weights) {
 }
 
 static void make_latent(const fr_deepseek_config *c, fr_layer_spec *layer) {
-    double query = (double)(c->mla.nope + c->uniform.rope.dims);
+    const fr_rope_spec *rope = &c->uniform.rope;
+    double query = (double)(c->mla.nope + rope->dims), sharper = fr_rope_yarn_magnitude(rope->factor, rope->sharpness);
     layer->mixer = FR_MIXER_MLA;
     layer->mla = c->mla;
     layer->attention.latent = c->latent;
-    layer->attention.scale = (float)(c->sharper * c->sharper / sqrt(query));
+    layer->attention.scale = (float)(sharper * sharper / sqrt(query));
 }
 
 fr_status fr_deepseek_spec(const fr_deepseek_config *c, fr_trunk_spec *spec) {
@@ -278,14 +279,6 @@ fr_status fr_deepseek_spec(const fr_deepseek_config *c, fr_trunk_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* What mscale_all_dim was: scores grow by the square of 0.1 mscale_all_dim log(factor) + 1. */
-static double log_multiplier(const fr_trunk_spec *s) {
-    const fr_layer_spec *layer = &s->layer[0];
-    double query = (double)(layer->mla.nope + s->rope[0].dims);
-    double sharper = sqrt((double)layer->attention.scale * sqrt(query));
-    return (sharper - 1) / (fr_rope_yarn_magnitude(s->rope[0].factor, 10) - 1);
-}
-
 static fr_status put_rope(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
     const fr_rope_spec *rope = &s->rope[0];
     if (rope->kind != FR_ROPE_YARN) return FR_OK;
@@ -296,7 +289,7 @@ static fr_status put_rope(const fr_trunk_spec *s, const char *where, fr_gguf_wri
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->trained);
     fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->fast);
     fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->slow);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)log_multiplier(s));
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope->sharpness));
     return FR_OK;
 }
 
