@@ -25,6 +25,7 @@ static float *out_of(columns *c, const fr_deltanet_row *row) {
 static void take_rows(const fr_deltanet *run, const fr_deltanet_steps *steps, float *state, columns *c) {
     float m[FR_DELTANET_MOST_COLUMNS];
     fr_deltanet_step step = {.key_dim = run->key_dim, .m = m};
+    step.ahead = state + steps->together * STRIP * run->key_dim;
     float *first = run->keeps ? state : run->scratch;
     steps->begin(first, state, run->rows[0].key, run->rows[0].decay, run->key_dim, m);
     for (size_t r = 0; r < run->count; r++) {

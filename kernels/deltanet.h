@@ -3,7 +3,8 @@
  *
  * In: fr_deltanet. Out: the rows' results and the state, as kernels.h defines them. Between two rows a strip holds what
  * the later one begins with, s * decay, whose m is already summed: so a row is one walk over its strip, a load and a
- * store an element, with two chains a column in flight, and a strip stays in the L1 cache over all rows. */
+ * store an element, with two chains a column in flight, and a strip stays in the L1 cache over all rows. No cache holds
+ * the states of all heads and layers, so the last row prefetches the strips behind its own. */
 #ifndef FR_KERNELS_DELTANET_H
 #define FR_KERNELS_DELTANET_H
 
@@ -21,8 +22,9 @@ typedef struct fr_deltanet_step {
     float *next;       /* takes the next row's s * decay; NULL: this is the last row */
     const float *next_key;
     float next_decay;
-    float *m;   /* this row's; replaced by the next one's */
-    float *out; /* o */
+    float *m;           /* this row's; replaced by the next one's */
+    float *out;         /* o */
+    const float *ahead; /* what the last row prefetches: as many strips, behind these or past the state */
 } fr_deltanet_step;
 
 typedef struct fr_deltanet_steps {

@@ -49,6 +49,7 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
             vector s = multiply_add(key_k, delta[i], load(from + at));
             o[i] = multiply_add(s, query_k, o[i]);
             if (keeps) store(kept + at, s);
+            if (!goes_on && i % A_STRIP == 0) __builtin_prefetch(step->ahead + at);
             if (!goes_on) continue;
             s = product(s, decay);
             m[i] = multiply_add(s, next_k, m[i]);
