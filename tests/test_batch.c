@@ -16,7 +16,7 @@ static const struct {
     size_t threads;
 } subjects[] = {{"gemma4-e", 1},       {"gemma4-dense", 2}, {"gemma4-moe", 3}, {"gemma4-e-odd", 2},
                 {"glm-ocr-odd", 2},    {"llama", 2},        {"llama-odd", 3},  {"gemma4-dense-odd", 1},
-                {"gemma4-moe-odd", 2}};
+                {"gemma4-moe-odd", 2}, {"qwen35-odd", 3},   {"qwen35-moe-odd", 2}};
 
 static uint32_t state = 1;
 
@@ -42,7 +42,12 @@ typedef struct engine {
 static void layout(engine *e, fr_arena *arena) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
-    const fr_kv_sizes sizes = {.context = CONTEXT, .batch = ROWS, .branches = LEAVES, .timelines = 1};
+    const fr_kv_sizes sizes = {.context = CONTEXT,
+                               .batch = ROWS,
+                               .branches = LEAVES,
+                               .timelines = 1,
+                               .recurrent = trunk->recurrent_shapes,
+                               .recurrent_count = trunk->recurrent_count};
     for (size_t t = 0; t < TIMELINES; t++)
         fr_kv_layout(&e->caches[t], arena, trunk->kv_shapes, trunk->kv_count,
                      fr_model_kv_types(e->model, e->options), sizes);
@@ -99,9 +104,10 @@ static void make_ids(const engine *e, int32_t *ids, size_t count) {
     }
 }
 
-static fr_row text_row(int32_t id, size_t timeline, size_t position) {
+static fr_row text_row(int32_t id, size_t timeline, size_t position, int32_t parent) {
     int32_t at = (int32_t)position;
-    return (fr_row){.id = id, .timeline = (int32_t)timeline, .position = at, .parent = -1, .place = {{at, at, at}}};
+    return (fr_row){
+        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .place = {{at, at, at}}};
 }
 
 /* All logits of the first `count` of e->rows, [count, vocab]. */
@@ -149,7 +155,8 @@ START_TEST(neighbours_change_nothing) {
             pieces[t] = fr_smaller(below(12), fr_smaller(lengths[t] - kv->length, ROWS - count));
             ck_assert_int_eq(fr_kv_claim(kv, pieces[t]), FR_OK);
             for (size_t r = 0; r < pieces[t]; r++, count++)
-                e->rows[count] = text_row(ids[t][kv->length + r], t, kv->length + r);
+                e->rows[count] = text_row(ids[t][kv->length + r], t, kv->length + r, r ? (int32_t)count - 1 : -1);
+            fr_recurrent_certain(&kv->recurrent, kv->length + below(pieces[t] + 1));
         }
         if (count == 0) continue;
         run(e, count);
@@ -203,9 +210,8 @@ static void run_tree(engine *e, int32_t *ids, size_t length, const int32_t *draf
         ck_assert_msg(fr_kv_claim(&e->forks[i], depth_of(ends[i]) + 1) == FR_OK, "%s", fr_last_error());
     }
     for (int n = 0; n < NODES; n++) {
-        e->rows[n] = text_row(drafts[n], TIMELINES + tree[n].leaf, length + depth_of(n));
+        e->rows[n] = text_row(drafts[n], TIMELINES + tree[n].leaf, length + depth_of(n), tree[n].parent);
         e->rows[n].also = (int32_t)tree[n].leaves - 1;
-        e->rows[n].parent = tree[n].parent;
     }
     run(e, NODES);
     for (size_t i = 0; i < LEAVES; i++) {
@@ -225,7 +231,8 @@ START_TEST(a_row_of_a_tree_is_a_row_of_its_branch) {
     size_t length = 39;
     make_ids(e, ids, length);
     ck_assert_int_eq(fr_kv_claim(kv, length), FR_OK);
-    for (size_t r = 0; r < length; r++) e->rows[r] = text_row(ids[r], 0, r);
+    fr_recurrent_certain(&kv->recurrent, length - 1);
+    for (size_t r = 0; r < length; r++) e->rows[r] = text_row(ids[r], 0, r, (int32_t)r - 1);
     run(e, length);
     fr_kv_commit(kv, length);
     for (size_t round = 0; round < 24; round++) {

@@ -257,7 +257,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ inputs */
+/* ----------------------------------------------------------------------------------------------------------- inputs */
 
 /* Inputs before each position where a copy is left. */
 static void save_history(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
@@ -292,7 +292,7 @@ static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, c
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- layer */
+/* ------------------------------------------------------------------------------------------------------------ layer */
 
 static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t heads) {
     const fr_workspace *w = &a->workspace;

@@ -12,8 +12,8 @@
  * tentative or stale and are read by no row before that row's own forward has written them again. Rejecting a draft is
  * therefore one assignment; nothing is copied or cleared.
  *
- * Layers that have a state instead of keys and values keep it beside the tables (recurrent.h), and say themselves how far
- * back the frontier may be moved.
+ * Layers that have a state instead of keys and values keep it beside the tables (recurrent.h), and say themselves how
+ * far back the frontier may be moved.
  *
  * Position p lies in page p / 64 of its layer's kind, row p % 64 (kv_pages.h). Before a forward its pages are claimed:
  * those it will write must be there, and nobody else's; one that is shared is copied first, which only ever happens at
