@@ -14,7 +14,8 @@
 static const char *const names[] = {
     "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
     "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  "../deepseek-v3",
-    "glm4-moe-odd",     "glm4-moe-own",   NULL};
+    "glm4-moe-odd",     "glm4-moe-own",   "glm4-moe-fp8",
+    NULL};
 
 static const char *const alone[] = {"llama", "llama-odd", "llama-fp8", "qwen3-moe-odd", "qwen3-moe-raw", NULL};
 

@@ -42,14 +42,6 @@ float fr_value_of(fr_values values, float written) {
     return written < -100.0f ? -0.0f : (float)-fr_exp_double((double)written);
 }
 
-/* A vector that was written as a matrix of one row. */
-static bool is_row(const fr_weights *weights, const char *prefix, const char *name) {
-    char full[FR_TENSOR_NAME];
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
-    return tensor && tensor->dims == 2 && tensor->shape[0] == 1;
-}
-
 static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor, const float *values, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i]))
@@ -70,9 +62,7 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
                          const float **vector) {
     fr_bound *bound;
     float *copy;
-    uint64_t shape[] = {1, n};
-    bool row = is_row(weights, prefix, name);
-    FR_TRY(fr_bound_find(weights, prefix, name, row ? shape : shape + 1, row ? 2 : 1, FR_STREAMED, &bound));
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
     FR_TRY(take_floats(weights, bound->tensor, n, &copy));
     fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
     for (size_t i = 0; i < n; i++) copy[i] = fr_value_of(values, copy[i]);
@@ -82,6 +72,20 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
 
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
+}
+
+fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
+    char full[FR_TENSOR_NAME];
+    fr_bound *bound;
+    float *copy;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
+    if (tensor && tensor->dims == 1) return fr_bind_vector(weights, prefix, name, n, vector);
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){1, n}, 2, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, n, &copy));
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, copy, n);
+    *vector = copy;
+    return check_finite(weights, bound->tensor, copy, n);
 }
 
 fr_status fr_bind_taps(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t taps,

@@ -156,6 +156,16 @@ bool fr_name_there(const fr_binding *b, const fr_name *name) {
     return false;
 }
 
+const fr_tensor *fr_names_tensor(const fr_binding *b, const fr_name *names, size_t field) {
+    char name[FR_EXPERT_NAME + sizeof b->prefix];
+    for (; names->published || names->gguf; names++) {
+        if (names->field != field || !fr_name_there(b, names)) continue;
+        snprintf(name, sizeof name, "%s%s", prefix_of(b, names), spelled(b, names));
+        return fr_tensors_find(&b->weights->files->tensors, name);
+    }
+    return NULL;
+}
+
 static bool is_filled(const fr_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
@@ -202,6 +212,7 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_VECTOR:
         return fr_bind_values(w, prefix, spelling, rows, w->files->gguf ? FR_AS_THEY_ARE : name->values, field);
+    case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
     case FR_SLOT_TAPS: return fr_bind_taps(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
     case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
@@ -280,6 +291,16 @@ static bool lists(const fr_name *names, bool gguf, const char *name) {
     return false;
 }
 
+/* The name without what the scales of FP8 codes have behind the codes'. */
+static const char *without_scale(const char *name, char *codes, size_t size) {
+    static const char tail[] = "_scale_inv";
+    size_t length = strlen(name), before = length - (sizeof tail - 1);
+    if (length < sizeof tail || before >= size || strcmp(name + before, tail) != 0) return name;
+    memcpy(codes, name, before);
+    codes[before] = '\0';
+    return codes;
+}
+
 static bool lists_of_layer(const fr_naming *naming, bool gguf, const char *name) {
     return lists(naming->layer, gguf, name) || lists(naming->feed_forward, gguf, name);
 }
@@ -292,10 +313,11 @@ static const char *below_mtp(const fr_naming *naming, const char *published) {
 }
 
 /* Behind the last layer it may be an MTP layer's, which the drafter reads. */
-static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *name, size_t layers,
+static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *tensor, size_t layers,
                      size_t chained) {
     bool gguf = weights->files->gguf;
-    char word[128];
+    char word[128], codes[FR_EXPERT_NAME + sizeof word];
+    const char *name = without_scale(tensor, codes, sizeof codes);
     size_t layer;
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
@@ -304,9 +326,14 @@ static bool is_extra(const fr_weights *weights, const fr_naming *naming, const c
     }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
     const char *rest = behind_layer(name, word, &layer);
-    if (!rest || layer < layers) return fr_names_extra(naming, name);
+    if (!rest || layer < layers) return fr_names_extra(naming, tensor);
     return naming->chained && layer < layers + chained &&
            (lists_of_layer(naming, gguf, rest) || lists(naming->chained, gguf, rest));
+}
+
+static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor) {
+    return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
+                   weights->files->path, tensor->name);
 }
 
 fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained) {
@@ -315,9 +342,18 @@ fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming
         for (size_t i = 0; i < lists[l]->count; i++) {
             const fr_tensor *t = &lists[l]->items[i];
             if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers, chained))
-                return fr_fail(FR_INPUT, "%s: nothing reads tensor %s: this is no such model as its configuration says",
-                               weights->files->path, t->name);
+                return fail_unread(weights, t);
         }
+    return FR_OK;
+}
+
+fr_status fr_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]) {
+    const fr_tensors *all = &weights->files->tensors;
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        bool below = strncmp(t->name, prefix, strlen(prefix)) == 0;
+        if (below && t != spared[0] && t != spared[1] && !fr_weights_bound(weights, t)) return fail_unread(weights, t);
+    }
     return FR_OK;
 }
 

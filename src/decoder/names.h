@@ -47,6 +47,7 @@ typedef enum fr_slot {
     FR_SLOT_TABLE,   /* the same, of which a step looks up rows */
     FR_SLOT_PARTS,   /* fr_matrix[2], [rows, cols] each, one tensor of both */
     FR_SLOT_VECTOR,  /* const float *, [rows] */
+    FR_SLOT_ROW,     /* the same of a matrix of one row, [1, cols] */
     FR_SLOT_TAPS,    /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
     FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
     FR_SLOT_HEADS,   /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
@@ -151,6 +152,9 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
 /* Whether the file has it. */
 bool fr_name_there(const fr_binding *binding, const fr_name *name);
 
+/* The tensor that fills a field, by the first line about it that the file has; NULL: none. */
+const fr_tensor *fr_names_tensor(const fr_binding *binding, const fr_name *names, size_t field);
+
 /* Fills the fields of `base` that the table speaks of. */
 fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *base);
 
@@ -163,6 +167,9 @@ bool fr_names_extra(const fr_naming *naming, const char *tensor);
 /* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. What
  * stands behind the last layer is an MTP layer's, if the family has any: at most `chained` of them. */
 fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained);
+
+/* The same for all tensors whose names begin so, but for `spared`, which may be NULL. */
+fr_status fr_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/error.h"
 #include "quant/fp8.h"
@@ -83,6 +84,28 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
         for (size_t i = 0; i < lists[l]->count; i++)
             if (strncmp(lists[l]->items[i].name, prefix, strlen(prefix)) == 0) return true;
     return false;
+}
+
+/* A mapped file's pages come back when they are read again; what was read into memory and is in use may not go. */
+static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    if (map->fd < 0 || !used) fr_map_release(map, at + begin, at + end);
+}
+
+fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same) {
+    const size_t step = (size_t)1 << 22;
+    *same = copy->type == tensor->type && copy->packed == tensor->packed && copy->bytes == tensor->bytes &&
+            copy->dims == tensor->dims && memcmp(copy->shape, tensor->shape, copy->dims * sizeof *copy->shape) == 0;
+    for (size_t begin = 0, end; *same && begin < copy->bytes; begin = end) {
+        end = copy->bytes - begin > step ? begin + step : copy->bytes;
+        FR_TRY(fr_bound_fill(weights, copy, begin, end));
+        FR_TRY(fr_bound_fill(weights, tensor, begin, end));
+        *same = memcmp((const uint8_t *)copy->data + begin, (const uint8_t *)tensor->data + begin, end - begin) == 0;
+        release_compared(weights, copy, begin, end, false);
+        release_compared(weights, tensor, begin, end, true);
+    }
+    return FR_OK;
 }
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor) {

@@ -64,6 +64,9 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 /* Whether it has any whose name begins so. */
 bool fr_weights_has_any(const fr_weights *weights, const char *prefix);
 
+/* Whether two tensors of the checkpoint are the same, byte by byte. The second one's bytes may be in use: they stay. */
+fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same);
+
 /* Whether the tensor has been bound. */
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 
@@ -112,8 +115,11 @@ fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const cha
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
-/* The float tensor PREFIX + NAME of shape [n], or [1, n], decoded; a value that is not finite is an error. */
+/* The float tensor PREFIX + NAME of shape [n], decoded; a value that is not finite is an error. */
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
+
+/* The same of a matrix of one row, [1, n], or of a vector, as which some writers of GGUF keep it. */
+fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
 /* What a file has instead of a value x: x; x - 1; log(-x). */
 typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;

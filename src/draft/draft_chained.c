@@ -44,7 +44,34 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_team_sync(team);
 }
 
-/* The layer behind the model's own, with what it has beside a layer's tensors. */
+/* A field's tensor in the MTP layer that is a copy of the model's; NULL: it is its own, or there is none. */
+static fr_status find_copy(const fr_binding *beside, const fr_naming *names, size_t field, size_t models,
+                           const fr_tensor **copy) {
+    fr_binding model = fr_binding_model(beside->weights, beside->trunk);
+    const fr_tensor *own = fr_names_tensor(beside, names->chained, field);
+    const fr_tensor *other = fr_names_tensor(&model, names->model, models);
+    bool same = false;
+    if (own && other) FR_TRY(fr_weights_same(beside->weights, own, other, &same));
+    *copy = same ? own : NULL;
+    return FR_OK;
+}
+
+/* What the layer has beside a layer's tensors. Published ones bring copies of the model's table and head, which are not
+ * held twice. */
+static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside, fr_chained *net) {
+    const fr_trunk *trunk = &drafter->target->trunk;
+    const fr_naming *names = drafter->target->family->names;
+    const fr_tensor *copies[2]; /* of the table, of the head */
+    FR_TRY(find_copy(beside, names, offsetof(fr_chained, embedding), offsetof(fr_trunk, embedding), &copies[0]));
+    FR_TRY(find_copy(beside, names, offsetof(fr_chained, head), offsetof(fr_trunk, head), &copies[1]));
+    if (copies[0]) net->embedding = trunk->embedding;
+    if (copies[1]) net->head = trunk->head;
+    FR_TRY(fr_names_bind(beside, names->chained, net));
+    if (!net->head.data) net->head = trunk->head;
+    return fr_names_check_below(beside->weights, beside->prefix, copies);
+}
+
+/* The layer behind the model's own. */
 static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     const fr_model *target = drafter->target;
     const fr_trunk *trunk = &target->trunk;
@@ -53,8 +80,7 @@ static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     fr_binding layer = fr_binding_mtp(&drafter->weights, names, &trunk->spec, false);
     fr_binding beside = fr_binding_mtp(&drafter->weights, names, &trunk->spec, true);
     FR_TRY(fr_names_bind_layer(&layer, names, &net->layer));
-    FR_TRY(fr_names_bind(&beside, names->chained, net));
-    if (!net->head.data) net->head = trunk->head;
+    FR_TRY(bind_beside(drafter, &beside, net));
     net->packed = drafter->weights.has_packed || target->weights.has_packed;
     return FR_OK;
 }

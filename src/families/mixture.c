@@ -41,8 +41,8 @@ const fr_name fr_mixture_names[] = {
               .needs = FR_IF_SHARED),
     FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_VECTOR(fr_layer, shared_gate, HIDDEN, "mlp.shared_expert_gate.weight", "ffn_gate_inp_shexp.weight",
-              .needs = FR_IF_SHARED | FR_IF_SHARED_GATED),
+    FR_NAMED(fr_layer, shared_gate, FR_SLOT_ROW, ONE, HIDDEN, "mlp.shared_expert_gate.weight",
+             "ffn_gate_inp_shexp.weight", .needs = FR_IF_SHARED | FR_IF_SHARED_GATED),
     {0},
 };
 

@@ -184,6 +184,19 @@ bool fr_model_is_eos(const fr_model *model, int32_t id) {
     return false;
 }
 
+/* That of layers without a mixture, or beside one that stands apart. */
+static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
+    size_t first = 0, last = 0;
+    for (size_t i = 0; i < s->layers; i++) {
+        const fr_layer_spec *layer = &s->layer[i];
+        if (layer->experts.count && !layer->experts.apart) continue;
+        last = layer->ffn.width;
+        if (!first) first = last;
+    }
+    if (first) fprintf(out, ", feed-forward %zu", first);
+    if (last != first) fprintf(out, " to %zu", last);
+}
+
 /* A mixture's feed-forward beside it is its shared experts', unless it stands apart. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
@@ -230,7 +243,6 @@ static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
 }
 
 void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
-    const fr_layer_spec *first = &s->layer[0], *last = &s->layer[s->layers - 1];
     attention_kinds kinds = count_attention(s);
     fprintf(out, "layers         %zu", s->layers);
     if (kinds.layers < s->layers)
@@ -241,8 +253,8 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
         fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, kinds.window, s->layers - kinds.sliding);
     if (kinds.owners < kinds.layers)
         fprintf(out, "; %zu own their KV cache, %zu borrow one", kinds.owners, kinds.layers - kinds.owners);
-    fprintf(out, "\nwidth          hidden %zu, feed-forward %zu", s->hidden, first->ffn.width);
-    if (last->ffn.width != first->ffn.width) fprintf(out, " to %zu", last->ffn.width);
+    fprintf(out, "\nwidth          hidden %zu", s->hidden);
+    describe_feed_forward(s, out);
     if (kinds.first) fprintf(out, ", %zu attention heads", kinds.first->heads);
     if (kinds.first && kinds.alike)
         fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);

@@ -40,6 +40,11 @@ static const subject subjects[] = {
     {MODELS "llama", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-odd", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "glm4-moe-own", "", NULL, NULL, "config.json", ""},
+    {MODELS "glm4-moe-own", "", NULL, NULL, "model.safetensors", "*.layers.3.@(embed_tokens|shared_head.head).weight"},
+    {MODELS "glm4-moe-fp8", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.head).weight"},
+    {MODELS "qwen3-moe-raw", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen3-moe-raw", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "model.safetensors", ""},
     {GGUF, "e-q4_0.gguf", NULL, NULL, "e-q4_0.gguf", "@(rope_freqs.weight|blk.1.attn_v.weight|blk.[23].attn_[kv]*)"},
@@ -193,7 +198,7 @@ static bool reshape(table_tensor *tensor) {
 /* A type of as many bytes; of blocks, which GGUF's rows may be of, another of those. */
 static void retype(table_tensor *tensor, bool gguf) {
     static const char *const published[][2] = {{"BF16", "I16"}, {"F16", "U16"}, {"F32", "I32"}, {"I64", "F64"},
-                                               {"I32", "F32"}, {"F64", "I64"}, {"U8", "I8"}};
+                                               {"I32", "F32"}, {"F64", "I64"}, {"U8", "I8"}, {"F8_E4M3", "I8"}};
     if (gguf) snprintf(tensor->type, sizeof tensor->type, "%s", strcmp(tensor->type, "26") == 0 ? "0" : "26" /* I32 */);
     for (size_t i = 0; !gguf && i < sizeof published / sizeof *published; i++)
         if (strcmp(tensor->type, published[i][0]) == 0) {
@@ -313,7 +318,7 @@ static void add_counted(names *all) {
     static const char *const counted[] = {"tensor ", "attention heads", "rotary values", "sections of the rotary",
                                           "keys of", "vocabulary", "layer ", "layers share", "architecture",
                                           "merge_size", "projector", "vision tower of width", "merge 0",
-                                          "token types"};
+                                          "token types", "layers stand before", "experts are", "experts can't"};
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) add_name(all, counted[i]);
 }
 

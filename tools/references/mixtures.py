@@ -51,7 +51,7 @@ GLM = dict(architectures=["Glm4MoeForCausalLM"], model_type="glm4_moe", vocab_si
            num_nextn_predict_layers=1, eos_token_id=[504, 511])
 
 # fused: experts as transformers saves them now, one tensor of all; own: the MTP layer's embedding and head are not the
-# model's.
+# model's; fp8: matrices of layers, but routers, in codes with a scale for each block of 128 x 128.
 MODELS = {
     "qwen3-moe-odd": dict(seed=631, config=QWEN, stored="bfloat16", shards=2),
     "qwen3-moe-raw": dict(seed=632, stored="float16", fused=True, config=QWEN | dict(
@@ -62,7 +62,13 @@ MODELS = {
         hidden_size=70, num_hidden_layers=3, head_dim=28, num_attention_heads=4, num_key_value_heads=1, n_group=1,
         topk_group=1, n_shared_experts=1, moe_intermediate_size=26, norm_topk_prob=False, routed_scaling_factor=1.0,
         first_k_dense_replace=1, attention_bias=False, use_qk_norm=False)),
+    "glm4-moe-fp8": dict(seed=623, stored="bfloat16", fp8=True, config=GLM | dict(
+        hidden_size=150, num_hidden_layers=2, head_dim=28, num_attention_heads=5, num_key_value_heads=1, n_group=1,
+        topk_group=1, n_routed_experts=5, n_shared_experts=1, moe_intermediate_size=38, first_k_dense_replace=1,
+        quantization_config={"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
+                             "weight_block_size": [128, 128]})),
 }
+BLOCK = 128
 
 
 WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices that are wider than 1 / sqrt(columns)
@@ -119,7 +125,8 @@ class Target:
 
 def build(name):
     spec = MODELS[name]
-    config = AutoConfig.for_model(**{k: v for k, v in spec["config"].items() if k != "architectures"})
+    config = AutoConfig.for_model(**{k: v for k, v in spec["config"].items()
+                                     if k not in ("architectures", "quantization_config")})
     model = AutoModelForCausalLM.from_config(config, **EAGER).float()
     return model, Mtp(model.config, spec.get("own")).float() if "n_routed_experts" in spec["config"] else None
 
@@ -171,6 +178,30 @@ def join(state):
     return out
 
 
+def spread(scales, shape):
+    """A scale for each weight."""
+    return scales.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[:shape[0], :shape[1]]
+
+
+def to_codes(state):
+    out = {}
+    for name, tensor in state.items():
+        out[name] = tensor
+        if not re.search(r"layers\..*_proj\.weight$", name): continue
+        rows, cols = ((n + BLOCK - 1) // BLOCK * BLOCK - n for n in tensor.shape)
+        blocks = F.pad(tensor.float(), (0, cols, 0, rows)).unflatten(0, (-1, BLOCK)).unflatten(2, (-1, BLOCK))
+        scales = blocks.abs().amax((1, 3)) / 448
+        out[name] = (tensor.float() / spread(scales, tensor.shape)).clamp(-448, 448).to(torch.float8_e4m3fn)
+        out[name + "_scale_inv"] = scales
+    return out
+
+
+def from_codes(state):
+    scales = {k.removesuffix("_scale_inv"): v for k, v in state.items() if k.endswith("_scale_inv")}
+    plain = {k: v.float() for k, v in state.items() if not k.endswith("_scale_inv")}
+    return plain | {k: plain[k] * spread(v, plain[k].shape) for k, v in scales.items()}
+
+
 RENAMED = {"norm.weight": "shared_head.norm.weight", "embed.weight": "embed_tokens.weight",
            "head.weight": "shared_head.head.weight"}
 
@@ -187,6 +218,7 @@ def save(folder, name, model, mtp):
     state = state if spec.get("fused") else split(state)
     kept = lambda k: torch.float32 if k.endswith("e_score_correction_bias") else getattr(torch, spec["stored"])
     state = {k: v.to(kept(k)).contiguous().clone() for k, v in sorted(state.items())}
+    if spec.get("fp8"): state = to_codes(state)
     shards, names = spec.get("shards", 1), list(state)
     for i in range(shards):
         file = "model.safetensors" if shards == 1 else f"model-{i + 1:05}-of-{shards:05}.safetensors"
@@ -200,8 +232,8 @@ def save(folder, name, model, mtp):
 
 def load(folder, name):
     model, mtp = build(name)
-    state = {k: v.float() for file in sorted(folder.glob("model*.safetensors")) for k, v in load_file(file).items()}
-    state = join(state)
+    state = {k: v for file in sorted(folder.glob("model*.safetensors")) for k, v in load_file(file).items()}
+    state = join(from_codes(state))
     if mtp:
         layer = f"model.layers.{MODELS[name]['config']['num_hidden_layers']}."
         back = {v: k for k, v in RENAMED.items()}

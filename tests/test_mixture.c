@@ -1,0 +1,354 @@
+/* Mixtures of experts: folders as GGUF are the same models, one answer in every manner of running, and what routers,
+ * names and configurations must not be. (Folders against transformers: test_reference.c.) */
+#include <check.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "formats/safetensors.h"
+#include "src/draft/pairs.h"
+#include "tests/reference.h"
+#include "tests/token_files.h"
+
+#define MODELS FR_TEST_MODELS
+
+enum { IDS = 40, STEPS = 4 };
+
+static const int32_t prompt[] = {270, 301, 302, 303, 301, 302, 303, 301, 302, 290, 477, 301, 302, 412, 413, 414};
+#define PROMPT (sizeof prompt / sizeof *prompt)
+
+static char folder[64];
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-mixture-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf", "packed.gguf"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+static void write_gguf(const char *model, const char *type, bool pure) {
+    const fr_lab_quantization how = {.type = type, .pure = pure};
+    FILE *out = fopen(in_folder("model.gguf"), "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_lab_quantize(model, &how, NULL, out));
+    fclose(out);
+}
+
+/* Logits of the prompt, and of what the MTP layer drafts behind it, where there is one. */
+typedef struct answer {
+    fr_rows logits, drafts;
+} answer;
+
+static fr_rows room(const fr_model *model, size_t rows) {
+    size_t capacity = rows * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    return (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
+}
+
+static answer answer_of(const char *path) {
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    fr_session *session;
+    require(fr_model_open(path, NULL, &model));
+    if (fr_model_fact(model, FR_FACT_MTP_LAYERS) > 0) require(fr_drafter_open(NULL, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    answer a = {.logits = room(model, PROMPT), .drafts = room(model, STEPS)};
+    require(fr_session_logits(session, prompt, PROMPT, 0, fr_rows_collect, &a.logits));
+    if (drafter) require(fr_session_draft_logits(session, prompt, PROMPT, STEPS, fr_rows_collect, &a.drafts));
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    return a;
+}
+
+static void expect_same(const fr_rows *got, const fr_rows *expected) {
+    ck_assert_uint_eq(got->count, expected->count);
+    ck_assert_mem_eq(got->values, expected->values, expected->count * sizeof(float));
+}
+
+static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-odd", MODELS "glm4-moe-own",
+                                      MODELS "glm4-moe-fp8"};
+enum { FOLDERS = sizeof folders / sizeof *folders };
+
+/* Experts stacked, the fused ones split; float32 holds every weight as it was, FP8's rounded once as here. */
+START_TEST(a_folder_as_gguf_is_the_same_model) {
+    write_gguf(folders[_i], "f32", true);
+    answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
+    ck_assert_uint_eq(folders_own.logits.count, folders_own.logits.capacity);
+    ck_assert_uint_eq(folders_own.drafts.count, _i ? folders_own.drafts.capacity : 0);
+    expect_same(&files.logits, &folders_own.logits);
+    expect_same(&files.drafts, &folders_own.drafts);
+    free(folders_own.logits.values);
+    free(folders_own.drafts.values);
+    free(files.logits.values);
+    free(files.drafts.values);
+}
+END_TEST
+
+/* Neither the table nor the head is bound again where the MTP layer has copies of them. */
+START_TEST(copies_are_not_held_twice) {
+    static const struct {
+        const char *folder;
+        bool own;
+    } which[] = {{MODELS "glm4-moe-odd", false}, {MODELS "glm4-moe-own", true}};
+    static const char *const names[] = {"embed_tokens.weight", "shared_head.head.weight"};
+    fr_model *model;
+    fr_drafter *drafter;
+    require(fr_model_open(which[_i].folder, NULL, &model));
+    require(fr_drafter_open(NULL, model, NULL, &drafter));
+    const fr_pair_net *pairs = drafter->net;
+    ck_assert((pairs->head->data == model->trunk.head.data) == !which[_i].own);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "model.layers.%zu.%s", model->trunk.spec.layers, names[i]);
+        const fr_tensor *tensor = fr_tensors_find(&model->files.tensors, name);
+        ck_assert_ptr_nonnull(tensor);
+        ck_assert(fr_weights_bound(&drafter->weights, tensor) == which[_i].own);
+    }
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- one answer */
+
+/* A way of running: sampled text, which goes through every logit. */
+typedef struct manner {
+    const char *path, *isa, *method;
+    int threads, chunk;
+} manner;
+
+static void text_of(const manner *m, int32_t *ids) {
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    fr_session *session;
+    if (m->isa) require(fr_options_set_text(options, FR_OPT_ISA, m->isa));
+    require(fr_options_set(options, FR_OPT_THREADS, m->threads));
+    require(fr_options_set(options, FR_OPT_CHUNK, m->chunk));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set(options, FR_OPT_PIN, 0));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, m->method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    require(fr_model_open(m->path, options, &model));
+    if (strcmp(m->method, "mtp") == 0) require(fr_drafter_open(NULL, model, options, &drafter));
+    require(fr_session_open(model, drafter, options, &session));
+    require(fr_session_prompt(session, prompt, PROMPT));
+    for (size_t made = 0, got, accepted; made < IDS; made += got)
+        require(fr_session_step(session, ids + made, IDS - made, &got, &accepted));
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+
+static void expect_one_answer(const char *path, bool drafts) {
+    static const char *const methods[] = {"none", "ngram", "mtp"};
+    static const int chunks[] = {1, 7, 64, 5, 16}, threads[] = {1, 2, 3, 5, 7};
+    int32_t first[IDS], ids[IDS];
+    bool begun = false;
+    for (size_t i = 0; fr_lab_isa_word(i); i++) {
+        manner m = {.path = path, .isa = fr_lab_isa_word(i)};
+        if (!fr_lab_isa_here(m.isa)) continue;
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            m.threads = threads[t];
+            m.chunk = chunks[t];
+            m.method = methods[(i + t) % (drafts ? 3 : 2)];
+            text_of(&m, begun ? ids : first);
+            if (begun)
+                ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %d threads, %s", path, m.isa, m.threads,
+                              m.method);
+            begun = true;
+        }
+    }
+    ck_assert(begun);
+}
+
+START_TEST(every_manner_of_running_gives_one_answer) {
+    expect_one_answer(folders[_i], _i > 0);
+}
+END_TEST
+
+/* Tiles of experts, packed at load and in the file: widths of two tiles over up to seven threads. */
+START_TEST(packed_experts_give_one_answer) {
+    write_gguf(folders[_i], "q4_0", false);
+    FILE *out = fopen(in_folder("packed.gguf"), "wb");
+    require(fr_lab_pack(in_folder("model.gguf"), NULL, out));
+    fclose(out);
+    expect_one_answer(in_folder("model.gguf"), _i > 0);
+    int32_t ids[2][IDS];
+    for (size_t i = 0; i < 2; i++) {
+        manner m = {in_folder(i ? "packed.gguf" : "model.gguf"), NULL, "none", 2, 64};
+        text_of(&m, ids[i]);
+    }
+    ck_assert_mem_eq(ids[0], ids[1], sizeof ids[0]);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- what is refused */
+
+#define EXPERTS "model.layers.1.mlp.experts."
+
+static const struct {
+    const char *name, *changes;
+    fr_status status;
+    const char *line; /* a part of it */
+} cases[] = {
+    {"qwen3-moe-raw", "{}", FR_OK, ""},
+    {"qwen3-moe-raw", "{\"num_experts\": 6}", FR_INPUT, "mlp.gate.weight has shape [5, 70]"},
+    {"qwen3-moe-raw", "{\"num_experts\": 0}", FR_INPUT, "num_experts"},
+    {"qwen3-moe-raw", "{\"num_experts\": 99999}", FR_INPUT, "num_experts"},
+    {"qwen3-moe-raw", "{\"num_experts_per_tok\": 6}", FR_INPUT, "6 experts are chosen of 5"},
+    {"qwen3-moe-raw", "{\"num_experts_per_tok\": 0}", FR_INPUT, "num_experts_per_tok"},
+    {"qwen3-moe-raw", "{\"moe_intermediate_size\": 13}", FR_INPUT, "mlp.experts.gate_up_proj has shape [5, 52, 70]"},
+    {"qwen3-moe-raw", "{\"decoder_sparse_step\": 2}", FR_UNBUILT, "decoder_sparse_step"},
+    {"qwen3-moe-raw", "{\"mlp_only_layers\": [1]}", FR_UNBUILT, "mlp_only_layers"},
+    {"qwen3-moe-raw", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
+    {"qwen3-moe-raw", "{\"use_sliding_window\": true}", FR_UNBUILT, "use_sliding_window"},
+    {"qwen3-moe-raw", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "dynamic"},
+    {"qwen3-moe-raw", "{\"scoring_func\": \"sigmoid\"}", FR_UNBUILT, "scoring_func sigmoid"},
+    {"qwen3-moe-raw", "{\"norm_topk_prob\": 1}", FR_INPUT, "norm_topk_prob"},
+    {"glm4-moe-own", "{}", FR_OK, ""},
+    {"glm4-moe-own", "{\"num_nextn_predict_layers\": 0}", FR_OK, ""},
+    {"glm4-moe-own", "{\"n_group\": 2}", FR_INPUT, "3 of 9 experts can't be chosen in 1 of 2 groups"},
+    {"glm4-moe-own", "{\"n_group\": 9}", FR_INPUT, "can't be chosen"},
+    {"glm4-moe-own", "{\"n_group\": 3, \"topk_group\": 4}", FR_INPUT, "can't be chosen"},
+    {"glm4-moe-own", "{\"n_group\": 3, \"num_experts_per_tok\": 4}", FR_INPUT, "can't be chosen"},
+    {"glm4-moe-own", "{\"n_group\": 3, \"topk_group\": 2}", FR_OK, ""},
+    {"glm4-moe-own", "{\"first_k_dense_replace\": 3}", FR_INPUT, "3 layers stand before the first mixture"},
+    {"glm4-moe-own", "{\"first_k_dense_replace\": 2}", FR_INPUT, "model.layers.1.mlp.gate_proj.weight"},
+    {"glm4-moe-own", "{\"n_shared_experts\": 0}", FR_INPUT, "nothing reads tensor model.layers.1.mlp.shared_experts"},
+    {"glm4-moe-own", "{\"n_shared_experts\": 2}", FR_INPUT, "mlp.shared_experts.gate_proj.weight has shape"},
+    {"glm4-moe-own", "{\"use_qk_norm\": true}", FR_INPUT, "model.layers.0.self_attn.q_norm.weight is missing"},
+    {"glm4-moe-own", "{\"attention_bias\": true}", FR_INPUT, "model.layers.0.self_attn.q_proj.bias is missing"},
+    {"glm4-moe-own", "{\"routed_scaling_factor\": \"much\"}", FR_INPUT, "routed_scaling_factor"},
+    {"glm4-moe-own", "{\"partial_rotary_factor\": 0.01}", FR_INPUT, "0 rotary values"},
+};
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    fr_status status = fr_reference_open_changed(cases[_i].name, cases[_i].changes, folder);
+    ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
+                  status == FR_OK ? "" : fr_last_error());
+    if (status == FR_OK) return;
+    ck_assert_msg(strstr(fr_last_error(), cases[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+}
+END_TEST
+
+/* A model's file with each `from` in its header replaced by a `to` of the same length, and value 3 of a BF16 tensor
+ * made a NaN; NULL: nothing. */
+static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
+    char path[128];
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    snprintf(path, sizeof path, MODELS "%s/model.safetensors", name);
+    require(fr_map_open(&map, path, true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    uint8_t *bytes = malloc(map.size);
+    memcpy(bytes, map.bytes, map.size);
+    for (uint8_t *at = bytes; from && (at = memmem(at, map.size - (size_t)(at - bytes), from, strlen(from)));)
+        memcpy(at, to, strlen(to));
+    const fr_tensor *tensor = nan ? fr_tensors_find(&tensors, nan) : NULL;
+    if (nan) ck_assert(tensor && tensor->type == FR_BF16);
+    if (tensor) memcpy(bytes + ((const uint8_t *)tensor->data - map.bytes) + 6, "\xc0\x7f", 2);
+    FILE *out = fopen(in_folder("model.safetensors"), "wb");
+    ck_assert(fwrite(bytes, map.size, 1, out));
+    fclose(out);
+    free(bytes);
+    fr_tensors_free(&tensors);
+    fr_map_close(&map);
+    json_t *config;
+    snprintf(path, sizeof path, MODELS "%s/config.json", name);
+    config = fr_load_json(path);
+    ck_assert_int_eq(json_dump_file(config, in_folder("config.json"), 0), 0);
+    json_decref(config);
+}
+
+static const struct {
+    const char *from, *to, *line;
+    bool drafter; /* its MTP layer is wrong */
+} names[] = {
+    {EXPERTS "3.up_proj.weight\"", EXPERTS "x.up_proj.weight\"", "tensor " EXPERTS "3.up_proj.weight is missing",
+     false},
+    {EXPERTS "0.gate_proj.weight\"", EXPERTS "7.gate_proj.weight\"", "tensor " EXPERTS "0.gate_proj.weight is missing",
+     false},
+    {EXPERTS "4.down_proj.weight\"", EXPERTS "5.down_proj.weight\"", "tensor " EXPERTS "4.down_proj.weight is missing",
+     false},
+    {"\"" EXPERTS, "\"model.layers.1.mlp.axperts.", "gate_proj.weight is missing, and", false},
+    {"model.layers.1.mlp.gate.e_score_correction_bias", "model.layers.1.mlp.gate.e_score_correction_bits",
+     "e_score_correction_bias is missing", false},
+    {"model.layers.2.mlp.experts.1.up_proj.weight\"", "model.layers.2.mlp.experts.9.up_proj.weight\"",
+     "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
+    {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
+};
+
+START_TEST(a_name_that_is_missing_or_too_many_is_told) {
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    write_changed("glm4-moe-fp8", names[_i].from, names[_i].to, NULL);
+    fr_status status = fr_model_open(folder, NULL, &model);
+    ck_assert_int_eq(status == FR_OK, names[_i].drafter);
+    if (status == FR_OK) {
+        status = fr_drafter_open(NULL, model, NULL, &drafter);
+        ck_assert_int_eq(status, FR_INPUT);
+    }
+    ck_assert_msg(strstr(fr_last_error(), names[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+    if (names[_i].drafter) fr_model_close(model);
+}
+END_TEST
+
+/* A router's NaN, in whatever expert's row, chosen or not. */
+START_TEST(nan_in_a_router_ends_in_a_line) {
+    fr_model *model;
+    fr_session *session;
+    int32_t ids[IDS];
+    size_t got, accepted;
+    write_changed("glm4-moe-own", NULL, NULL, "model.layers.1.mlp.gate.weight");
+    require(fr_model_open(folder, NULL, &model));
+    require(fr_session_open(model, NULL, NULL, &session));
+    fr_status status = fr_session_prompt(session, prompt, PROMPT);
+    if (status == FR_OK) status = fr_session_step(session, ids, IDS, &got, &accepted);
+    ck_assert_int_ne(status, FR_OK);
+    ck_assert_msg(strstr(fr_last_error(), "not finite") && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+    fr_session_close(session);
+    fr_model_close(model);
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("mixture");
+    tcase_set_timeout(tests, 240);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, FOLDERS);
+    tcase_add_loop_test(tests, copies_are_not_held_twice, 0, 2);
+    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, FOLDERS);
+    tcase_add_loop_test(tests, packed_experts_give_one_answer, 0, 2);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tests, a_name_that_is_missing_or_too_many_is_told, 0, sizeof names / sizeof *names);
+    tcase_add_test(tests, nan_in_a_router_ends_in_a_line);
+    Suite *suite = suite_create("mixture");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
