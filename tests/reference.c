@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include "formats/safetensors.h"
 
 static const char *const names[] = {
-    "gemma4-e",         "gemma4-dense",   "gemma4-moe", "gemma4-e-odd", "gemma4-e-layers",
-    "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr", "glm-ocr-odd",  "../deepseek-v3",
-    "glm4-moe-odd",     "glm4-moe-own",   "glm4-moe-fp8",
-    NULL};
+    "gemma4-e",         "gemma4-dense",   "gemma4-moe",     "gemma4-e-odd",    "gemma4-e-layers",
+    "gemma4-dense-odd", "gemma4-moe-odd", "../glm-ocr",     "glm-ocr-odd",     "../deepseek-v3",
+    "glm4-moe-odd",     "glm4-moe-own",   "glm4-moe-fp8",   "qwen35-odd",      "qwen35-tied",
+    "qwen35-moe-odd",   "qwen35-moe-tied", NULL};
 
 static const char *const alone[] = {"llama", "llama-odd", "llama-fp8", "qwen3-moe-odd", "qwen3-moe-raw", NULL};
 
@@ -116,4 +117,12 @@ fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t 
     memcpy(all->values + all->count, logits, count * vocab * sizeof *logits);
     all->count += count * vocab;
     return FR_OK;
+}
+
+void fr_rows_compare(const float *got, const float *expected, size_t count) {
+    float scale = 0;
+    for (size_t i = 0; i < count; i++) scale = fmaxf(scale, fabsf(expected[i]));
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(fabsf(got[i] - expected[i]) <= 5e-5f * scale, "logit %zu is %g, not %g", i, (double)got[i],
+                      (double)expected[i]);
 }

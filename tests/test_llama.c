@@ -54,14 +54,6 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-static void compare_rows(const float *got, const float *expected, size_t count) {
-    float scale = 0;
-    for (size_t i = 0; i < count; i++) scale = fmaxf(scale, fabsf(expected[i]));
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(fabsf(got[i] - expected[i]) <= 5e-5f * scale, "logit %zu is %g, not %g", i, (double)got[i],
-                      (double)expected[i]);
-}
-
 /* Rows of queries and keys stand in llama.cpp's order there, rotary positions scaled by a table. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
@@ -82,7 +74,7 @@ START_TEST(a_file_has_the_references_logits) {
         int32_t *ids = fr_ids_of(json_array_get(json_object_get(info, "prompts"), p), &count);
         fr_rows got = {malloc(expected->bytes), 0, expected->bytes / sizeof(float)};
         require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
-        compare_rows(got.values, expected->data, got.count);
+        fr_rows_compare(got.values, expected->data, got.count);
         compared += got.count;
         free(got.values);
         free(ids);
@@ -152,7 +144,7 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
         fr_model_close(models[i]);
     }
     ck_assert_uint_eq(rows[0].count, rows[1].count);
-    compare_rows(rows[1].values, rows[0].values, rows[0].count);
+    fr_rows_compare(rows[1].values, rows[0].values, rows[0].count);
     ck_assert_mem_eq(ids[0], ids[1], sizeof ids[0]);
     free(rows[0].values);
     free(rows[1].values);

@@ -108,7 +108,7 @@ static void print_files(const fr_inspected *what, FILE *out) {
 
 static void print_memory(const fr_inspected *what, FILE *out) {
     const fr_session_bytes *m = &what->memory;
-    bool drafts = what->own || what->assistant || what->eagle;
+    bool drafts = what->own || what->assistant || what->eagle || what->mtp;
     fprintf(out, "memory         %.1f MB of KV for %zu positions, %.1f MB a session in all%s\n",
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
@@ -169,6 +169,13 @@ static void print_eagle(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
+/* A layer behind its target's, with the target's widths. */
+static void print_mtp(const fr_inspected *what, FILE *out) {
+    fprintf(out, "drafts         as an MTP layer behind layer %zu of its target, applied again and again\n",
+            what->model->trunk.spec.layers - 1);
+    print_fit(what, out);
+}
+
 static void print_draft_model(const fr_inspected *what, FILE *out) {
     fr_trunk_describe(&what->draft_model->trunk.spec, out);
     fprintf(out, "drafts         as a model of the target's vocabulary\n");
@@ -193,6 +200,8 @@ static fr_status print(const fr_inspected *what, FILE *out) {
         print_assistant(what, out);
     else if (what->eagle)
         print_eagle(what, out);
+    else if (what->mtp)
+        print_mtp(what, out);
     else if (what->draft_model)
         print_draft_model(what, out);
     else if (what->model)
@@ -216,8 +225,8 @@ static fr_status inspect_drafter_alone(fr_checkpoint *files, const fr_lab_inspec
     fr_assistant assistant = {0};
     FR_TRY(refuse_context(how, files));
     if (!fr_is_assistant(files))
-        return fr_fail(FR_USAGE, "%s is an EAGLE drafter: give its target with -m and the drafter with -md",
-                       files->path);
+        return fr_fail(FR_USAGE, "%s is %s: give its target with -m and the drafter with -md", files->path,
+                       fr_is_mtp(files) ? "an MTP layer alone" : "an EAGLE drafter");
     fr_inspected what = {
         .kind = "drafter", .files = files, .weights = &weights, .assistant = &assistant, .how = how};
     fr_status status = fr_weights_open(&weights, files);
@@ -260,13 +269,15 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
     bool assistant = how->target && drafter->method == &fr_draft_mtp;
     bool draft_model = how->target && drafter->method == &fr_draft_model;
+    bool mtp = how->target && drafter->method == &fr_draft_chained;
     fr_inspected what = {.kind = how->target ? "drafter" : "model",
                          .files = how->target ? &drafter->files : &model->files,
                          .weights = how->target ? &drafter->weights : &model->weights,
                          .model = model,
                          .own = how->target ? NULL : drafter,
                          .assistant = assistant ? drafter->net : NULL,
-                         .eagle = how->target && !assistant && !draft_model ? drafter : NULL,
+                         .eagle = how->target && !assistant && !draft_model && !mtp ? drafter : NULL,
+                         .mtp = mtp ? drafter : NULL,
                          .draft_model = draft_model ? drafter->net : NULL,
                          .vision = how->target ? NULL : model->vision,
                          .how = how,

@@ -165,6 +165,17 @@ static void put_eagle(object *o, const fr_inspected *what) {
     put_memory(o, &what->memory);
 }
 
+static void put_mtp(object *o, const fr_inspected *what) {
+    const fr_trunk_spec *spec = &what->model->trunk.spec;
+    put(o, "method", json_string(what->mtp->method->name));
+    put_count(o, "layers", 1);
+    put_count(o, "hidden", spec->hidden);
+    put_count(o, "vocabulary", spec->vocab);
+    put_count(o, "rows_a_draft", spec->vocab);
+    put(o, "target", text_of(what->how->target));
+    put_memory(o, &what->memory);
+}
+
 static void put_draft_model(object *o, const fr_inspected *what) {
     const fr_trunk_spec *spec = &what->draft_model->trunk.spec;
     put(o, "method", json_string(fr_draft_model.name));
@@ -193,6 +204,8 @@ fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
         put_drafter(&o, what);
     else if (what->eagle)
         put_eagle(&o, what);
+    else if (what->mtp)
+        put_mtp(&o, what);
     else if (what->draft_model)
         put_draft_model(&o, what);
     else if (what->model)

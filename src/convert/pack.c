@@ -143,8 +143,9 @@ static fr_status pack_any(const char *path, const fr_options *options, FILE *out
     fr_checkpoint files;
     FR_TRY(fr_open_files(&files, path, true));
     bool drafter = fr_is_drafter(&files), built = !drafter || fr_is_assistant(&files);
+    const char *what = fr_is_mtp(&files) ? "an MTP layer alone" : "an EAGLE drafter";
     fr_checkpoint_close(&files);
-    if (!built) return fr_fail(FR_UNBUILT, "%s: packing an EAGLE drafter is not built yet", path);
+    if (!built) return fr_fail(FR_UNBUILT, "%s: packing %s is not built yet", path, what);
     return drafter ? pack_drafter(path, options, out) : pack_target(path, options, out);
 }
 

@@ -1,4 +1,5 @@
-/* mtp: drafting with the MTP layer of the target's own checkpoint, chained: see families/chained.h.
+/* mtp: drafting with the MTP layer of the target's own checkpoint, or of a GGUF file beside it, chained: see
+ * families/chained.h.
  *
  * In: pairs of the target's hidden rows and tokens. Out: what the layer begins with; pairs.c does the rest. */
 #include <stdlib.h>
@@ -85,12 +86,30 @@ static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     return FR_OK;
 }
 
+/* A file of the layer alone is of its target's architecture; */
+static fr_status check_architecture(const fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    const char *architecture = fr_checkpoint_architecture(&drafter->files);
+    if (fr_architecture_in(target->family->architectures, architecture)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s is an MTP layer of architecture \"%s\", and %s is of \"%s\"", drafter->files.path,
+                   architecture, target->files.path, fr_checkpoint_architecture(&target->files));
+}
+
+/* and what it has of the target's own is not looked at. */
+static fr_status check_alone(const fr_drafter *drafter) {
+    static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
+    const fr_naming alone = {.extras = copies};
+    return fr_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 0);
+}
+
 static fr_status mtp_load(fr_drafter *drafter) {
     const fr_trunk *trunk = &drafter->target->trunk;
     mtp_layer *net = calloc(1, sizeof *net);
     if (!net) return fr_fail_memory("MTP layer", sizeof *net);
     drafter->net = net;
+    if (drafter->files.path) FR_TRY(check_architecture(drafter));
     FR_TRY(bind(drafter, &net->chained));
+    if (drafter->files.path) FR_TRY(check_alone(drafter));
     net->pairs = (fr_pair_net){.what = "the MTP layer's",
                                .trunk = trunk,
                                .spec = &net->chained.spec,
@@ -112,6 +131,5 @@ static void mtp_unload(fr_drafter *drafter) {
     free(net);
 }
 
-/* It lies in its target's files, not in files of its own. */
 const fr_draft_method fr_draft_chained = {
-    .name = "mtp", .load = mtp_load, .unload = mtp_unload, FR_PAIRS_METHOD};
+    .name = "mtp", .reads = fr_is_mtp, .load = mtp_load, .unload = mtp_unload, FR_PAIRS_METHOD};

@@ -7,7 +7,8 @@
 #include "src/families/architecture.h"
 
 /* Any model drafts: the last. */
-static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_model};
+static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_chained,
+                                                 &fr_draft_model};
 
 static const fr_draft_method *find_method(const fr_checkpoint *files) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
@@ -33,8 +34,8 @@ static fr_status refuse(const fr_checkpoint *files) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is no drafter's that is known (Gemma4AssistantForCausalLM; in GGUF "
-                   "gemma4-assistant, gemma4_assistant, gemma4_mtp; EAGLE's, eagle3): a model goes with -m, its "
-                   "drafter with -md",
+                   "gemma4-assistant, gemma4_assistant, gemma4_mtp; EAGLE's, eagle3; a target's MTP layer alone): a "
+                   "model goes with -m, its drafter with -md",
                    files->path, fr_checkpoint_architecture(files));
 }
 

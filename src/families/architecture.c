@@ -47,8 +47,15 @@ bool fr_is_eagle(const fr_checkpoint *files) {
            has(files, "layers.0.self_attn.q_proj.weight");
 }
 
+bool fr_is_mtp(const fr_checkpoint *files) {
+    int64_t layers;
+    if (!files->gguf || fr_is_assistant(files)) return false;
+    fr_status status = fr_gguf_int(files->gguf, ".nextn_predict_layers", 0, INT64_MAX, 0, &layers);
+    return status == FR_OK && layers > 0 && !fr_tensors_find(&files->tensors, "blk.0.attn_norm.weight");
+}
+
 bool fr_is_drafter(const fr_checkpoint *files) {
-    return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files);
+    return fr_is_assistant(files) || fr_is_eagle3(files) || fr_is_eagle(files) || fr_is_mtp(files);
 }
 
 /* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then

@@ -45,7 +45,7 @@ MODELS = {
         linear_value_head_dim=10, linear_conv_kernel_dim=3, rms_norm_eps=3e-6, tie_word_embeddings=False),
         rope=dict(rope_theta=5000.0, partial_rotary_factor=0.4, mrope_section=[2, 1, 1])),
     # Nested beside a tower, tied, as many value heads as key heads, which are the wider ones.
-    "qwen35-tied": dict(seed=613, nested=True, mtp="mtp.", tokenizer=False, kinds="llfl", tower=True, config=dict(
+    "qwen35-tied": dict(seed=1007, nested=True, mtp="mtp.", tokenizer=False, kinds="llfl", tower=True, config=dict(
         vocab_size=401, hidden_size=36, intermediate_size=52, num_attention_heads=4, num_key_value_heads=1,
         head_dim=14, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=18,
         linear_value_head_dim=20, linear_conv_kernel_dim=4, tie_word_embeddings=True),
@@ -98,7 +98,7 @@ class Both(nn.Module):
         moe = "num_experts" in spec["config"]
         kinds = [LINEAR if kind == "l" else FULL for kind in spec["kinds"]]
         config = (Qwen3_5MoeTextConfig if moe else Qwen3_5TextConfig)(
-            **spec["config"], layer_types=kinds, num_hidden_layers=len(kinds), max_position_embeddings=640,
+            **spec["config"], layer_types=kinds, num_hidden_layers=len(kinds), max_position_embeddings=1200,
             eos_token_id=END if spec["tokenizer"] else 7,
             rope_parameters={"rope_type": "default", "mrope_interleaved": True} | spec["rope"])
         config._attn_implementation = config._experts_implementation = "eager"
