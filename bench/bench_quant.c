@@ -291,7 +291,7 @@ static void bench_shape(const char *shape, const char *type, unsigned parts) {
         perror(path);
         exit(1);
     }
-    fr_bench_require(fr_lab_synth(shape, type, 0, 0, NULL, file));
+    fr_bench_require(fr_lab_synth(&(fr_lab_shape){.name = shape, .type = type}, NULL, file));
     fclose(file);
     bench_file(path, parts);
     unlink(path);

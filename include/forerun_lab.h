@@ -24,11 +24,18 @@ typedef struct fr_lab_inspection {
  * how: NULL for lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
-/* Writes random weights of a published shape (the error for an unknown one lists them), all matrices in one type, as
- * GGUF: what engines are timed on. type: any that fr_lab_quantize takes. vocab: ids, 0 for the shape's own. layers: the
- * first so many, the last of them of full attention; 0 for all. Of the options, progress counts; they may be NULL. */
-fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, size_t layers, const fr_options *options,
-                       FILE *out);
+/* A published shape by its name (the error for an unknown one lists them), and what of it. */
+typedef struct fr_lab_shape {
+    const char *name;
+    const char *type; /* of all matrices: any that fr_lab_quantize takes */
+    size_t vocab;     /* ids; 0: the shape's own */
+    size_t layers;    /* the first so many, the last of them of full attention; 0: all */
+    size_t experts;   /* of each mixture so many; 0: all */
+} fr_lab_shape;
+
+/* Writes random weights of a shape as GGUF: what engines are timed on. Of the options, progress counts; they may be
+ * NULL. */
+fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FILE *out);
 
 /* Writes a GGUF target or drafter as a GGUF whose matrices are stored as kernels stream them: mapped and used as it
  * lies. Of the options, progress counts. What was written to out before a failure is of no use. */

@@ -56,6 +56,7 @@ glm-ocr 179
 llama3.2-1b 147
 llama3.1-8b 292
 llama3.1-8b-eagle3 14
+qwen3-30b-a3b 579
 END
 
 # The sizes that config.json of the published models has.
@@ -80,6 +81,14 @@ described 'architecture   llama' 'layers         16, all of full attention' \
 outline llama3.1-8b --vocab 384 --layers 6
 described 'layers         6, all of full attention' \
     'width          hidden 4096, feed-forward 14336, 32 attention heads, 8 of keys and values, of 128'
+outline qwen3-30b-a3b --vocab 384 --layers 4
+described 'architecture   qwen3moe' 'experts        128 of width 768, 8 chosen a token' \
+    'width          hidden 2048, 32 attention heads, 4 of keys and values, of 128'
+outline glm-4.5-air --vocab 384 --layers 3 --experts 16
+described 'experts        16 of width 1408, 8 chosen a token, beside shared ones of width 1408; 1 layer without' \
+    'drafter        an MTP layer in the checkpoint' \
+    'width          hidden 4096, feed-forward 10944, 96 attention heads, 8 of keys and values, of 128'
+outline llama3.1-8b --vocab 384 --layers 6
 mv "$folder/outline.gguf" "$folder/target.gguf"
 drafts() { # LINE...: that inspect prints of outline.gguf as a drafter for target.gguf
     local said line
@@ -123,11 +132,20 @@ pair gemma4-e4b gemma4-e4b-assistant q4_0
 pair gemma4-e4b gemma4-e4b-assistant-plain q8_0
 pair gemma4-1b gemma4-1b-assistant q6_k
 pair glm-ocr '' q4_k
+"$forerun" synth --shape qwen3-30b-a3b --type q4_0 --vocab 384 --layers 2 --experts 9 --quiet "$folder/model.gguf"
+said=$("$forerun" generate -m "$folder/model.gguf" --quiet --ids 2,270,281 -n 5 --ignore-eos --output json)
+[[ $said == *'"stop": "length"'* ]] || fail "qwen3-30b-a3b: $said"
+for words in 'gemma4-e2b --experts 4' 'qwen3-30b-a3b --experts 7' 'qwen3-30b-a3b --experts 129'; do
+    # shellcheck disable=SC2086
+    said=$("$forerun" synth --shape $words --type q4_0 "$folder/out" 2>&1) && fail "synth takes $words"
+    [[ $said == *expert* ]] || fail "$words: $said"
+done
 if [ "${FULL:-}" ]; then # 1 GB files
     pair gemma4-26b-a4b gemma4-26b-a4b-assistant q4_k
     pair gemma4-31b gemma4-31b-assistant q4_0
     pair llama3.1-8b llama3.1-8b-eagle3 q4_k 4
     pair llama3.1-8b llama3.2-1b q4_0 2
+    pair glm-4.5-air '' q4_0
 fi
 
 # Whoever names a shape that is not there is told of all; help and the manual page tell of them too.

@@ -97,18 +97,19 @@ static const fr_verb verbs[] = {
      "it is for forerun alone.\n",
      "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n", fr_verb_pack},
     {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
-     "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] OUT",
+     "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"
      "those that quantizers leave alone, and those whose rows don't fill its blocks: they get what llama-quantize\n"
-     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b glm-ocr (with its MTP layer) llama3.2-1b\n"
-     "llama3.1-8b, and gemma4-1b, which is no published size: the widths of E2B, dense, 18 layers. Assistants, for\n"
+     "gives them. Models: gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b llama3.2-1b llama3.1-8b qwen3-30b-a3b, with\n"
+     "their MTP layer glm-ocr glm-4.5-air, and gemma4-1b, which is no published size: the widths of E2B, dense, 18\n"
+     "layers. --experts cuts mixtures: gemma4-26b-a4b qwen3-30b-a3b glm-4.5-air. Assistants, for\n"
      "the model of the name with the same vocabulary: gemma4-26b-a4b-assistant gemma4-31b-assistant, and with a\n"
      "centroid for 128 ids gemma4-e2b-assistant gemma4-e4b-assistant gemma4-1b-assistant; for llama.cpp, which knows\n"
      "no centroids, gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain. An EAGLE-3 drafter, for a model of as many\n"
      "--layers: llama3.1-8b-eagle3; llama3.2-1b drafts for llama3.1-8b too.\n",
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
-     "  forerun synth --shape gemma4-26b-a4b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
+     "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
     {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model [options]",
      "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
      "instruction set, checked for equal bits, against the limit that binds. model: prompts and decode as llama-bench\n"

@@ -84,6 +84,7 @@ typedef enum fr_arg {
     FR_ARG_PURE,
     FR_ARG_VOCAB,
     FR_ARG_LAYERS,
+    FR_ARG_EXPERTS,
     FR_ARG_PARALLEL,
     FR_ARG_KV_MEMORY,
     FR_ARG_TEMP,

@@ -6,9 +6,12 @@
 #include "verbs.h"
 
 static int write_model(const fr_arguments *args, const fr_options *options, fr_progress *progress, fr_writer *writer) {
-    fr_status status =
-        fr_lab_synth(args->text[FR_ARG_SHAPE], args->text[FR_ARG_TYPE], (size_t)args->number[FR_ARG_VOCAB],
-                     (size_t)args->number[FR_ARG_LAYERS], options, writer->file);
+    const fr_lab_shape shape = {.name = args->text[FR_ARG_SHAPE],
+                                .type = args->text[FR_ARG_TYPE],
+                                .vocab = (size_t)args->number[FR_ARG_VOCAB],
+                                .layers = (size_t)args->number[FR_ARG_LAYERS],
+                                .experts = (size_t)args->number[FR_ARG_EXPERTS]};
+    fr_status status = fr_lab_synth(&shape, options, writer->file);
     fr_progress_end(progress);
     if (status == FR_OK) return fr_writer_close(writer);
     fr_writer_abandon(writer);

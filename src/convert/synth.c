@@ -2,7 +2,7 @@
  *
  * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
  * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
- * file; what there is of a shape: synth_gemma4.c, synth_glm.c, synth_llama.c; of its tensors: synth_tensors.c.
+ * file; what there is of a shape: synth_gemma4.c and others; of its tensors: synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
  * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
@@ -142,7 +142,8 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
 /* --------------------------------------------------------------------------------------------------------- the file */
 
 static const fr_synth_family *const families[] = {&fr_synth_gemma4, &fr_synth_gemma4_assistant, &fr_synth_glm,
-                                                  &fr_synth_llama, &fr_synth_llama_eagle3};
+                                                  &fr_synth_glm4_moe, &fr_synth_llama, &fr_synth_llama_eagle3,
+                                                  &fr_synth_qwen3};
 
 static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
     char known[512] = "";
@@ -168,6 +169,22 @@ static fr_status check(const fr_synth_order *order) {
     return FR_OK;
 }
 
+/* Leaves so many experts, in groups as many as there were. */
+static fr_status cut_experts(const fr_synth_order *order, fr_trunk_spec *spec) {
+    const fr_experts_spec *all = fr_spec_experts(spec);
+    if (order->experts == 0) return FR_OK;
+    if (!all) return fr_fail(FR_USAGE, "%s has no mixture of experts", order->shape->name);
+    size_t unit = all->groups > 1 ? 2 * all->groups : 1, least = all->top > unit ? all->top : unit, most = all->count;
+    if (order->experts < least || order->experts > most || order->experts % unit)
+        return fr_fail(FR_USAGE, "%zu experts: %s takes multiples of %zu from %zu to %zu", order->experts,
+                       order->shape->name, unit, least, most);
+    for (size_t i = 0; i <= spec->layers; i++) {
+        fr_layer_spec *layer = i < spec->layers ? &spec->layer[i] : &spec->mtp;
+        if (layer->experts.count) layer->experts.count = order->experts;
+    }
+    return FR_OK;
+}
+
 static void put_general(synth *s, const fr_synth_order *order) {
     fr_gguf_put_string(&s->writer, "general.type", "model");
     fr_gguf_put_string(&s->writer, "general.name", order->shape->name);
@@ -179,6 +196,7 @@ static fr_status write_model(synth *s, const fr_synth_family *family, const fr_s
                              fr_synth_model *model) {
     const fr_family *of = family->family;
     FR_TRY(family->make_spec(order, &model->spec));
+    FR_TRY(cut_experts(order, &model->spec));
     put_general(s, order);
     FR_TRY(fr_synth_list(family, order->shape, model));
     if (family->add_drafter)
@@ -190,16 +208,16 @@ static fr_status write_model(synth *s, const fr_synth_family *family, const fr_s
     return write_tensors(s, &model->outputs, family->means);
 }
 
-static fr_status write_file(const char *name, const char *type, size_t vocab, size_t layers, const fr_options *options,
-                            FILE *out) {
+static fr_status write_file(const fr_lab_shape *what, const fr_options *options, FILE *out) {
     synth s = {.options = options, .random = 0x9e3779b97f4a7c15u};
     const fr_synth_family *family = NULL;
     fr_synth_order order = {0};
     fr_synth_model model = {0};
-    FR_TRY(find_shape(name, &family, &order.shape));
-    FR_TRY(fr_type_read(type, &s.type));
-    order.vocab = vocab ? vocab : order.shape->vocab;
-    order.layers = layers ? layers : order.shape->layers;
+    FR_TRY(find_shape(what->name, &family, &order.shape));
+    FR_TRY(fr_type_read(what->type, &s.type));
+    order.vocab = what->vocab ? what->vocab : order.shape->vocab;
+    order.layers = what->layers ? what->layers : order.shape->layers;
+    order.experts = what->experts;
     FR_TRY(check(&order));
     s.buffer = malloc(BUFFER);
     if (!s.buffer) return fr_fail_memory("random weights", BUFFER);
@@ -214,11 +232,11 @@ static fr_status write_file(const char *name, const char *type, size_t vocab, si
     return status;
 }
 
-fr_status fr_lab_synth(const char *shape, const char *type, size_t vocab, size_t layers, const fr_options *options,
-                       FILE *out) {
-    if (!shape || !type || !out) return fr_fail(FR_USAGE, "fr_lab_synth: a shape, a type and a stream are needed");
+fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FILE *out) {
+    if (!shape || !shape->name || !shape->type || !out)
+        return fr_fail(FR_USAGE, "fr_lab_synth: a shape, a type and a stream are needed");
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = write_file(shape, type, vocab, layers, options, out);
+    fr_status status = write_file(shape, options, out);
     fr_fpenv_leave(environment);
     return status;
 }

@@ -24,6 +24,7 @@ typedef struct fr_synth_shape {
 typedef struct fr_synth_order {
     const fr_synth_shape *shape;
     size_t layers, vocab;
+    size_t experts; /* of each mixture; 0: the shape's own */
 } fr_synth_order;
 
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
@@ -71,7 +72,8 @@ typedef struct fr_synth_family {
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
 } fr_synth_family;
 
-extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_llama,
+extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_glm4_moe,
+    fr_synth_qwen3, fr_synth_llama,
     fr_synth_llama_eagle3;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
