@@ -3,11 +3,11 @@
 
 make    writes FOLDER/NAME: the model as published folders are, reference.json, reference.safetensors
 verify  reads it back, from the files alone, and computes everything again; then transformers' cached generation, and
-        the first draft of its own MTP model
+        the first draft of its own MTP model (of GLM-4.7-Flash it has none)
 
-Qwen3-MoE, and GLM-4.5 with its MTP layer, in numbers that code written for the published shapes would get wrong. As in
-make_reference.py: float32, eager attention, no cache, one thread. Each tokenizer is glm-ocr-odd's, with other rules for
-Qwen. The files of a reference are those that README.md tells of, and drafts are:
+Qwen3-MoE; GLM-4.5, DeepSeek-V3 and GLM-4.7-Flash with their MTP layers, in numbers that code written for the published
+shapes would get wrong. As in make_reference.py: float32, eager attention, no cache, one thread. Each tokenizer is
+glm-ocr-odd's, with other rules for Qwen. The files of a reference are those that README.md tells of, and drafts are:
 
   pair p, of all positions p the target has run: z = eh_proj([enorm(embedding of token p + 1) ; hnorm(h)]), h the
   target's row p after its final norm; z through one decoder layer, at the rotary position of token p + 1, seeing the
@@ -29,7 +29,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_layers import MtpModel
-from transformers.models.glm4_moe.modeling_glm4_moe import Glm4MoeDecoderLayer, Glm4MoeRMSNorm
+from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek_v3
+from transformers.models.glm4_moe import modeling_glm4_moe as glm4_moe
+from transformers.models.glm4_moe_lite import modeling_glm4_moe_lite as glm4_moe_lite
 
 GREEDY, DEPTH, ROUND_DRAFT, CASES = 48, 4, 3, (1, 2, 7, 41)
 FIRST, LENGTHS, TEXT = 270, (6, 13, 40, 101), "The quick brown fox jumps over the lazy dog"
@@ -50,6 +52,29 @@ GLM = dict(architectures=["Glm4MoeForCausalLM"], model_type="glm4_moe", vocab_si
            topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5, first_k_dense_replace=2,
            num_nextn_predict_layers=1, eos_token_id=[504, 511])
 
+DEEPSEEK = dict(architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", vocab_size=VOCAB, hidden_size=90,
+                intermediate_size=76, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
+                q_lora_rank=44, kv_lora_rank=36, qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18,
+                hidden_act="silu", max_position_embeddings=1280, rms_norm_eps=3e-6, rope_theta=9000.0,
+                rope_scaling=dict(type="yarn", factor=12.8, original_max_position_embeddings=100, beta_fast=9,
+                                  beta_slow=2, mscale=1.0, mscale_all_dim=0.6),
+                attention_bias=False, tie_word_embeddings=False, n_routed_experts=9, num_experts_per_tok=3,
+                n_shared_experts=2, moe_intermediate_size=26, n_group=3, topk_group=2, norm_topk_prob=True,
+                routed_scaling_factor=2.5, first_k_dense_replace=1, scoring_func="sigmoid", topk_method="noaux_tc",
+                moe_layer_freq=1, num_nextn_predict_layers=1, eos_token_id=[504, 511])
+FLASH = dict(architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite", vocab_size=VOCAB, hidden_size=96,
+             intermediate_size=64, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=6, q_lora_rank=64,
+             kv_lora_rank=64, qk_rope_head_dim=32, qk_nope_head_dim=24, v_head_dim=40, hidden_act="silu",
+             max_position_embeddings=1280, rms_norm_eps=1e-5,
+             rope_parameters=dict(rope_type="default", rope_theta=7000.0, partial_rotary_factor=1.0),
+             attention_bias=False, tie_word_embeddings=False, n_routed_experts=7, num_experts_per_tok=3,
+             n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True,
+             routed_scaling_factor=1.8, mlp_layer_types=["dense"] * 2 + ["sparse"] * 2, num_nextn_predict_layers=1,
+             eos_token_id=[504, 511])
+
+FP8 = dict(quantization_config=dict(activation_scheme="dynamic", fmt="e4m3", quant_method="fp8",
+                                    weight_block_size=[128, 128]))
+
 # fused: experts as transformers saves them now, one tensor of all; own: the MTP layer's embedding and head are not the
 # model's; fp8: matrices of layers, but routers, in codes with a scale for each block of 128 x 128.
 MODELS = {
@@ -65,10 +90,23 @@ MODELS = {
     "glm4-moe-fp8": dict(seed=623, stored="bfloat16", fp8=True, config=GLM | dict(
         hidden_size=150, num_hidden_layers=2, head_dim=28, num_attention_heads=5, num_key_value_heads=1, n_group=1,
         topk_group=1, n_routed_experts=5, n_shared_experts=1, moe_intermediate_size=38, first_k_dense_replace=1,
-        quantization_config={"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8",
-                             "weight_block_size": [128, 128]})),
+        **FP8)),
+    "deepseek-v3-odd": dict(seed=641, config=DEEPSEEK, stored="bfloat16", shards=2),
+    "deepseek-v3-own": dict(seed=642, stored="float16", fused=True, own=True, config=DEEPSEEK | dict(
+        hidden_size=70, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None,
+        rope_interleave=False, rope_scaling=None, kv_lora_rank=17, qk_rope_head_dim=6, qk_nope_head_dim=9, v_head_dim=7,
+        n_group=1, topk_group=1, norm_topk_prob=False, n_shared_experts=1)),
+    "glm-4.7-flash-odd": dict(seed=647, config=FLASH, stored="bfloat16"),
+    "deepseek-v3-fp8": dict(seed=644, stored="bfloat16", fp8=True, config=DEEPSEEK | dict(
+        hidden_size=150, num_hidden_layers=2, q_lora_rank=140, kv_lora_rank=134, qk_nope_head_dim=50, v_head_dim=36,
+        n_routed_experts=6, n_shared_experts=1, moe_intermediate_size=38, **FP8)),
 }
 BLOCK = 128
+
+# By model_type: a decoder layer and its norm, as an MTP layer has them.
+LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
+          "deepseek_v3": (deepseek_v3.DeepseekV3DecoderLayer, deepseek_v3.DeepseekV3RMSNorm),
+          "glm4_moe_lite": (glm4_moe_lite.Glm4MoeLiteDecoderLayer, glm4_moe_lite.Glm4MoeLiteRMSNorm)}
 
 
 WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices that are wider than 1 / sqrt(columns)
@@ -77,10 +115,11 @@ WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices that a
 class Mtp(nn.Module):
     def __init__(self, config, own):
         super().__init__()
-        norm = lambda: Glm4MoeRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        layer, norm_of = LAYERS[config.model_type]
+        norm = lambda: norm_of(config.hidden_size, eps=config.rms_norm_eps)
         self.enorm, self.hnorm, self.norm = norm(), norm(), norm()
         self.eh_proj = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
-        self.layer = Glm4MoeDecoderLayer(config, config.first_k_dense_replace)
+        self.layer = layer(config, config.num_hidden_layers - 1)
         self.embed = nn.Embedding(config.vocab_size, config.hidden_size) if own else None
         self.head = nn.Linear(config.hidden_size, config.vocab_size, bias=False) if own else None
 
@@ -383,7 +422,7 @@ def verify(root, name):
         prompt = torch.tensor([info["prompts"][greedy["prompt"]]])
         made = target.model.generate(prompt, max_new_tokens=GREEDY, do_sample=False, eos_token_id=None, pad_token_id=0)
         assert made[0, prompt.shape[1]:].tolist() == greedy["tokens"]
-    for case in info.get("draft", {}).get("cases", []):
+    for case in info.get("draft", {}).get("cases", []) if name != "glm-4.7-flash-odd" else []:
         text = next(g["tokens"] for g in info["greedy"] if g["prompt"] == case["prompt"])
         row = mtp_models_draft(target, info["prompts"][case["prompt"]] + text[:case["n_generated"]])
         apart = max(apart, float((row - stored[case["case"] + ".logits"][0]).abs().max()))
