@@ -57,6 +57,7 @@ llama3.2-1b 147
 llama3.1-8b 292
 llama3.1-8b-eagle3 14
 qwen3-30b-a3b 579
+qwen3.6-27b 866
 END
 
 # The sizes that config.json of the published models has.
@@ -88,6 +89,23 @@ outline glm-4.5-air --vocab 384 --layers 3 --experts 16
 described 'experts        16 of width 1408, 8 chosen a token, beside shared ones of width 1408; 1 layer without' \
     'drafter        an MTP layer in the checkpoint' \
     'width          hidden 4096, feed-forward 10944, 96 attention heads, 8 of keys and values, of 128'
+outline qwen3.5-0.8b --vocab 384
+described 'layers         24: 18 gated DeltaNet, 6 of full attention' 'drafter        an MTP layer in the checkpoint' \
+    'width          hidden 1024, feed-forward 3584, 8 attention heads, 2 of keys and values, of 256' \
+    'DeltaNet       16 key heads of 128, 16 value heads of 128, a convolution over 4 positions' \
+    'states         20.20 MB a timeline, 444.7 kB a draft'
+outline qwen3.5-4b --vocab 384 --layers 4
+described 'layers         4: 3 gated DeltaNet, 1 of full attention' 'DeltaNet       16 key heads of 128, 32 value' \
+    'width          hidden 2560, feed-forward 9216, 16 attention heads, 4 of keys and values, of 256'
+outline qwen3.5-9b --vocab 384 --layers 4
+described 'width          hidden 4096, feed-forward 12288, 16 attention heads, 4 of keys and values, of 256'
+outline qwen3.6-27b --vocab 384 --layers 4
+described 'width          hidden 5120, feed-forward 17408, 24 attention heads, 4 of keys and values, of 256' \
+    'DeltaNet       16 key heads of 128, 48 value heads of 128, a convolution over 4 positions'
+outline qwen3.6-35b-a3b --vocab 384 --layers 4
+described 'architecture   qwen35moe' 'drafter        an MTP layer in the checkpoint' \
+    'experts        256 of width 512, 8 chosen a token, beside shared ones of width 512' \
+    'width          hidden 2048, 16 attention heads, 2 of keys and values, of 256'
 outline llama3.1-8b --vocab 384 --layers 6
 mv "$folder/outline.gguf" "$folder/target.gguf"
 drafts() { # LINE...: that inspect prints of outline.gguf as a drafter for target.gguf
@@ -132,6 +150,8 @@ pair gemma4-e4b gemma4-e4b-assistant q4_0
 pair gemma4-e4b gemma4-e4b-assistant-plain q8_0
 pair gemma4-1b gemma4-1b-assistant q6_k
 pair glm-ocr '' q4_k
+pair qwen3.5-0.8b '' q4_k 4
+pair qwen3.5-0.8b '' q4_0 2
 "$forerun" synth --shape qwen3-30b-a3b --type q4_0 --vocab 384 --layers 2 --experts 9 --quiet "$folder/model.gguf"
 said=$("$forerun" generate -m "$folder/model.gguf" --quiet --ids 2,270,281 -n 5 --ignore-eos --output json)
 [[ $said == *'"stop": "length"'* ]] || fail "qwen3-30b-a3b: $said"

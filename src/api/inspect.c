@@ -113,6 +113,14 @@ static void print_memory(const fr_inspected *what, FILE *out) {
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
 }
 
+/* What layers without keys and values carry on, once a timeline, and for each position that may be rejected. */
+static void print_states(const fr_trunk *trunk, FILE *out) {
+    if (trunk->recurrent_count == 0) return;
+    fprintf(out, "states         %.2f MB a timeline, %.1f kB a draft\n",
+            megabytes(fr_recurrent_page_bytes(trunk->recurrent_shapes, trunk->recurrent_count)),
+            (double)fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count) / 1e3);
+}
+
 static void print_model(const fr_inspected *what, FILE *out) {
     const fr_model *model = what->model;
     fr_trunk_describe(&model->trunk.spec, out);
@@ -127,6 +135,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
     size_t bytes = fr_kv_position_bytes(model->trunk.kv_shapes, model->trunk.kv_count, what->kv_types);
     fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
             model->trunk.spec.context_limit, (double)bytes / 1e3);
+    print_states(&model->trunk, out);
     print_memory(what, out);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);

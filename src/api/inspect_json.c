@@ -133,6 +133,10 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "vocabulary", trunk->spec.vocab);
     put_count(o, "context_limit", trunk->spec.context_limit);
     put_count(o, "kv_position_bytes", fr_kv_position_bytes(trunk->kv_shapes, trunk->kv_count, what->kv_types));
+    if (trunk->recurrent_count) {
+        put_count(o, "state_bytes", fr_recurrent_page_bytes(trunk->recurrent_shapes, trunk->recurrent_count));
+        put_count(o, "state_draft_bytes", fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count));
+    }
     put(o, "type_k", option_word(what->kv_types.k));
     put(o, "type_v", option_word(what->kv_types.v));
     put_memory(o, &what->memory);

@@ -74,7 +74,8 @@ typedef struct fr_synth_family {
 
 extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_glm4_moe,
     fr_synth_qwen3, fr_synth_llama,
-    fr_synth_llama_eagle3;
+    fr_synth_llama_eagle3, fr_synth_qwen35,
+    fr_synth_qwen35_moe;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);
