@@ -106,6 +106,14 @@ outline qwen3.6-35b-a3b --vocab 384 --layers 4
 described 'architecture   qwen35moe' 'drafter        an MTP layer in the checkpoint' \
     'experts        256 of width 512, 8 chosen a token, beside shared ones of width 512' \
     'width          hidden 2048, 16 attention heads, 2 of keys and values, of 256'
+outline deepseek-v3 --vocab 384 --layers 4 --experts 16
+described 'architecture   deepseek2' \
+    'experts        16 of width 2048, 8 chosen a token, beside shared ones of width 2048' \
+    'drafter        an MTP layer in the checkpoint' '4.6 kB of latents each' \
+    'width          hidden 7168, feed-forward 18432, 128 attention heads, latents of 512 beside 64 rotary values'
+outline glm-4.7-flash --vocab 384 --layers 3 --experts 8
+described 'experts        8 of width 1536, 4 chosen a token, beside shared ones of width 1536; 1 layer without' \
+    'drafter        an MTP layer in the checkpoint' 'width          hidden 2048, feed-forward 10240'
 outline llama3.1-8b --vocab 384 --layers 6
 mv "$folder/outline.gguf" "$folder/target.gguf"
 drafts() { # LINE...: that inspect prints of outline.gguf as a drafter for target.gguf
@@ -166,6 +174,7 @@ if [ "${FULL:-}" ]; then # 1 GB files
     pair llama3.1-8b llama3.1-8b-eagle3 q4_k 4
     pair llama3.1-8b llama3.2-1b q4_0 2
     pair glm-4.5-air '' q4_0
+    pair glm-4.7-flash '' q4_k
 fi
 
 # Whoever names a shape that is not there is told of all; help and the manual page tell of them too.

@@ -106,8 +106,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
                                "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
                                "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr "
-                               "glm-4.5-air llama3.2-1b llama3.1-8b llama3.1-8b-eagle3 qwen3-30b-a3b qwen3.5-0.8b "
-                               "qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b",
+                               "deepseek-v3 glm-4.7-flash glm-4.5-air llama3.2-1b llama3.1-8b llama3.1-8b-eagle3 "
+                               "qwen3-30b-a3b qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b",
                       .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = FR_KIND_WORD, .verbs = QUANTIZE | SYNTH,
                      .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",

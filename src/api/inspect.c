@@ -133,8 +133,9 @@ static void print_model(const fr_inspected *what, FILE *out) {
         fr_vision_describe(model->vision, out);
     }
     size_t bytes = fr_kv_position_bytes(model->trunk.kv_shapes, model->trunk.kv_count, what->kv_types);
-    fprintf(out, "context        %zu positions at most, %.1f kB of KV each until a window is full\n",
-            model->trunk.spec.context_limit, (double)bytes / 1e3);
+    bool latent = model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
+    fprintf(out, "context        %zu positions at most, %.1f kB of %s each until a window is full\n",
+            model->trunk.spec.context_limit, (double)bytes / 1e3, latent ? "latents" : "KV");
     print_states(&model->trunk, out);
     print_memory(what, out);
     fprintf(out, "end of text    ids");

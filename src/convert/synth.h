@@ -72,9 +72,8 @@ typedef struct fr_synth_family {
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
 } fr_synth_family;
 
-extern const fr_synth_family fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm, fr_synth_glm4_moe,
-    fr_synth_qwen3, fr_synth_llama,
-    fr_synth_llama_eagle3, fr_synth_qwen35,
+extern const fr_synth_family fr_synth_deepseek, fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm,
+    fr_synth_glm4_moe, fr_synth_glm_flash, fr_synth_llama, fr_synth_llama_eagle3, fr_synth_qwen3, fr_synth_qwen35,
     fr_synth_qwen35_moe;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */

@@ -160,6 +160,9 @@ bool fr_weights_quantized(const fr_weights *weights);
 /* Adds a note if streamed matrices are of types that are decoded for every product: called when all are bound. */
 void fr_weights_note_slow(fr_weights *weights);
 
+/* Adds a note of how much memory transposed matrices take beside what was bound, if there are any. */
+void fr_weights_note_transposed(fr_weights *weights);
+
 /* Has `count` bound matrices, all of one shape, transposed into `to` when they are placed. */
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 

@@ -17,6 +17,10 @@ typedef struct fr_deepseek_config {
     size_t mtp_layers; /* behind the others */
 } fr_deepseek_config;
 
+/* DeepSeek-V3 and GLM-4.7-Flash as published, but for rotary positions; `shared` counts experts here. What their files
+ * don't say is as here. */
+extern const fr_deepseek_config fr_deepseek_v3, fr_glm_flash;
+
 /* From config.json or GGUF metadata. */
 fr_status fr_deepseek_config_read(fr_deepseek_config *config, fr_weights *weights);
 

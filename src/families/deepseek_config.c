@@ -17,8 +17,7 @@ static const char config_json[] = "config.json";
 /* Of both latents' norms, whatever rms_norm_eps is: the published modules have it so. */
 static const float latent_eps = 1e-6f;
 
-/* What the two architectures are where their files don't say. */
-static const fr_deepseek_config usual_deepseek = {
+const fr_deepseek_config fr_deepseek_v3 = {
     .uniform = {.vocab = 129280,
                 .hidden = 7168,
                 .layers = 61,
@@ -42,7 +41,7 @@ static const fr_deepseek_config usual_deepseek = {
                 .shared = 1,
                 .leading_dense = 3}};
 
-static const fr_deepseek_config usual_glm = {
+const fr_deepseek_config fr_glm_flash = {
     .uniform = {.vocab = 154880,
                 .hidden = 2048,
                 .layers = 47,
@@ -170,7 +169,7 @@ static fr_status check_router(const json_t *root) {
 static fr_status from_json(fr_deepseek_config *c, const fr_weights *weights) {
     const json_t *root = weights->files->config;
     bool glm = strcmp(fr_checkpoint_architecture(weights->files), "Glm4MoeLiteForCausalLM") == 0;
-    const fr_deepseek_config *usual = glm ? &usual_glm : &usual_deepseek;
+    const fr_deepseek_config *usual = glm ? &fr_glm_flash : &fr_deepseek_v3;
     FR_TRY(fr_config_head(root, config_json, weights));
     FR_TRY(fr_config_without(root, "attention_bias", config_json));
     FR_TRY(check_router(root));
@@ -227,7 +226,7 @@ static fr_status read_gguf_latents(fr_deepseek_config *c, const fr_gguf *gguf) {
 /* block_count counts the MTP layers too. */
 static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
     const fr_gguf *gguf = files->gguf;
-    fr_mixture_config usual = usual_deepseek.mixture;
+    fr_mixture_config usual = fr_deepseek_v3.mixture;
     fr_rope_spec *rope = &c->uniform.rope;
     *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
     usual.experts.groups = usual.experts.top_groups = usual.shared = usual.leading_dense = 0;
@@ -248,15 +247,20 @@ static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
 
 /* ------------------------------------------------------------------------------------------------------------- spec */
 
+/* What is cached: one key of latent and rotary part for all heads. */
+static void take_one_head(fr_uniform_config *uniform, size_t latent) {
+    uniform->kv_heads = 1;
+    uniform->head_dim = latent + uniform->rope.dims;
+    uniform->rope.sections[0] = uniform->rope.dims / 2;
+}
+
 fr_status fr_deepseek_config_read(fr_deepseek_config *c, fr_weights *weights) {
     const fr_checkpoint *files = weights->files;
     const char *where = files->gguf ? files->gguf->path : config_json;
     *c = (fr_deepseek_config){0};
     FR_TRY(files->gguf ? from_gguf(c, files) : from_json(c, weights));
     c->mla.eps = latent_eps;
-    c->uniform.kv_heads = 1;
-    c->uniform.head_dim = c->latent + c->uniform.rope.dims;
-    c->uniform.rope.sections[0] = c->uniform.rope.dims / 2;
+    take_one_head(&c->uniform, c->latent);
     FR_TRY(fr_uniform_check(&c->uniform, where));
     return fr_mixture_check(&c->mixture, c->uniform.layers, where);
 }
@@ -271,7 +275,9 @@ static void make_latent(const fr_deepseek_config *c, fr_layer_spec *layer) {
 }
 
 fr_status fr_deepseek_spec(const fr_deepseek_config *c, fr_trunk_spec *spec) {
-    FR_TRY(fr_mixture_spec(&c->uniform, &c->mixture, spec));
+    fr_uniform_config uniform = c->uniform;
+    take_one_head(&uniform, c->latent);
+    FR_TRY(fr_mixture_spec(&uniform, &c->mixture, spec));
     for (size_t i = 0; i < spec->layers; i++) make_latent(c, &spec->layer[i]);
     make_latent(c, &spec->mtp);
     return FR_OK;

@@ -126,6 +126,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
                                fr_larger(model->mtp_layers, 1)));
     fr_weights_note_slow(&model->weights);
+    fr_weights_note_transposed(&model->weights);
     FR_TRY(read_eos(model));
     return open_tokenizer(model, chat_template);
 }
@@ -256,7 +257,10 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     fprintf(out, "\nwidth          hidden %zu", s->hidden);
     describe_feed_forward(s, out);
     if (kinds.first) fprintf(out, ", %zu attention heads", kinds.first->heads);
-    if (kinds.first && kinds.alike)
+    if (kinds.first && kinds.first->latent)
+        fprintf(out, ", latents of %zu beside %zu rotary values", kinds.first->latent,
+                kinds.first->head_dim - kinds.first->latent);
+    else if (kinds.first && kinds.alike)
         fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
     describe_deltanet(s, out);
     if (s->token_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->token_width);
