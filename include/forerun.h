@@ -90,8 +90,9 @@ typedef enum fr_option {
     FR_OPT_KV_V,          /* text: what values are cached as, the same words */
     FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
-    FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches that a session may keep, 0 to 1024, default 8: what
-                               fr_session_truncate goes back to where those caches hold too little to go on */
+    FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches, or of recurrent layers' states, that a session
+                               may keep, 0 to 1024, default 8: what fr_session_truncate goes back to where those
+                               hold too little to go on */
     FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
@@ -583,7 +584,9 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_TARGET_KV_BYTES,
     FR_STAT_DRAFT_KV_BYTES,
-    FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches; in use as they are taken */
+    FR_STAT_STATE_BYTES,       /* of these: what recurrent layers keep of a timeline, */
+    FR_STAT_STATE_DRAFT_BYTES, /* and of each position that is not certain, such as a draft */
+    FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches and of states; in use as taken */
     FR_STAT_SCRATCH_BYTES,
     FR_STAT_KV_USED_BYTES,   /* of the engine's pages of the target's cache: those that sessions hold, */
     FR_STAT_KV_SHARED_BYTES, /* that more than one does, a checkpoint counting too, */

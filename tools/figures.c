@@ -67,6 +67,7 @@ static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
         {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
         {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
+        {"states", FR_STAT_STATE_BYTES},                 {"state_draft", FR_STAT_STATE_DRAFT_BYTES},
         {"snapshots", FR_STAT_CHECKPOINT_BYTES},         {"scratch", FR_STAT_SCRATCH_BYTES},
         {"kv_used", FR_STAT_KV_USED_BYTES},              {"kv_shared", FR_STAT_KV_SHARED_BYTES},
         {"kv_cached", FR_STAT_KV_CACHED_BYTES},          {"peak", FR_STAT_PEAK_BYTES},
@@ -170,6 +171,10 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
+    if (of[FR_STAT_STATE_BYTES] > 0) {
+        fprintf(out, "states, MB  %.3f of this timeline, %.3f of each draft behind them\n",
+                megabytes(f, FR_STAT_STATE_BYTES), megabytes(f, FR_STAT_STATE_DRAFT_BYTES));
+    }
     fprintf(out, "KV pages, MB in use %.1f, of these shared %.1f; cached %.1f\n", megabytes(f, FR_STAT_KV_USED_BYTES),
             megabytes(f, FR_STAT_KV_SHARED_BYTES), megabytes(f, FR_STAT_KV_CACHED_BYTES));
 }

@@ -213,7 +213,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .value = "TYPE", KV_TYPES, .help = "type of cached values"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N",
                                 .kind = FR_KIND_NUMBER, .verbs = TALK, .low = 0, .high = 1024,
-                                .help = "checkpoints of sliding layers' caches, to go back to (default 8 at most)",
+                                .help = "checkpoints of sliding or recurrent layers to go back to (default 8 at most)",
                                 .more = "A changed prompt or a shorter conversation then runs few tokens again"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = TALK,
                          .help = "sliding layers cache every position: more memory, nothing is ever run again"},

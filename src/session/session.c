@@ -54,6 +54,9 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
     value[FR_STAT_DRAFT_KV_BYTES] = own ? (double)fr_kv_bytes(own) : 0.0;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
+    value[FR_STAT_STATE_BYTES] = (double)fr_recurrent_page_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
+    value[FR_STAT_STATE_DRAFT_BYTES] =
+        (double)fr_recurrent_position_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
     value[FR_STAT_CHECKPOINT_BYTES] = (double)e->spare_bytes;
     value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes + s->arena.used);
 }
