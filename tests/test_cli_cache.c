@@ -104,7 +104,7 @@ static char *read_file(const char *path, size_t *length) {
 /* Two runs are one: the same answers, the same file at the end, and as little run for the last turn. */
 START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
-                                          "-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER};
+                                          ("-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER)};
     const char *options = manners[_i];
     size_t lengths[2];
     char *files[2];
