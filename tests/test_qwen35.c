@@ -321,7 +321,7 @@ static const struct {
     {"qwen35-odd", "{\"num_hidden_layers\": 6}", FR_INPUT, "not an array of 6"},
     {"qwen35-odd", "{\"layer_types\": {\"a\": 1}}", FR_INPUT, "layer_types"},
     {"qwen35-odd", "{\"layer_types\": [1, 2, 3, 4, 5, 6, 7]}", FR_INPUT, "layer_types has"},
-    {"qwen35-odd", "{\"linear_num_value_heads\": 5}", FR_INPUT, "no multiple of 2 key heads"},
+    {"qwen35-odd", "{\"linear_num_value_heads\": 5}", FR_INPUT, "5 value heads of DeltaNet"},
     {"qwen35-odd", "{\"linear_num_value_heads\": 4}", FR_INPUT, "in_proj_qkv.weight has shape"},
     {"qwen35-odd", "{\"linear_num_key_heads\": 0}", FR_INPUT, "linear_num_key_heads"},
     {"qwen35-odd", "{\"linear_key_head_dim\": 13}", FR_INPUT, "in_proj_qkv.weight has shape"},

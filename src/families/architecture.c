@@ -51,7 +51,10 @@ bool fr_is_mtp(const fr_checkpoint *files) {
     int64_t layers;
     if (!files->gguf || fr_is_assistant(files)) return false;
     fr_status status = fr_gguf_int(files->gguf, ".nextn_predict_layers", 0, INT64_MAX, 0, &layers);
-    return status == FR_OK && layers > 0 && !fr_tensors_find(&files->tensors, "blk.0.attn_norm.weight");
+    bool whole = false;
+    for (size_t i = 0; i < files->tensors.count; i++)
+        whole |= strncmp(files->tensors.items[i].name, "blk.0.", 6) == 0;
+    return status == FR_OK && layers > 0 && !whole;
 }
 
 bool fr_is_drafter(const fr_checkpoint *files) {

@@ -4,8 +4,7 @@
  * left out of the JSON take the defaults of transformers' Qwen3.5 configurations. What would change the answer and is
  * not built (biases, attention without its gate, several MTP layers or one with a table of its own, scaled rotary
  * positions) is refused. */
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/error.h"
@@ -30,7 +29,6 @@ void fr_qwen35_set_interval(fr_qwen35_config *c, size_t interval) {
 
 /* Whether the numbers go together. */
 static fr_status check(const fr_qwen35_config *c, const char *where) {
-    const fr_deltanet_spec *d = &c->deltanet;
     const fr_rope_spec *rope = &c->uniform.rope;
     size_t angles = 0;
     FR_TRY(fr_uniform_check(&c->uniform, where));
@@ -38,12 +36,17 @@ static fr_status check(const fr_qwen35_config *c, const char *where) {
     if (angles != rope->dims / 2)
         return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where,
                        angles, rope->dims / 2);
+    return c->mixture.experts.count ? fr_mixture_check(&c->mixture, c->uniform.layers, where) : FR_OK;
+}
+
+/* The same of what each kind of file has a key of its own for: how many value heads, how many MTP layers. */
+static fr_status check_named(const fr_qwen35_config *c, const char *where, const char *heads, const char *mtp) {
+    const fr_deltanet_spec *d = &c->deltanet;
     if (d->value_heads % d->key_heads)
-        return fr_fail(FR_INPUT, "%s: %zu value heads of DeltaNet are no multiple of %zu key heads", where,
+        return fr_fail(FR_INPUT, "%s%s: %zu value heads of DeltaNet are no multiple of %zu key heads", where, heads,
                        d->value_heads, d->key_heads);
-    if (c->mixture.experts.count) FR_TRY(fr_mixture_check(&c->mixture, c->uniform.layers, where));
-    if (c->mtp_layers > 1) return fr_fail(FR_UNBUILT, "%s: %zu MTP layers are not built", where, c->mtp_layers);
-    return FR_OK;
+    if (c->mtp_layers <= 1) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s%s: %zu MTP layers are not built", where, mtp, c->mtp_layers);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -115,6 +118,7 @@ static fr_status from_json(fr_qwen35_config *c, const fr_weights *weights, bool 
     FR_TRY(read_kinds(text, c, where));
     FR_TRY(read_deltanet(text, &c->deltanet, where));
     if (mixture) FR_TRY(fr_mixture_from_json(&c->mixture, text, &usual_mixture, where));
+    FR_TRY(check_named(c, where, ": linear_num_value_heads", ": mtp_num_hidden_layers"));
     return read_rope(text, &c->uniform, where);
 }
 
@@ -130,8 +134,8 @@ static fr_status read_gguf_deltanet(const fr_gguf *gguf, fr_deltanet_spec *d) {
     d->tiled = true;
     d->value_dim = inner / d->value_heads;
     if (d->value_dim * d->value_heads == inner && d->value_dim <= 4096) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: key ssm.inner_size: %zu values are not those of %zu heads of at most 4096",
-                   gguf->path, inner, d->value_heads);
+    return fr_fail(FR_INPUT, "%s: key %s.ssm.inner_size: %zu values are not those of %zu heads of at most 4096",
+                   gguf->path, gguf->architecture, inner, d->value_heads);
 }
 
 /* Newer files tell it of each block, the MTP layer's too; older ones have every how manieth has attention. */
@@ -149,6 +153,7 @@ static fr_status read_gguf_kinds(const fr_gguf *gguf, fr_qwen35_config *c) {
 /* block_count counts the MTP layer too, where there is a key for it. */
 static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool mixture) {
     const fr_gguf *gguf = files->gguf;
+    if (mixture) FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));
     FR_TRY(fr_uniform_from_gguf(&c->uniform, files));
     FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, (int64_t)c->uniform.layers - 1, 0, &c->mtp_layers));
     c->uniform.layers -= c->mtp_layers;
@@ -156,7 +161,9 @@ static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool
     FR_TRY(fr_config_gguf_sections(gguf, c->uniform.rope.sections));
     FR_TRY(read_gguf_kinds(gguf, c));
     FR_TRY(read_gguf_deltanet(gguf, &c->deltanet));
-    return mixture ? fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture) : FR_OK;
+    char where[1024];
+    snprintf(where, sizeof where, "%s: key %s", gguf->path, gguf->architecture);
+    return check_named(c, where, ".ssm.time_step_rank", ".nextn_predict_layers");
 }
 
 fr_status fr_qwen35_config_read(fr_qwen35_config *config, const fr_weights *weights, bool mixture) {

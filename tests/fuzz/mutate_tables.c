@@ -15,6 +15,7 @@
 #define GLM    "tests/data/glm-ocr"
 #define GGUF   "tests/data/gguf"
 #define LLAMA  "tests/data/llama"
+#define QWEN35 "tests/data/qwen35"
 
 /* A folder, a target and perhaps a drafter in it, and the file of it that is changed. */
 typedef struct subject {
@@ -47,6 +48,15 @@ static const subject subjects[] = {
     {MODELS "qwen3-moe-raw", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "qwen35-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen35-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "qwen35-tied", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen35-moe-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen35-moe-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "qwen35-moe-tied", "", NULL, NULL, "model.safetensors", ""},
+    {QWEN35, "odd.gguf", NULL, NULL, "odd.gguf", ""},
+    {QWEN35, "moe-odd.gguf", NULL, NULL, "moe-odd.gguf", ""},
+    {QWEN35, "tied-trunk.gguf", "tied-mtp.gguf", NULL, "tied-mtp.gguf", "@(token_embd|output_norm).weight"},
     {GGUF, "e-q4_0.gguf", NULL, NULL, "e-q4_0.gguf", "@(rope_freqs.weight|blk.1.attn_v.weight|blk.[23].attn_[kv]*)"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd.gguf", "rope_freqs.weight"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd-assistant.gguf", "rope_freqs.weight"},
