@@ -503,7 +503,8 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
 
 /* What sessions of one model share, so that their rows go through it in one forward, which costs hardly more than one
  * row's: threads, the pages of their caches, what a forward works in. What a session says never depends on its
- * neighbours. An engine and its sessions are used by one thread at a time, but for fr_session_cancel. */
+ * neighbours. An engine and its sessions are used by one thread at a time, but for fr_session_cancel.
+ * tests/embed/engine.c is a whole program. */
 typedef struct fr_engine fr_engine;
 
 /* sessions: timelines that there is room for, 1 to FR_SESSIONS_MAX. drafter may be NULL. The engine takes the

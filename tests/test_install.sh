@@ -42,6 +42,8 @@ embed() { # NAME FLAG...
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" tests/embed/generate.cc "$@" -o "$root/$name-c++"
     "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/own_method.c "$@" -o "$root/$name-own-c"
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/own_method.c -x none "$@" -o "$root/$name-own-c++"
+    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/engine.c "$@" -o "$root/$name-engine-c"
+    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/engine.c -x none "$@" -o "$root/$name-engine-c++"
 }
 
 read -ra dynamic < <(pkg-config --cflags --libs forerun)
@@ -51,13 +53,20 @@ embed dynamic "${dynamic[@]}"
 embed static "${static[@]/#-lforerun/-l:libforerun.a}"
 
 export LD_LIBRARY_PATH=$root/usr/lib
-ids=$("$root/usr/bin/forerun" generate -m $model --ids 2,9,17,5 -n 12 --ignore-eos --output ids)
+say() { # IDS: what the command says behind them
+    "$root/usr/bin/forerun" generate -m $model --ids "$1" -n 12 --ignore-eos --output ids
+}
+ids=$(say 2,9,17,5)
+texts=$(printf '%s\n' "$ids" "$(say 2,40,41,42)" "$(say 2,7,7,300)" "$ids")
 for user in "$root"/{dynamic,static}-{c,c++}; do
     [ "$("$user")" = "$version" ] || fail "$user: fr_version() is not forerun.pc's $version"
     [ "$("$user" $model $model/assistant)" = "$ids" ] || fail "$user: other ids than the command's $ids"
 done
 for user in "$root"/{dynamic,static}-own-{c,c++}; do
     [ "$("$user" $model)" = "$ids 12 forwards, then 3" ] || fail "$user: $("$user" $model)"
+done
+for user in "$root"/{dynamic,static}-engine-{c,c++}; do
+    [ "$("$user" $model $model/assistant)" = "$texts" ] || fail "$user: other texts than the command's $texts"
 done
 for language in c c++; do
     [ "$(needs "$root/dynamic-$language")" = "libforerun.so.$series" ] || fail "dynamic-$language: other libraries"
