@@ -432,6 +432,116 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------------------------------- pictures */
+
+#define GLM    "../glm-ocr"
+#define IMAGES "tests/data/images/jpeg-"
+
+/* Two pictures in a prompt: `first` stands at AT, text behind it, then the second and more text. */
+enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
+
+typedef struct album {
+    fr_picture *pictures[3]; /* of one size */
+    size_t tokens;
+    int32_t ids[CONTEXT];
+    size_t second, count; /* where the second stands; ids */
+} album;
+
+static album open_album(const subject *s) {
+    static const char *const paths[] = {IMAGES "444.jpg", IMAGES "grey.jpg", IMAGES "420.jpg"};
+    album a = {.tokens = 0};
+    for (size_t i = 0; i < 3; i++) {
+        require(fr_picture_open(paths[i], s->model, &a.pictures[i]));
+        ck_assert(i == 0 || fr_picture_tokens(a.pictures[i]) == a.tokens);
+        a.tokens = fr_picture_tokens(a.pictures[i]);
+    }
+    a.second = AT + a.tokens + BETWEEN;
+    a.count = a.second + a.tokens + BEHIND;
+    ck_assert_uint_lt(a.count, CONTEXT - SEEN);
+    make_ids(s, a.ids, a.count);
+    for (size_t i = 0; i < a.tokens; i++)
+        a.ids[AT + i] = a.ids[a.second + i] = (int32_t)fr_model_fact(s->model, FR_FACT_IMAGE_TOKEN);
+    return a;
+}
+
+/* The ids from `from` on, about these pictures of the album. */
+static void show(fr_session *session, const album *a, const size_t *which, size_t pictures, size_t from, size_t end) {
+    const fr_picture *shown[2];
+    for (size_t i = 0; i < pictures; i++) shown[i] = a->pictures[which[i]];
+    require(fr_session_show(session, shown, pictures));
+    require(fr_session_prompt(session, a->ids + from, end - from));
+}
+
+static void see(fr_session *session, int32_t *ids) {
+    for (size_t made = 0, got, accepted; made < SEEN; made += got)
+        require(fr_session_step(session, ids + made, SEEN - made, &got, &accepted));
+}
+
+/* What is said about two pictures, as alone; gives what was spared. */
+static double look(const subject *s, fr_engine *engine, const album *a, size_t first, size_t second) {
+    int32_t said[SEEN], alone[SEEN];
+    const size_t which[] = {first, second};
+    fr_session *session;
+    require(fr_session_open(s->model, s->drafter, s->options, &session));
+    show(session, a, which, 2, 0, a->count);
+    see(session, alone);
+    fr_session_close(session);
+    require(fr_engine_session(engine, s->options, &session));
+    show(session, a, which, 2, 0, a->count);
+    double spared = fr_session_stat(session, FR_STAT_REUSED_TOKENS);
+    see(session, said);
+    ck_assert_mem_eq(said, alone, sizeof said);
+    fr_session_close(session);
+    return spared;
+}
+
+/* As alone, after a prompt in two calls whose second picture has been taken back for another one. */
+static void look_again(const subject *s, fr_engine *engine, const album *a) {
+    int32_t said[2][SEEN];
+    for (size_t i = 0; i < 2; i++) {
+        fr_session *session;
+        if (i)
+            require(fr_engine_session(engine, s->options, &session));
+        else
+            require(fr_session_open(s->model, s->drafter, s->options, &session));
+        show(session, a, (size_t[]){0}, 1, 0, AT + a->tokens + 3);
+        show(session, a, (size_t[]){2}, i, AT + a->tokens + 3, i ? a->count : a->second);
+        if (i) require(fr_session_truncate(session, a->second));
+        show(session, a, (size_t[]){1}, 1, a->second, a->count);
+        see(session, said[i]);
+        fr_session_close(session);
+    }
+    ck_assert_mem_eq(said[0], said[1], sizeof *said);
+}
+
+/* Prompts with equal ids are found by the pictures in them too. */
+START_TEST(pictures_are_told_apart) {
+    fr_engine *engine;
+    subject s = open_subject(GLM, 2);
+    set(&s, FR_OPT_DRAFT_MAX, _i ? 3 : 0);
+    album a = open_album(&s);
+    double all = (double)((a.count - 1) / FR_KV_PAGE * FR_KV_PAGE - (_i ? 1 : 0));
+    double before = (double)(a.second / FR_KV_PAGE * FR_KV_PAGE);
+    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    ck_assert_double_eq(look(&s, engine, &a, 0, 1), 0);
+    ck_assert_double_eq(look(&s, engine, &a, 0, 1), all);
+    ck_assert_double_le(look(&s, engine, &a, 0, 2), before);
+    ck_assert_double_eq(look(&s, engine, &a, 0, 2), all);
+    ck_assert_double_eq(look(&s, engine, &a, 1, 2), 0);
+    ck_assert_double_eq(look(&s, engine, &a, 0, 1), all);
+    fr_engine_close(engine);
+    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    look_again(&s, engine, &a);
+    ck_assert_double_eq(look(&s, engine, &a, 0, 1), all);
+    check_nobody_holds(engine);
+    fr_engine_close(engine);
+    for (size_t i = 0; i < 3; i++) fr_picture_close(a.pictures[i]);
+    close_subject(&s);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ few pages */
+
 /* An engine with as few pages as sessions of this context may have. */
 static fr_engine *open_tight(subject *s, size_t sessions) {
     fr_engine *engine;
@@ -589,6 +699,7 @@ int main(void) {
     tcase_set_timeout(calls, 120);
     tcase_add_loop_test(one, neighbours_change_nothing, 0, FIXTURES * CROWDS);
     tcase_add_loop_test(shared, what_was_run_is_not_run_again, 0, 2 * FIXTURES);
+    tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
     tcase_add_loop_test(shared, evicted_and_run_again, 0, FIXTURES);
     tcase_add_loop_test(shared, no_page_is_left, 0, FIXTURES);
     tcase_add_loop_test(shared, a_restore_without_pages_changes_nothing, 0, FIXTURES);

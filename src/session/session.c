@@ -22,6 +22,7 @@ static void layout(fr_session *s) {
     fr_kv_layout_fork(&s->kv, &s->arena, &e->kv);
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
     fr_kv_path_layout(&s->path, &s->arena, &s->kv);
+    s->digests = fr_arena_take(&s->arena, s->kv.blocks, sizeof *s->digests);
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);

@@ -10,14 +10,14 @@ fr_kv *fr_session_draft_kv(const fr_session *s) {
     return s->draft->follows && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
 }
 
-/* Whether all of it can be found by its ids, and its method's cache with it. */
+/* Whether all of it can be found by its ids and digests, and its method's cache with it. */
 static bool is_shareable(const fr_session *s) {
-    bool whole = !s->has_pictures && !s->restored;
+    bool whole = !s->untold && !s->restored;
     return s->engine->capacity > 1 && whole && (!s->draft->follows || fr_session_draft_kv(s));
 }
 
 static fr_kv_content content(const fr_session *s) {
-    return (fr_kv_content){.ids = s->ids};
+    return (fr_kv_content){.ids = s->ids, .digests = s->digests};
 }
 
 void fr_session_share(fr_session *s, bool prompt_end) {
@@ -52,7 +52,8 @@ void fr_session_clear(fr_session *s) {
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
     fr_session_unshare(s);
-    s->has_pictures = s->restored = false;
+    memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
+    s->untold = s->restored = false;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;

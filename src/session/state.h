@@ -47,8 +47,9 @@ struct fr_session {
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
     fr_kv_path path;   /* where the timeline stands among shared prefixes, in an engine of several */
-    bool has_pictures; /* it has had some, so that its ids are not all of it */
-    bool restored;     /* its pages are as a file said: nobody else's */
+    fr_kv_digest *digests; /* [blocks] of its pictures in each 64 positions; all 0: there are none */
+    bool untold;           /* it has had pictures that these can't tell of any more */
+    bool restored;         /* its pages are as a file said: nobody else's */
     fr_draft_list methods;
     fr_draft *draft;
     fr_async_draft async;

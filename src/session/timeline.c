@@ -36,6 +36,30 @@ static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
 
+/* A picture is told of in the blocks that its rows stand in, behind those before it: so are they told alike, whichever
+ * calls they came in. Where on the rotary axes a block stands follows from the pictures and ids before it. */
+static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
+    for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
+        fr_kv_digest *block = &s->digests[p / FR_KV_PAGE];
+        const uint64_t where[] = {p, p - rows->first};
+        fr_sha256 hash = fr_sha256_begin();
+        fr_sha256_add(&hash, block, sizeof *block);
+        fr_sha256_add(&hash, where, sizeof where);
+        fr_sha256_add(&hash, picture, sizeof *picture);
+        fr_sha256_end(&hash, block->bytes);
+        run = fr_kv_run(p, end);
+    }
+}
+
+/* The timeline will be cut. Where pictures of a block go and others stay, its digest tells of neither. */
+static void cut_digests(fr_session *s, size_t length) {
+    size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
+    bool goes = has_image_token(s, s->ids + length, end - length);
+    s->untold = length && (s->untold || (goes && has_image_token(s, s->ids + first, length - first)));
+    size_t kept = goes ? block : fr_kv_blocks(length);
+    memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
+}
+
 /* Where the ids that follow the timeline stand, if any of them is not text. */
 static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
@@ -47,9 +71,10 @@ static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_place(s, s->length + count, (size_t)next);
     else
         fr_session_place(s, s->length, (size_t)base);
-    if (status == FR_OK) s->embeddings = shown->embeddings;
-    s->has_pictures = true;
-    return status;
+    if (status != FR_OK) return status;
+    s->embeddings = shown->embeddings;
+    for (size_t i = 0; i < shown->count; i++) digest(s, &shown->embeddings[i], &shown->digests[i]);
+    return FR_OK;
 }
 
 void fr_timeline_forget_pictures(fr_session *s) {
@@ -186,11 +211,12 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     FR_TRY(fr_session_follow(s));
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
+    cut_digests(s, length);
     s->length = length;
     fr_session_place(s, length, (size_t)s->places[length].at[0]);
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
-    if (length == 0) s->has_pictures = s->restored = false;
+    if (length == 0) s->restored = false;
     s->pending = length > 0;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
@@ -246,7 +272,8 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     size_t ran = s->fresh ? s->length - 1 : s->kv.length;
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
-    copy->has_pictures = s->has_pictures;
+    memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
+    copy->untold = s->untold;
     copy->restored = s->restored;
     if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);

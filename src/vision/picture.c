@@ -7,6 +7,16 @@
 
 const fr_input_embeddings fr_no_input_embeddings = {0};
 
+static fr_picture_digest digest_of(const fr_image *image) {
+    const uint64_t size[] = {image->width, image->height};
+    fr_picture_digest digest;
+    fr_sha256 hash = fr_sha256_begin();
+    fr_sha256_add(&hash, size, sizeof size);
+    fr_sha256_add(&hash, image->rgb, image->width * image->height * 3);
+    fr_sha256_end(&hash, digest.bytes);
+    return digest;
+}
+
 fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture) {
     *picture = NULL;
     fr_picture *p = calloc(1, sizeof *p);
@@ -14,11 +24,13 @@ fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture 
     p->vision = vision;
     fr_status status = fr_image_open(&p->image, path);
     if (status == FR_OK) status = fr_vision_grid(vision, p->image.width, p->image.height, &p->grid);
-    if (status == FR_OK)
-        *picture = p;
-    else
+    if (status != FR_OK) {
         fr_picture_unload(p);
-    return status;
+        return status;
+    }
+    p->digest = digest_of(&p->image);
+    *picture = p;
+    return FR_OK;
 }
 
 void fr_picture_unload(fr_picture *picture) {
@@ -31,6 +43,7 @@ void fr_shown_free(fr_shown *shown) {
     for (size_t i = 0; shown->rows && i < shown->count; i++) fr_vision_rows_close(&shown->rows[i]);
     free(shown->rows);
     free(shown->grids);
+    free(shown->digests);
     free(shown->embeddings);
     *shown = (fr_shown){0};
 }
@@ -40,6 +53,7 @@ static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const f
         fr_vision_rows *rows = &shown->rows[i];
         FR_TRY(fr_vision_run(pictures[i]->vision, pool, threads, &pictures[i]->image, rows));
         shown->grids[i] = rows->grid;
+        shown->digests[i] = pictures[i]->digest;
     }
     return FR_OK;
 }
@@ -49,10 +63,11 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
     fr_shown_free(shown);
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
+    shown->digests = calloc(count + 1, sizeof *shown->digests);
     shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
     shown->count = count;
-    fr_status status = shown->rows && shown->grids && shown->embeddings ? run_all(shown, pool, threads, pictures)
-                                                                        : fr_fail_memory("pictures", count);
+    bool room = shown->rows && shown->grids && shown->digests && shown->embeddings;
+    fr_status status = room ? run_all(shown, pool, threads, pictures) : fr_fail_memory("pictures", count);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }

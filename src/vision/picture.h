@@ -6,13 +6,20 @@
 #define FR_SRC_PICTURE_H
 
 #include "src/base/pool.h"
+#include "src/base/sha256.h"
 #include "src/decoder/forward.h"
 #include "src/vision/vision.h"
+
+/* What a picture's rows are a function of, for one model: its size and its pixels. */
+typedef struct fr_picture_digest {
+    uint8_t bytes[FR_SHA256_BYTES];
+} fr_picture_digest;
 
 struct fr_picture {
     const fr_vision *vision; /* that it is for */
     fr_image image;
     fr_image_grid grid;
+    fr_picture_digest digest;
 };
 
 fr_status fr_picture_load(const char *path, const fr_vision *vision, fr_picture **picture);
@@ -22,6 +29,7 @@ void fr_picture_unload(fr_picture *picture);
 typedef struct fr_shown {
     fr_vision_rows *rows;            /* [count] */
     fr_image_grid *grids;            /* [count] */
+    fr_picture_digest *digests;      /* [count] */
     fr_input_embeddings *embeddings; /* [count + 1]; the last has no rows */
     size_t count;
 } fr_shown;
