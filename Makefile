@@ -227,7 +227,8 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 # wait for each other while another suite has their core. What measures time is in check-speed.
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
-ALONE := $(filter %/test_pool %/test_engine %/test_one_answer %/test_one_answer_blocks,$(TESTS))
+ALONE := $(filter %/test_pool %/test_engine %/test_one_answer %/test_one_answer_blocks \
+  %/test_one_answer_engine,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
@@ -248,8 +249,8 @@ ifneq ($(HOST),aarch64)
     test_answers test_one_answer check_kernels check_blocks test_attend test_deltanet test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_async_draft test_bench test_bench_kernels \
     test_bench_model test_cli_cache test_cli_chat test_cli_terminal test_cli_files test_cli_interrupt test_budget \
-    test_glm test_ngram test_perplexity test_pool test_quantize test_report test_session_file test_shared_model \
-    test_tokenizer test_topology test_trace test_turns test_unbuilt \
+    test_glm test_ngram test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
+    test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
   NEON_PROGRAMS := $(if $(FULL),programs,all $(NEON_CORE:%=$(ARM64_BUILD)/%))
@@ -369,7 +370,7 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 # kernels have a short form.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
-  test_one_answer_blocks test_budget test_forged_turns test_bench test_bench_kernels test_bench_model) $(TEST_SCRIPTS) \
+  test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels test_bench_model) $(TEST_SCRIPTS) \
   $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick')

@@ -46,6 +46,12 @@ static void misrounded_matmul(float *y, size_t y_stride, const float *x, size_t 
     }
 }
 
+void fr_misround(fr_model *model, fr_kernels *kernels) {
+    *kernels = *model->kernels;
+    kernels->matmul[FR_BF16] = misrounded_matmul;
+    model->kernels = kernels;
+}
+
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
@@ -99,11 +105,7 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
     require(fr_options_set(options, FR_OPT_CONTEXT, limit < 1024 ? (int64_t)limit : 1024));
     if (how.method == FR_TEST_MTP || how.method == FR_TEST_NGRAM_MTP || how.method == FR_TEST_REPLACED)
         require(fr_drafter_open(assistant, model, options, &drafter));
-    if (misround) {
-        misrounded = *model->kernels;
-        misrounded.matmul[FR_BF16] = misrounded_matmul;
-        model->kernels = &misrounded;
-    }
+    if (misround) fr_misround(model, &misrounded);
     for (size_t i = 0; i < PROMPT; i++) {
         ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % model->trunk.spec.vocab);
         if (ids[i] == model->image_token) ids[i]--;

@@ -5,6 +5,7 @@
 #define FR_TESTS_ANSWER_H
 
 #include "forerun.h"
+#include "kernels/kernels.h"
 
 typedef enum fr_test_method {
     FR_TEST_NONE,
@@ -40,9 +41,12 @@ typedef struct fr_answer {
 
 /* Generates `count` ids after a fixed prompt with the model in `folder` (drafter in `assistant`; NULL: the model's own
  * MTP layer), in that manner, past any end of sequence; then the logits of the whole text. script: the right ids after
- * the prompt, for FR_TEST_SCRIPTED and FR_TEST_REPLACED. text: NULL, or room for the ids. misround: replace the model's
- * matmuls by ones that round one product too often (the negative control). Ends the test on any failure. */
+ * the prompt, for FR_TEST_SCRIPTED and FR_TEST_REPLACED. text: NULL, or room for the ids. misround: see fr_misround.
+ * Ends the test on any failure. */
 fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
                        const int32_t *script, int32_t *text, bool misround);
+
+/* The negative control: the model multiplies with kernels of which one rounds a product too often. */
+void fr_misround(fr_model *model, fr_kernels *kernels);
 
 #endif

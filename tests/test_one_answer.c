@@ -2,9 +2,8 @@
  * every kind.
  *
  * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 96 ids a base
- * run is compared with a run for every value of each factor, and with a pairwise cover: at most 64 runs in which every
- * two values of two factors meet (8 of the 15 depths, and the one that follows the clock). The cache's types belong to
- * the question, so each pair of them has a base of its own. So is the way tokens are drawn: at two temperatures, with
+ * run is compared with a run for every value of each factor, and with a pairwise cover (tests/pairs.h) in which 8 of
+ * the 15 depths are, and the one that follows the clock. The cache's types belong to the question, so each pair of them has a base of its own. So is the way tokens are drawn: at two temperatures, with
  * top-p and a penalty, every value of every factor (but of the depths four) must give the base's text; under rejection,
  * where text may depend on method and depth, every value of the others. The negative control breaks one rounding in one
  * kernel and must be told apart.
@@ -23,11 +22,11 @@
 #include "forerun_lab.h"
 #include "tests/answer.h"
 #include "tests/changed_folder.h"
+#include "tests/pairs.h"
 
 #define COUNT      400
 #define FACTORS    6
 #define MAX_VALUES 16
-#define MAX_COVER  64
 
 static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512},
                  depths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO};
@@ -220,54 +219,6 @@ START_TEST(rejection_draws_the_same_on_any_machine) {
 }
 END_TEST
 
-/* met[f][a][g][b]: value a of factor f has run together with value b of factor g. */
-typedef bool met_table[FACTORS][MAX_VALUES][FACTORS][MAX_VALUES];
-
-static size_t new_pairs(met_table met, const size_t *at, bool mark) {
-    size_t count = 0;
-    for (size_t f = 0; f < FACTORS; f++)
-        for (size_t g = f + 1; g < FACTORS; g++) {
-            count += !met[f][at[f]][g][at[g]];
-            if (mark) met[f][at[f]][g][at[g]] = true;
-        }
-    return count;
-}
-
-static uint32_t next_random(uint32_t *state) {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
-/* Runs chosen greedily, each the best of many random ones, until every pair has met. */
-static size_t cover(const space *s, size_t runs[MAX_COVER][FACTORS]) {
-    static met_table met;
-    static const size_t depth_values[] = {0, 1, 2, 3, 6, 7, 11, 14, 15};
-    uint32_t state = 1;
-    size_t count = 0;
-    memset(met, 0, sizeof met);
-    for (size_t stale = 0; stale < 2000;) {
-        size_t best[FACTORS] = {0}, best_pairs = 0;
-        for (size_t trial = 0; trial < 200; trial++) {
-            size_t at[FACTORS];
-            for (size_t f = 0; f < FACTORS; f++) at[f] = next_random(&state) % s->values[f];
-            at[4] = depth_values[next_random(&state) % 9];
-            size_t pairs = new_pairs(met, at, false);
-            if (pairs > best_pairs) {
-                best_pairs = pairs;
-                memcpy(best, at, sizeof at);
-            }
-        }
-        if (best_pairs == 0) {
-            stale += 200;
-            continue;
-        }
-        ck_assert_uint_lt(count, MAX_COVER);
-        new_pairs(met, best, true);
-        memcpy(runs[count++], best, sizeof best);
-    }
-    return count;
-}
-
 /* SHARD=i/n: the runs i - 1, n + i - 1, 2n + i - 1 ...; unset: all. */
 static void read_shard(size_t *first, size_t *step) {
     const char *text = getenv("SHARD");
@@ -296,8 +247,16 @@ START_TEST(every_two_values_together) {
     const subject *who = &subjects[_i];
     space s = make_space(who);
     comparison c = bases_of(&s, who, who->caches);
-    size_t runs[MAX_COVER][FACTORS], count = cover(&s, runs);
-    for (size_t i = 0; i < count; i++) compare(&c, &s, runs[i]);
+    static const size_t some_depths[] = {0, 1, 2, 3, 6, 7, 11, 14, 15};
+    size_t values[FACTORS];
+    fr_pairs_run runs[FR_PAIRS_RUNS];
+    memcpy(values, s.values, sizeof values);
+    values[4] = sizeof some_depths / sizeof *some_depths;
+    size_t count = fr_pairs_cover(values, FACTORS, runs);
+    for (size_t i = 0; i < count; i++) {
+        runs[i][4] = some_depths[runs[i][4]];
+        compare(&c, &s, runs[i]);
+    }
 }
 END_TEST
 
