@@ -370,7 +370,8 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 # kernels have a short form.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
-  test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels test_bench_model) $(TEST_SCRIPTS) \
+  test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
+  test_bench_model) $(TEST_SCRIPTS) \
   $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick')

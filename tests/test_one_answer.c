@@ -3,10 +3,10 @@
  *
  * Factors: instruction set, threads, prompt chunk, draft method, draft depth, types of the KV cache. Over 96 ids a base
  * run is compared with a run for every value of each factor, and with a pairwise cover (tests/pairs.h) in which 8 of
- * the 15 depths are, and the one that follows the clock. The cache's types belong to the question, so each pair of them has a base of its own. So is the way tokens are drawn: at two temperatures, with
- * top-p and a penalty, every value of every factor (but of the depths four) must give the base's text; under rejection,
- * where text may depend on method and depth, every value of the others. The negative control breaks one rounding in one
- * kernel and must be told apart.
+ * the 15 depths are, and the one that follows the clock. The cache's types belong to the question, so each pair of them
+ * has a base of its own. So is the way tokens are drawn: at two temperatures, with top-p and a penalty, every value of
+ * every factor (but of the depths four) must give the base's text; under rejection, where text may depend on method and
+ * depth, every value of the others. The negative control breaks one rounding in one kernel and must be told apart.
  *
  * FULL=1 in the environment compares 400 ids; the case "product" then takes every combination instead of the cover, of
  * which SHARD=i/n runs every n-th.

@@ -31,7 +31,8 @@ static void schedule(const uint8_t *block, uint32_t w[ROUNDS]) {
     for (size_t t = 0; t < 16; t++) w[t] = big_endian(block + 4 * t);
     for (size_t t = 16; t < ROUNDS; t++) {
         uint32_t a = w[t - 15], b = w[t - 2];
-        w[t] = w[t - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[t - 7] + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+        uint32_t low = rotate(a, 7) ^ rotate(a, 18) ^ a >> 3, high = rotate(b, 17) ^ rotate(b, 19) ^ b >> 10;
+        w[t] = w[t - 16] + low + w[t - 7] + high;
     }
 }
 
