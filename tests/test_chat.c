@@ -250,6 +250,9 @@ START_TEST(families) {
          "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user"
          "<|end_header_id|>\n\nU !<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|>"
          "<|start_header_id|>assistant<|end_header_id|>\n\n"},
+        {"<|im_start|>", "<think>", NULL, "Qwen3.5",
+         "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU !<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>"
+         "\n\nA<|im_end|>\n<|im_start|>assistant\n<think>\n"},
         {"<|im_start|>", "<|im_end|>", NULL, "ChatML",
          "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\n U !<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n"
          "<|im_start|>assistant\n"},
@@ -273,7 +276,7 @@ END_TEST
 /* The families' own templates say what the published ones say, wherever nothing is said of tools, or of thoughts that
  * are no text. */
 START_TEST(families_as_published) {
-    static const char *const styles[] = {"gemma4", "glm4.7"}, *const names[] = {"gemma", "glm4"};
+    static const char *const styles[] = {"gemma4", "glm4.7", "qwen3.5"}, *const names[] = {"gemma", "glm4", "qwen35"};
     static const char *const beyond[] = {"tool", "assistant had", "reasoning", "image part"};
     char path[96];
     snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer.json", names[_i]);
@@ -517,7 +520,7 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, tokens_of_a_chat);
     tcase_add_test(cases, nuls_in_texts);
     tcase_add_test(cases, families);
-    tcase_add_loop_test(cases, families_as_published, 0, 2);
+    tcase_add_loop_test(cases, families_as_published, 0, 3);
     tcase_add_test(cases, places);
     tcase_add_test(cases, wrong_places);
     tcase_add_test(cases, pictures_without_a_template);

@@ -70,6 +70,29 @@ static const char llama3[] = SAID(NO_PICTURE, "") NO_TOOLS
     "{%- endfor -%}\n"
     "{%- if add_generation_prompt -%}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif -%}\n";
 
+/* Thoughts of earlier turns are dropped, and what an answer behind the last question thought is not. */
+static const char qwen[] = SAID(NO_PICTURE, "") NO_TOOLS
+    "{%- set asked = namespace(last=-1) -%}\n"
+    "{%- for message in messages -%}\n"
+    "    {%- if message.role == 'user' -%}{%- set asked.last = loop.index0 -%}{%- endif -%}\n"
+    "{%- endfor -%}\n"
+    "{%- for message in messages -%}\n"
+    "    {%- set text = said(message.content) | trim -%}\n"
+    "    {%- set parts = text.split('</think>') -%}\n"
+    "    {{- '<|im_start|>' + message.role + '\\n' -}}\n"
+    "    {%- if message.role != 'assistant' -%}{{ text }}\n"
+    "    {%- else -%}\n"
+    "        {%- set thought = parts[0].split('<think>')[-1] | trim if parts | length > 1 else '' -%}\n"
+    "        {{- '<think>\\n' + thought + '\\n</think>\\n\\n' if loop.index0 > asked.last else '' -}}\n"
+    "        {{- parts[-1].lstrip('\\n') -}}\n"
+    "    {%- endif -%}\n"
+    "    {{- '<|im_end|>\\n' -}}\n"
+    "{%- endfor -%}\n"
+    "{%- if add_generation_prompt -%}\n"
+    "    {%- set thinks = not (enable_thinking is defined and not enable_thinking) -%}\n"
+    "    {{- '<|im_start|>assistant\\n<think>\\n' + ('' if thinks else '\\n</think>\\n\\n') -}}\n"
+    "{%- endif -%}\n";
+
 static const char chatml[] = SAID(NO_PICTURE, "") NO_TOOLS
     "{%- for message in messages -%}\n"
     "    {{- '<|im_start|>' + message.role + '\\n' + said(message.content) + '<|im_end|>\\n' -}}\n"
@@ -80,6 +103,7 @@ static const fr_chat_family families[] = {
     {"Gemma 4", {"<|turn>", "<turn|>"}, "<bos>", "<|image|>", gemma4},
     {"GLM", {"<|user|>", "[gMASK]"}, "", "<|image|>", glm},
     {"Llama 3", {"<|start_header_id|>", "<|eot_id|>"}, "<|begin_of_text|>", NULL, llama3},
+    {"Qwen3.5", {"<|im_start|>", "<think>"}, "", NULL, qwen},
     {"ChatML", {"<|im_start|>", "<|im_end|>"}, "", NULL, chatml},
 };
 
