@@ -1,5 +1,5 @@
-/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip in two registers, four chains in flight;
- * and the short convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
+/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip in two registers; and the short
+ * convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
 #include "kernels/simd_avx2.h"
 
 typedef __m256 vector;
@@ -31,17 +31,8 @@ FR_INLINE vector multiply_add(vector a, vector b, vector c) {
 
 #include "kernels/deltanet_walk.h"
 
-static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
-    begin(to, from, key, decay, key_dim, m, 1);
-}
-
-static void advance_one(const fr_deltanet_step *step) {
-    advance(step, 1);
-}
-
 void fr_deltanet_avx2(const fr_deltanet *run) {
-    static const fr_deltanet_steps steps = {1, begin_one, advance_one};
-    fr_deltanet_advance(run, &steps, 0);
+    run_strips(run);
 }
 
 /* `count` channels from c on, all 8 from 8 on. */

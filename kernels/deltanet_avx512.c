@@ -1,6 +1,5 @@
-/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip a register: two strips at a time, four
- * chains in flight, and one where the head has an odd number; and the short convolution. Contracts fr_deltanet_fn and
- * fr_short_conv_fn in kernels.h. */
+/* Gated DeltaNet's state over rows by the steps of deltanet_walk.h, a strip a register; and the short
+ * convolution. Contracts fr_deltanet_fn and fr_short_conv_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 typedef __m512 vector;
@@ -32,25 +31,8 @@ FR_INLINE vector multiply_add(vector a, vector b, vector c) {
 
 #include "kernels/deltanet_walk.h"
 
-static void begin_pair(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
-    begin(to, from, key, decay, key_dim, m, 2);
-}
-
-static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
-    begin(to, from, key, decay, key_dim, m, 1);
-}
-
-static void advance_pair(const fr_deltanet_step *step) {
-    advance(step, 2);
-}
-
-static void advance_one(const fr_deltanet_step *step) {
-    advance(step, 1);
-}
-
 void fr_deltanet_avx512(const fr_deltanet *run) {
-    static const fr_deltanet_steps pair = {2, begin_pair, advance_pair}, one = {1, begin_one, advance_one};
-    fr_deltanet_advance(run, &one, fr_deltanet_advance(run, &pair, 0));
+    run_strips(run);
 }
 
 FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,

@@ -1,8 +1,7 @@
 /* The steps of gated DeltaNet (deltanet.h), written once for registers of any width.
  *
  * In, from the file that includes this: `vector` of LANES floats, and load, store, spread (one value to all lanes),
- * difference, product, multiply_add (a * b + c, rounded once). Out: begin and advance, for a constant number of strips
- * side by side. */
+ * difference, product, multiply_add (a * b + c, rounded once). Out: run_strips, the whole kernel. */
 #ifndef FR_KERNELS_DELTANET_WALK_H
 #define FR_KERNELS_DELTANET_WALK_H
 
@@ -69,6 +68,28 @@ FR_INLINE void advance(const fr_deltanet_step *step, size_t strips) {
         walk(step, strips, true, true);
     else
         walk(step, strips, false, true);
+}
+
+static void begin_pair(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
+    begin(to, from, key, decay, key_dim, m, 2);
+}
+
+static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
+    begin(to, from, key, decay, key_dim, m, 1);
+}
+
+static void advance_pair(const fr_deltanet_step *step) {
+    advance(step, 2);
+}
+
+static void advance_one(const fr_deltanet_step *step) {
+    advance(step, 1);
+}
+
+/* Strips two by two: an FMA waits for the one before it in its chain, and one strip has few. An odd one comes last. */
+FR_INLINE void run_strips(const fr_deltanet *run) {
+    static const fr_deltanet_steps pair = {2, begin_pair, advance_pair}, one = {1, begin_one, advance_one};
+    fr_deltanet_advance(run, &one, fr_deltanet_advance(run, &pair, 0));
 }
 
 #endif
