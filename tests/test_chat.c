@@ -273,6 +273,19 @@ START_TEST(families) {
 }
 END_TEST
 
+/* What earlier turns thought is dropped, and what the last question has of marks stays as it is. */
+START_TEST(own_templates_drop_thoughts) {
+    static const char turns[] = "[{\"role\": \"user\", \"content\": \"U\"}, {\"role\": \"assistant\", \"content\": "
+                                "\"<think>\\nT\\n</think>\\n\\nA\"}, {\"role\": \"user\", \"content\": "
+                                "\"V</think>W\"}]";
+    fr_tokenizer *tokenizer = open_small("<|im_start|>", "<think>", NULL);
+    check_text(tokenizer, turns, "{\"enable_thinking\": false}",
+               "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n<|im_start|>user\nV</think>W"
+               "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 /* The families' own templates say what the published ones say, wherever nothing is said of tools, or of thoughts that
  * are no text. */
 START_TEST(families_as_published) {
@@ -520,6 +533,7 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, tokens_of_a_chat);
     tcase_add_test(cases, nuls_in_texts);
     tcase_add_test(cases, families);
+    tcase_add_test(cases, own_templates_drop_thoughts);
     tcase_add_loop_test(cases, families_as_published, 0, 3);
     tcase_add_test(cases, places);
     tcase_add_test(cases, wrong_places);

@@ -10,6 +10,7 @@
 #include "forerun_lab.h"
 #include "formats/error.h"
 #include "formats/gguf.h"
+#include "src/convert/quantize_types.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -112,6 +113,28 @@ START_TEST(a_folder_becomes_the_converters_file) {
     compare_keys(&ours, &theirs);
     fr_checkpoint_close(&ours);
     fr_checkpoint_close(&theirs);
+}
+END_TEST
+
+/* llama-quantize takes what a DeltaNet layer's queries, keys and values are made by for attention's values: more bits
+ * in some layers of all, whichever kind they are of. */
+START_TEST(values_have_more_bits_in_some_layers) {
+    static const char *const matrices[] = {"blk.0.attn_qkv.weight", "blk.1.attn_qkv.weight", "blk.2.attn_qkv.weight",
+                                           "blk.3.attn_v.weight", "blk.4.attn_v.weight"};
+    static const fr_dtype expected[] = {FR_Q4_K, FR_Q4_K, FR_Q6_K, FR_Q4_K, FR_Q6_K};
+    fr_type_choice choice;
+    fr_outputs outputs = {.layers = 5, .gqa = 2};
+    require(fr_type_choice_read(&choice, &(fr_lab_quantization){.type = "q4_k"}));
+    require(fr_outputs_add(&outputs, "blk.0.ssm_conv1d.weight", NULL));
+    for (size_t i = 0; i < 5; i++) require(fr_outputs_add(&outputs, matrices[i], NULL));
+    for (size_t i = 0; i < outputs.count; i++) {
+        outputs.items[i].dims = 2;
+        outputs.items[i].shape[0] = outputs.items[i].shape[1] = 256;
+    }
+    require(fr_choose_types(&choice, &outputs));
+    ck_assert_int_eq(outputs.items[0].type, FR_F32);
+    for (size_t i = 0; i < 5; i++) ck_assert_msg(outputs.items[i + 1].type == expected[i], "%s", matrices[i]);
+    fr_outputs_free(&outputs);
 }
 END_TEST
 
@@ -397,6 +420,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, a_folder_becomes_the_converters_file, 0, NAMES);
+    tcase_add_test(tests, values_have_more_bits_in_some_layers);
     tcase_add_loop_test(tests, folders_and_files_have_the_references_logits, 0, NAMES);
     tcase_add_test(tests, an_mtp_layer_drafts_from_a_file_of_its_own);
     tcase_add_test(tests, a_file_of_an_mtp_layer_fits_its_target_alone);

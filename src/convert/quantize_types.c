@@ -8,7 +8,7 @@
  *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
- *     attn_v, ffn_down                  Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
+ *     attn_v, attn_qkv, ffn_down        Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
  *                                       Q5_K for IQ4_NL: attn_v where heads share it, ffn_down in the first layers
  *     other matrices                    the type asked for
  *
@@ -112,8 +112,9 @@ static bool stays(const char *name) {
     return strstr(name, "per_layer_model_proj") || strstr(name, "centroids");
 }
 
+/* Values, or what holds them beside queries and keys. */
 static bool is_v(const char *name) {
-    return strstr(name, "attn_v.weight") != NULL;
+    return strstr(name, "attn_v.weight") || strstr(name, "attn_qkv.weight");
 }
 
 /* What the choice for one tensor depends on beyond it. */
