@@ -91,8 +91,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
         memcpy(m->input + p * hidden, normed + row * hidden, hidden * sizeof(float));
-        if (spec->apart) fr_matrix_input_row(&m->workspace, p, m->input + p * hidden, hidden);
-        else fr_matrix_input_copy(&m->workspace, p, &a->workspace, row, hidden);
+        fr_matrix_input_row(&m->workspace, p, m->input + p * hidden, hidden);
     }
 }
 

@@ -23,13 +23,6 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
     if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
 }
 
-void fr_matrix_input_copy(const fr_workspace *workspace, size_t r, const fr_workspace *other, size_t from,
-                          size_t cols) {
-    if (workspace->blocks)
-        memcpy(workspace->blocks + r * workspace->block_stride, other->blocks + from * other->block_stride,
-               blocks_of(cols) * sizeof *workspace->blocks);
-}
-
 /* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
  * wide row is shared too. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,

@@ -46,10 +46,6 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
 /* Prepares row r of the next product's input, by the thread that made it; a barrier must come before the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
-/* Row r is prepared as row `from` of another workspace was, of the same values. */
-void fr_matrix_input_copy(const fr_workspace *workspace, size_t r, const fr_workspace *other, size_t from,
-                          size_t cols);
-
 /* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows);

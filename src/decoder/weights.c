@@ -143,7 +143,7 @@ void fr_weights_note_slow(fr_weights *weights) {
 void fr_weights_note_transposed(fr_weights *weights) {
     if (weights->transposed_bytes == 0) return;
     fr_notes_add(&weights->notes,
-                 "%s has kv_b whole: its key halves take %.1f MB more, transposed, as float32; a file of `forerun "
-                 "quantize` has them as they are needed",
+                 "%s has kv_b whole: its key halves take %.1f MB more, transposed, as float32; `forerun quantize` "
+                 "writes the published folder's as they are needed",
                  weights->files->path, (double)weights->transposed_bytes / 1e6);
 }

@@ -193,7 +193,7 @@ static fr_status read_gguf_rope(fr_deepseek_config *c, const fr_gguf *gguf) {
     FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
     if (!type.bytes || (type.length == 4 && memcmp(type.bytes, "none", 4) == 0)) return FR_OK;
     if (type.length != 4 || memcmp(type.bytes, "yarn", 4) != 0)
-        return fr_fail(FR_UNBUILT, "%s: rotary positions scaled by \"%.*s\" are not built (none and yarn are)",
+        return fr_fail(FR_UNBUILT, "%s: key deepseek2.rope.scaling.type: \"%.*s\" is not built (none and yarn are)",
                        gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);
     rope->kind = FR_ROPE_YARN;
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, NAN, &rope->factor));

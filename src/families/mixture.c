@@ -90,8 +90,8 @@ static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
     int64_t scoring, usual = built == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, usual, &scoring));
     if (scoring == usual || scoring == 0) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: experts scored by function %lld of GGUF are not built (%lld is)", gguf->path,
-                   (long long)scoring, (long long)usual);
+    return fr_fail(FR_UNBUILT, "%s: key %s.expert_gating_func: %lld is not built (%lld is)", gguf->path,
+                   gguf->architecture, (long long)scoring, (long long)usual);
 }
 
 static fr_status read_gguf_router(fr_experts_spec *e, const fr_gguf *gguf) {

@@ -11,11 +11,12 @@
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/model_tables.h"
 
-#define MODELS "tests/data/models/"
-#define GLM    "tests/data/glm-ocr"
-#define GGUF   "tests/data/gguf"
-#define LLAMA  "tests/data/llama"
-#define QWEN35 "tests/data/qwen35"
+#define MODELS   "tests/data/models/"
+#define DEEPSEEK "tests/data/deepseek-v3"
+#define GLM      "tests/data/glm-ocr"
+#define GGUF     "tests/data/gguf"
+#define LLAMA    "tests/data/llama"
+#define QWEN35   "tests/data/qwen35"
 
 /* A folder, a target and perhaps a drafter in it, and the file of it that is changed. */
 typedef struct subject {
@@ -44,6 +45,12 @@ static const subject subjects[] = {
     {MODELS "glm4-moe-own", "", NULL, NULL, "config.json", ""},
     {MODELS "glm4-moe-own", "", NULL, NULL, "model.safetensors", "*.layers.3.@(embed_tokens|shared_head.head).weight"},
     {MODELS "glm4-moe-fp8", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.head).weight"},
+    {MODELS "deepseek-v3-own", "", NULL, NULL, "config.json", ""},
+    {MODELS "deepseek-v3-own", "", NULL, NULL, "model.safetensors",
+     "*.layers.2.@(embed_tokens|shared_head.head).weight"},
+    {MODELS "deepseek-v3-fp8", "", NULL, NULL, "config.json", ""},
+    {MODELS "glm-4.7-flash-odd", "", NULL, NULL, "config.json", ""},
+    {DEEPSEEK, "model-bf16.gguf", NULL, NULL, "model-bf16.gguf", "output.weight"},
     {MODELS "qwen3-moe-raw", "", NULL, NULL, "config.json", ""},
     {MODELS "qwen3-moe-raw", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
