@@ -104,6 +104,32 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
+/* Every prompt's rows, nearer to transformers' than test_reference.c asks of all families. */
+START_TEST(logits_are_within_a_part_of_their_scale) {
+    fr_reference r;
+    fr_session *session;
+    fr_reference_open(&r, strrchr(folders[_i], '/') + 1, NULL);
+    require(fr_session_open(r.model, NULL, NULL, &session));
+    const json_t *prompts = json_object_get(r.info, "prompts");
+    for (size_t p = 0; p < json_array_size(prompts); p++) {
+        size_t count, values;
+        int32_t *ids = fr_json_ids_of(json_array_get(prompts, p), &count);
+        const float *expected = fr_reference_floats(&r, &values, "prompt.%zu.logits", p);
+        fr_rows got = room(r.model, count);
+        float scale = 0, apart = 0;
+        require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+        ck_assert_uint_eq(got.count, values);
+        for (size_t i = 0; i < values; i++) scale = fmaxf(scale, fabsf(expected[i]));
+        for (size_t i = 0; i < values; i++) apart = fmaxf(apart, fabsf(got.values[i] - expected[i]));
+        ck_assert_msg(apart <= 5e-5f * scale, "prompt %zu: %g apart, of %g", p, (double)apart, (double)scale);
+        free(got.values);
+        free(ids);
+    }
+    fr_session_close(session);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* Neither the table nor the head is bound again where the MTP layer has copies of them. */
 START_TEST(copies_are_not_held_twice) {
     static const struct {
@@ -338,6 +364,7 @@ int main(void) {
     tcase_set_timeout(tests, 240);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, FOLDERS);
+    tcase_add_loop_test(tests, logits_are_within_a_part_of_their_scale, 0, FOLDERS);
     tcase_add_loop_test(tests, copies_are_not_held_twice, 0, 2);
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, FOLDERS);
     tcase_add_loop_test(tests, packed_experts_give_one_answer, 0, 2);
