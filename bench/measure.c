@@ -37,9 +37,19 @@ static void reach(fr_kv *kv, size_t end) {
         }
 }
 
+/* Likewise the states of recurrent layers, which are as if they had come so far; the first row moves them on, or those
+ * whose logits nobody asks for. */
+static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
+    if (r->count == 0) return;
+    fr_bench_require(fr_recurrent_claim(r, position));
+    r->at = position;
+    fr_recurrent_certain(r, position + (certain ? certain : 1));
+}
+
 /* A batch of the timeline's ids; the logits of the last `head_rows`, the others run for their K/V. */
 static void run_batch(fr_session *s, size_t rows, size_t position, size_t head_rows) {
     reach(&s->kv, position + rows);
+    reach_states(&s->kv.recurrent, position, rows - head_rows);
     fr_batch_rows(s, position, rows, 0, -1);
     fr_forward f = fr_batch_forward(s->engine, rows);
     f.keep = f.head_first = rows - head_rows;
@@ -199,6 +209,16 @@ double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, 
     return fr_bench_median(ratios, FR_BENCH_PAIRS);
 }
 
+/* Of recurrent layers, whose states a forward reads and writes. */
+static double state_bytes(const fr_trunk *trunk) {
+    double bytes = 0;
+    for (size_t i = 0; i < trunk->recurrent_count; i++) {
+        const fr_recurrent_shape *shape = &trunk->recurrent_shapes[i];
+        bytes += (double)(shape->heads * fr_deltanet_state(shape->key_dim, shape->value_dim) * sizeof(float));
+    }
+    return 2 * bytes;
+}
+
 /* The cost of a forward that used experts so; of none in a model without a mixture. */
 static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expert_use *use) {
     double read = use->all ? (double)use->read / (double)use->all : 1;
@@ -212,6 +232,7 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
         cost.bytes += (double)bound->tensor->bytes * (bound->chosen ? read : 1);
         if (bound->tensor->dims > 1) cost.macs += values * (bound->chosen ? chosen : (double)rows);
     }
+    cost.bytes += state_bytes(&model->trunk);
     if (use->all) cost.experts = read * (double)fr_spec_experts(&model->trunk.spec)->count;
     return cost;
 }

@@ -39,7 +39,7 @@ double fr_bench_draft_bytes(const fr_drafter *drafter);
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
 /* What a forward reads of the weights, as the file has them, and multiplies: every bound tensor but looked-up rows, of
- * a mixture's experts those that its rows chose. */
+ * a mixture's experts those that its rows chose. Recurrent layers' states are read and written. */
 typedef struct fr_bench_cost {
     double bytes, macs;
     double experts; /* read in a layer, the mean over the layers; NaN: the model is no mixture */
