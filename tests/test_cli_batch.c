@@ -152,6 +152,33 @@ START_TEST(lines_that_can_not_be_run) {
 }
 END_TEST
 
+/* With pages for one long text, lines wait for each other and begin again, and say the same. */
+START_TEST(lines_wait_for_pages) {
+    char input[4096], options[128];
+    size_t at = 0;
+    for (int i = 0; i < 9; i++)
+        at += (size_t)snprintf(input + at, sizeof input - at,
+                               "{\"ids\": [2, 5, %d], \"n\": %d, \"ignore_eos\": true}\n", 300 + i, 60 + 25 * (i % 4));
+    fr_command plain = fr_command_feed(input, "batch %s -f - -o - -c 192 -np 2", BOTH);
+    fr_command least = fr_command_run("batch " BOTH "-f - -o - -c 192 -np 6 --kv-memory 1", input);
+    const char *bytes = strstr(least.err, "at least ");
+    ck_assert_ptr_nonnull(bytes);
+    snprintf(options, sizeof options, "%s -c 192 -np 6 --kv-memory %lld", _i ? BOTH : TARGET,
+             strtoll(bytes + 9, NULL, 10));
+    fr_command crowded = fr_command_feed(input, "batch %s -f - -o -", options);
+    json_t *expected = answers_of(&plain), *got = answers_of(&crowded);
+    ck_assert_uint_eq(json_array_size(got), 9);
+    for (size_t i = 0; i < 9; i++)
+        ck_assert(json_equal(json_object_get(json_array_get(got, i), "ids"),
+                             fr_json_get(json_array_get(expected, i), "ids")));
+    json_decref(expected);
+    json_decref(got);
+    fr_command_free(&plain);
+    fr_command_free(&least);
+    fr_command_free(&crowded);
+}
+END_TEST
+
 START_TEST(too_long_for_the_context) {
     char input[1024];
     size_t at = (size_t)snprintf(input, sizeof input, "{\"ids\": [2");
@@ -199,6 +226,7 @@ int main(void) {
     tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
     tcase_add_test(cases, pictures);
     tcase_add_test(cases, lines_that_can_not_be_run);
+    tcase_add_loop_test(cases, lines_wait_for_pages, 0, 2);
     tcase_add_test(cases, too_long_for_the_context);
     tcase_add_test(cases, command_lines);
     Suite *suite = suite_create("cli_batch");

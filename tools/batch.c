@@ -10,12 +10,21 @@
 
 enum { USUAL_JOBS = 4 };
 
+/* A line of the file, and which. */
+typedef struct batch_line {
+    const char *text;
+    size_t length, number;
+} batch_line;
+
 typedef struct batch {
     fr_job_setting setting;
     fr_prompt input; /* the file's bytes */
     size_t at;       /* of them have been read */
     fr_job *jobs;    /* [places] */
-    size_t *numbers; /* [places] of their lines */
+    batch_line *lines; /* [places] theirs */
+    batch_line *aside; /* [aside_count] lines that were begun and must begin again, the first of them last */
+    size_t aside_count;
+    bool crowded; /* there were not pages enough for all: none begins before one has ended */
     int32_t (*ids)[FR_STEP_MAX];
     fr_round *rounds;
     size_t places;
@@ -50,6 +59,18 @@ static void count_lines(batch *b) {
     b->at = 0;
 }
 
+/* What is to be begun next; false: nothing. */
+static bool take_line(batch *b, batch_line *line) {
+    if (b->crowded) return false;
+    if (b->aside_count) {
+        *line = b->aside[--b->aside_count];
+        return true;
+    }
+    line->text = next_line(b, &line->length);
+    if (line->text) line->number = b->begun++;
+    return line->text != NULL;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
 static void show_progress(batch *b) {
@@ -72,7 +93,8 @@ static int write_answers(batch *b) {
 
 static void end_job(batch *b, size_t place) {
     fr_job *job = &b->jobs[place];
-    b->answers[b->numbers[place]] = fr_job_answer(job);
+    b->answers[b->lines[place].number] = fr_job_answer(job);
+    b->crowded = false;
     b->failed += job->error[0] != '\0';
     b->done++;
     fr_job_end(job);
@@ -83,19 +105,31 @@ static void end_job(batch *b, size_t place) {
 /* Lines for all places that are free; those that can't be run are answered at once. */
 static void fill(batch *b) {
     for (size_t place = 0; place < b->places; place++) {
-        size_t length;
-        const char *line;
-        while (!b->jobs[place].setting && (line = next_line(b, &length))) {
-            b->numbers[place] = b->begun++;
-            fr_job_begin(&b->jobs[place], &b->setting, line, length);
+        batch_line *line = &b->lines[place];
+        while (!b->jobs[place].setting && take_line(b, line)) {
+            fr_job_begin(&b->jobs[place], &b->setting, line->text, line->length);
             if (b->jobs[place].ended) end_job(b, place);
         }
     }
 }
 
-/* One round of all that are under way; *under_way: how many they were. */
+/* Nobody of all under way has found a page: the last line gives up its own, and begins again later. The first is never
+ * set aside, and alone it has all pages there are. */
+static void set_aside(batch *b, const size_t *places, size_t count) {
+    size_t last = places[0];
+    for (size_t i = 1; i < count; i++)
+        if (b->lines[places[i]].number > b->lines[last].number) last = places[i];
+    fr_job_end(&b->jobs[last]);
+    size_t at = b->aside_count++;
+    for (; at > 0 && b->aside[at - 1].number < b->lines[last].number; at--) b->aside[at] = b->aside[at - 1];
+    b->aside[at] = b->lines[last];
+    b->crowded = true;
+}
+
+/* One round of all that are under way; *under_way: how many they were. Who finds no page waits for one, if there are
+ * others to end. */
 static int run_round(batch *b, size_t *under_way) {
-    size_t count = 0, places[FR_SESSIONS_MAX];
+    size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < b->places; place++) {
         if (!b->jobs[place].setting) continue;
         places[count] = place;
@@ -106,10 +140,15 @@ static int run_round(batch *b, size_t *under_way) {
     int code = count ? fr_exit_status(fr_engine_step(b->setting.engine, b->rounds, count)) : 0;
     for (size_t i = 0; i < count && !code; i++) {
         fr_job *job = &b->jobs[places[i]];
+        if (b->rounds[i].status == FR_MEMORY && count > 1) {
+            waiting++;
+            continue;
+        }
         fr_job_take(job, &b->rounds[i]);
         b->tokens += b->rounds[i].count;
         if (job->ended) end_job(b, places[i]);
     }
+    if (count && waiting == count) set_aside(b, places, count);
     return code;
 }
 
@@ -149,7 +188,8 @@ static int open_engine(batch *b, fr_loaded *loaded) {
 static void take_places(batch *b) {
     b->jobs = fr_resize(NULL, b->places, sizeof(*b->jobs));
     memset(b->jobs, 0, b->places * sizeof(*b->jobs));
-    b->numbers = fr_resize(NULL, b->places, sizeof(*b->numbers));
+    b->lines = fr_resize(NULL, b->places, sizeof(*b->lines));
+    b->aside = fr_resize(NULL, b->places, sizeof(*b->aside));
     b->ids = fr_resize(NULL, b->places, sizeof(*b->ids));
     b->rounds = fr_resize(NULL, b->places, sizeof(*b->rounds));
     b->answers = fr_resize(NULL, b->total, sizeof(*b->answers));
@@ -162,7 +202,8 @@ static void close_batch(batch *b) {
     fr_engine_close(b->setting.engine);
     fr_prompt_free(&b->input);
     free(b->jobs);
-    free(b->numbers);
+    free(b->lines);
+    free(b->aside);
     free(b->ids);
     free(b->rounds);
     free(b->answers);
