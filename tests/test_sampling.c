@@ -436,8 +436,9 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* How a case's token came to be: no draft; one drawn from the drafter's logits; its best one, as certain. */
-typedef enum way { PLAIN, DRAFTED, CERTAIN } way;
+/* How a case's token came to be: no draft; one drawn from the drafter's logits; its best one, as certain; one drawn from
+ * a draft vocabulary, every third token missing. */
+typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
 /* One token at the position behind `past`, drafted in that way, by whatever mode the sampler is in. */
 static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *drafter, const fr_past *past, way how) {
@@ -455,14 +456,27 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     return fr_sampler_verify(s, rows, &round, &token) ? draft : token;
 }
 
+/* As a drafter scores it that has no row for the others. */
+static fr_scores draft_vocabulary(const float *drafter, size_t vocab, float *logits, int32_t *ids) {
+    fr_scores scores = {.logits = logits, .ids = ids};
+    for (size_t i = 0; i < vocab; i++) {
+        if (i % 3 == 0) continue;
+        logits[scores.count] = drafter[i];
+        ids[scores.count++] = (int32_t)i;
+    }
+    return scores;
+}
+
 static void check_distribution(const json_t *one, bool rejection, way how) {
     static drawer d;
-    float rows[2 * VOCAB], drafter[VOCAB];
+    float rows[2 * VOCAB], drafter[VOCAB], narrow[VOCAB];
+    int32_t narrow_ids[VOCAB];
     double expected[VOCAB];
     size_t counts[VOCAB] = {0}, vocab = doubles_of(json_object_get(one, "probs"), expected);
     floats_of(json_object_get(one, "logits"), rows);
     floats_of(json_object_get(one, "logits"), rows + vocab); /* the row behind a draft that stands */
     fr_scores scores = {.logits = drafter, .count = floats_of(json_object_get(one, "drafter"), drafter)};
+    if (how == NARROW) scores = draft_vocabulary(drafter, scores.count, narrow, narrow_ids);
     fr_past past;
     int32_t *ids = past_of(one, &past, 0);
     fr_options *options = options_of(json_object_get(one, "params"), rejection);
@@ -490,6 +504,7 @@ END_TEST
 START_TEST(rejection_draws_have_the_targets_distribution) {
     check_distribution(json_array_get(json_object_get(cases, "draws"), (size_t)_i), true, _i % 2 ? CERTAIN : PLAIN);
     check_distribution(json_array_get(json_object_get(cases, "draws"), (size_t)_i), true, DRAFTED);
+    check_distribution(json_array_get(json_object_get(cases, "draws"), (size_t)_i), true, NARROW);
 }
 END_TEST
 
