@@ -442,6 +442,78 @@ START_TEST(a_restored_session_drafts_as_before) {
 }
 END_TEST
 
+enum { CHAIN = 5 };
+
+/* What it drafts next is what it drafts after a prompt of all its ids. */
+static void check_as_fresh(const bench *b, fr_session *session, const int32_t *ids, size_t count) {
+    int32_t drafts[2][FR_STEP_MAX];
+    size_t proposed[2], made, accepted;
+    fr_session *fresh;
+    require(fr_session_open(b->model, b->drafter, b->options, &fresh));
+    require(fr_session_prompt(fresh, ids, count - 1));
+    require(fr_session_step(fresh, drafts[0], 1, &made, &accepted));
+    ck_assert_int_eq(drafts[0][0], ids[count - 1]);
+    require(fr_draft_now(fresh, CHAIN, drafts[0], &proposed[0], NULL));
+    require(fr_draft_now(session, CHAIN, drafts[1], &proposed[1], NULL));
+    ck_assert_uint_eq(proposed[0], CHAIN);
+    ck_assert_uint_eq(proposed[1], CHAIN);
+    ck_assert_mem_eq(drafts[0], drafts[1], CHAIN * sizeof **drafts);
+    fr_session_close(fresh);
+}
+
+/* Rounds until the session has said `count` ids more; gives the timeline's length. */
+static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count) {
+    for (size_t end = length + count, got, accepted; length < end; length += got)
+        require(fr_session_step(session, ids + length, end - length, &got, &accepted));
+    return length;
+}
+
+/* A conversation: prompts, replies, another prompt that begins alike, a cut, a fork, saved and restored amid it. Alone,
+ * and in an engine, where it then comes again and is found. */
+START_TEST(conversations_draft_as_fresh_sessions) {
+    bench b;
+    fr_engine *engine;
+    open_bench(&b, _i);
+    require(fr_options_set(b.options, FR_OPT_CHUNK, 24));
+    require(fr_options_set(b.options, FR_OPT_CONTEXT, 256));
+    require(fr_engine_open(b.model, b.drafter, b.options, 3, &engine));
+    for (size_t time = 0; time < 3; time++) {
+        int32_t ids[256];
+        fr_session *session, *fork;
+        void *bytes;
+        size_t size;
+        for (size_t i = 0; i < 160; i++) ids[i] = (int32_t)((i * i * 31 + 7 * i + 2) % 500);
+        if (time) require(fr_engine_session(engine, b.options, &session));
+        else require(fr_session_open(b.model, b.drafter, b.options, &session));
+        require(fr_session_set_prompt(session, ids, 90));
+        size_t length = say(session, ids, 90, 20);
+        check_as_fresh(&b, session, ids, length);
+        for (size_t i = 100; i < 140; i++) ids[i] = (int32_t)(3 * i % 500);
+        require(fr_session_set_prompt(session, ids, 140));
+        length = say(session, ids, 140, 9);
+        check_as_fresh(&b, session, ids, length);
+        require(fr_session_truncate(session, 130));
+        length = say(session, ids, 130, 12);
+        check_as_fresh(&b, session, ids, length);
+        require(fr_session_save_bytes(session, &bytes, &size));
+        if (time) {
+            ck_assert(time == 1 || fr_session_stat(session, FR_STAT_REUSED_TOKENS) > 60);
+            require(fr_session_fork(session, NULL, &fork));
+            length = say(fork, ids, length, 1);
+            check_as_fresh(&b, fork, ids, length);
+            fr_session_close(fork);
+        }
+        require(fr_session_restore_bytes(session, bytes, size));
+        length = say(session, ids, time ? length - 1 : length, 7);
+        check_as_fresh(&b, session, ids, length);
+        fr_free(bytes);
+        fr_session_close(session);
+    }
+    fr_engine_close(engine);
+    close_bench(&b);
+}
+END_TEST
+
 static const struct {
     const char *target, *drafter, *words[2];
     bool helps; /* it was made for this target */
@@ -597,6 +669,7 @@ int main(void) {
     tcase_add_test(tests, odd_drafts_are_the_references);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
+    tcase_add_loop_test(tests, conversations_draft_as_fresh_sessions, 0, DRAFTERS);
     tcase_add_loop_test(tests, drafting_changes_no_id, 0, 2 * PAIRS);
     tcase_add_loop_test(tests, what_does_not_fit_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, words_are_the_drafters);
