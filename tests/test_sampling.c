@@ -436,8 +436,8 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
     return rest_expected > 1 ? sum + off * off / rest_expected : sum;
 }
 
-/* How a case's token came to be: no draft; one drawn from the drafter's logits; its best one, as certain; one drawn from
- * a draft vocabulary, every third token missing. */
+/* How a case's token came to be: no draft; one drawn from the drafter's logits; its best one, as certain; one drawn
+ * from a draft vocabulary, every third token missing. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
 /* One token at the position behind `past`, drafted in that way, by whatever mode the sampler is in. */
