@@ -69,7 +69,8 @@ static bool put_ascii_in_case(fr_render *render, const fr_string *string, fr_cas
     size_t begin = render->length;
     fr_put_string(render, string);
     if (fr_render_failed(render)) return true;
-    for (char *c = render->bytes + begin, *end = render->bytes + render->length; c < end; c++) {
+    for (size_t i = begin; i < render->length; i++) {
+        char *c = &render->bytes[i];
         if (to == FR_CASE_UPPER && *c >= 'a' && *c <= 'z') *c -= 'a' - 'A';
         if (to != FR_CASE_UPPER && *c >= 'A' && *c <= 'Z') *c += 'a' - 'A';
     }
