@@ -43,14 +43,6 @@ static const fr_synth_tokenizer deepseek_tokenizer = {
     .turn_end = 1,
 };
 
-static const fr_synth_tokenizer flash_tokenizer = {
-    .model = "gpt2",
-    .pre = "glm4",
-    .special = {"<|endoftext|>", "<|user|>", "[gMASK]", "<sop>"},
-    .byte_level = true,
-    .turn_end = 1,
-};
-
 /* One layer at least has a mixture. */
 static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
     const sizes *s = order->shape->sizes;
@@ -76,7 +68,7 @@ const fr_synth_family fr_synth_deepseek = {.shapes = deepseek_shapes,
 
 const fr_synth_family fr_synth_glm_flash = {.shapes = flash_shapes,
                                             .family = &fr_family_glm_flash,
-                                            .tokenizer = &flash_tokenizer,
+                                            .tokenizer = &fr_synth_glm_tokenizer,
                                             .means = means,
                                             .mtp_layers = 1,
                                             .make_spec = make_spec};

@@ -25,7 +25,7 @@ static const char *const has[] = {"output.weight", "nextn.embed_tokens.weight", 
 
 static const fr_synth_shape shapes[] = {{"glm-ocr", "glm4", 16, 59392, 1, &ocr, has}, {0}};
 
-static const fr_synth_tokenizer tokenizer = {
+const fr_synth_tokenizer fr_synth_glm_tokenizer = {
     .model = "gpt2",
     .pre = "glm4",
     .special = {"<|endoftext|>", "<|user|>", "[gMASK]", "<sop>"},
@@ -40,5 +40,8 @@ static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
     return fr_uniform_spec(&config, spec);
 }
 
-const fr_synth_family fr_synth_glm = {
-    .shapes = shapes, .family = &fr_family_glm, .tokenizer = &tokenizer, .mtp_layers = 1, .make_spec = make_spec};
+const fr_synth_family fr_synth_glm = {.shapes = shapes,
+                                      .family = &fr_family_glm,
+                                      .tokenizer = &fr_synth_glm_tokenizer,
+                                      .mtp_layers = 1,
+                                      .make_spec = make_spec};

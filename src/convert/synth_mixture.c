@@ -58,14 +58,6 @@ static const fr_synth_tokenizer qwen3_tokenizer = {
     .turn_end = 2,
 };
 
-static const fr_synth_tokenizer glm_tokenizer = {
-    .model = "gpt2",
-    .pre = "glm4",
-    .special = {"<|endoftext|>", "<|user|>", "[gMASK]", "<sop>"},
-    .byte_level = true,
-    .turn_end = 1,
-};
-
 static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
     sizes s = *(const sizes *)order->shape->sizes;
     s.uniform.layers = order->layers;
@@ -81,7 +73,7 @@ const fr_synth_family fr_synth_qwen3 = {
 
 const fr_synth_family fr_synth_glm4_moe = {.shapes = glm_shapes,
                                            .family = &fr_family_glm4_moe,
-                                           .tokenizer = &glm_tokenizer,
+                                           .tokenizer = &fr_synth_glm_tokenizer,
                                            .means = means,
                                            .mtp_layers = 1,
                                            .make_spec = make_spec};

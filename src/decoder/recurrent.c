@@ -123,19 +123,22 @@ static void take_history(const fr_recurrent *r, const fr_recurrent_layer *layer,
                shape->channels * sizeof *history);
 }
 
+/* The base is behind that position now, and so are the rings. */
+static void stand_at(fr_recurrent *r, size_t position) {
+    r->at = r->certain = position;
+    for (size_t i = 0; i < r->count; i++) take_history(r, &r->layers[i], r->base);
+}
+
 void fr_recurrent_return(fr_recurrent *r, uint8_t *page, size_t position) {
     fr_recurrent_reset(r);
     fr_kv_pages_hold(r->pages, &r->base, &page, 0, 1);
-    r->at = r->certain = position;
-    for (size_t i = 0; i < r->count; i++) take_history(r, &r->layers[i], page);
+    stand_at(r, position);
 }
 
 fr_status fr_recurrent_restore(fr_recurrent *r, const uint8_t *bytes, size_t position) {
     FR_TRY(fr_recurrent_claim(r, position));
-    uint8_t *page = r->base;
-    memcpy(page, bytes, r->pages->bytes);
-    r->at = position;
-    for (size_t i = 0; i < r->count; i++) take_history(r, &r->layers[i], page);
+    memcpy(r->base, bytes, r->pages->bytes);
+    stand_at(r, position);
     return FR_OK;
 }
 
