@@ -1,8 +1,8 @@
 /* A GGUF made ready: the matrices that kernels stream, packed in the file as they would be in memory (fr_lab_pack).
  *
  * In: a GGUF target or drafter. Out: a GGUF with the same metadata and tensors, where every matrix that a step reads
- * whole is stored packed (FR_GGUF_PACKED); which ones those are is what binding the model says. Tensors that are only
- * looked up, float tensors and types without a kernel are as they were. */
+ * whole is stored packed (FR_GGUF_PACKED); which ones those are is what binding the model says, and its MTP layer.
+ * Tensors that are only looked up, float tensors and types without a kernel are as they were. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #include "formats/gguf_write.h"
 #include "kernels/fpenv.h"
 #include "quant/packed.h"
+#include "src/decoder/bound.h"
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 
@@ -19,6 +20,7 @@
 typedef struct packing {
     const fr_checkpoint *files;
     const fr_weights *weights;
+    const fr_weights *beside; /* an MTP layer's in the same files; NULL: there is none */
     fr_gguf_writer writer;
     fr_progress_fn *progress;
     void *context;
@@ -27,14 +29,11 @@ typedef struct packing {
 
 /* A stack that is cut into parts other than whole tiles stays as it is: a file packs each of its entries whole. */
 static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tensor) {
-    for (size_t i = 0; i < job->weights->count; i++) {
-        const fr_bound *bound = &job->weights->bound[i];
-        if (bound->tensor != tensor) continue;
-        size_t entries = tensor->dims == 3 ? tensor->shape[0] : 1;
-        bool whole = bound->matrices == entries || bound->rows % FR_TILE_FEATURES == 0;
-        return bound->packed && whole ? bound : NULL;
-    }
-    return NULL;
+    const fr_bound *bound = fr_bound_of(job->weights, tensor);
+    if (!bound && job->beside) bound = fr_bound_of(job->beside, tensor);
+    if (!bound || !bound->packed) return NULL;
+    size_t entries = tensor->dims == 3 ? tensor->shape[0] : 1;
+    return bound->matrices == entries || bound->rows % FR_TILE_FEATURES == 0 ? bound : NULL;
 }
 
 static bool is_about_this_file(fr_text key) {
@@ -110,13 +109,17 @@ static fr_status write_all(packing *job) {
     return fr_gguf_write_end(&job->writer);
 }
 
-static fr_status pack(const fr_checkpoint *files, const fr_weights *weights, const fr_options *options, FILE *out) {
+static fr_status pack(const fr_checkpoint *files, const fr_weights *weights, const fr_weights *beside,
+                      const fr_options *options, FILE *out) {
     if (!files->gguf)
         return fr_fail(FR_INPUT, "%s: only a GGUF can be packed: make one with forerun quantize", files->path);
     if (!weights->has_packed)
         return fr_fail(FR_INPUT, "%s has no matrix of a type that is packed (Q4_0, Q8_0, Q4_K, ...)", files->path);
-    packing job = {
-        .files = files, .weights = weights, .progress = options->progress, .context = options->progress_context};
+    packing job = {.files = files,
+                   .weights = weights,
+                   .beside = beside,
+                   .progress = options->progress,
+                   .context = options->progress_context};
     fr_gguf_writer_open(&job.writer, out, files->gguf->architecture);
     fr_status status = write_all(&job);
     fr_gguf_writer_close(&job.writer);
@@ -125,8 +128,11 @@ static fr_status pack(const fr_checkpoint *files, const fr_weights *weights, con
 
 static fr_status pack_target(const char *path, const fr_options *options, FILE *out) {
     fr_model *model;
+    fr_drafter *own = NULL;
     FR_TRY(fr_model_bind(path, options, &model));
-    fr_status status = pack(&model->files, &model->weights, options, out);
+    fr_status status = model->mtp_layers ? fr_drafter_bind(NULL, model, options, &own) : FR_OK;
+    if (status == FR_OK) status = pack(&model->files, &model->weights, own ? &own->weights : NULL, options, out);
+    fr_drafter_unload(own);
     fr_model_unload(model);
     return status;
 }
@@ -134,7 +140,7 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
 static fr_status pack_drafter(const char *path, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_bind(path, NULL, options, &drafter));
-    fr_status status = pack(&drafter->files, &drafter->weights, options, out);
+    fr_status status = pack(&drafter->files, &drafter->weights, NULL, options, out);
     fr_drafter_unload(drafter);
     return status;
 }
