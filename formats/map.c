@@ -102,6 +102,16 @@ void fr_map_release(const fr_map *map, size_t begin, size_t end) {
     if (begin < end) madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED);
 }
 
+void fr_map_scatter(const fr_map *map, size_t begin, size_t end) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
+    if (begin < end && map->fd < 0) madvise((void *)(uintptr_t)(map->bytes + first), end - first, MADV_RANDOM);
+}
+
+void fr_map_ahead(const uint8_t *bytes, size_t count) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes / page * page;
+    if (count) madvise((void *)begin, (uintptr_t)bytes + count - begin, MADV_WILLNEED);
+}
+
 void fr_map_close(fr_map *map) {
     if (map->bytes) munmap((void *)(uintptr_t)map->bytes, map->size);
     if (map->path && map->fd >= 0) close(map->fd);

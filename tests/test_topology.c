@@ -3,7 +3,6 @@
 #include "src/base/cores.h"
 
 #include <check.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tests/made_root.h"
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
@@ -359,61 +359,29 @@ static const struct {
      {{V1 "a/cpu.cfs_quota_us", "20\n"}, {V1 "a/cpu.cfs_period_us", "10\n"}, {V2 "b/cpu.max", "50 10\n"}}},
 };
 
-static char root[64];
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
-    (void)status, (void)type, (void)walk;
-    return remove(path);
-}
-
-static void make_root(void) {
-    snprintf(root, sizeof root, "/tmp/forerun-quota-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void remove_root(void) {
-    nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* root/path, its folders made. */
-static void put_file(const char *path, const char *text) {
-    char full[512];
-    int length = snprintf(full, sizeof full, "%s/%s", root, path);
-    ck_assert_int_lt(length, (int)sizeof full);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(full, 0700);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 START_TEST(quota) {
-    if (quotas[_i].cgroup) put_file("proc/self/cgroup", quotas[_i].cgroup);
+    if (quotas[_i].cgroup) fr_made_root_put("proc/self/cgroup", quotas[_i].cgroup);
     for (size_t f = 0; f < 4 && quotas[_i].files[f].path; f++) {
-        put_file(quotas[_i].files[f].path, quotas[_i].files[f].text);
+        fr_made_root_put(quotas[_i].files[f].path, quotas[_i].files[f].text);
     }
-    ck_assert_int_eq(fr_cpu_quota(root), quotas[_i].quota);
+    ck_assert_int_eq(fr_cpu_quota(fr_made_root), quotas[_i].quota);
 }
 END_TEST
 
 /* A folder, a pipe that nobody writes to, a link to itself in the place of a file. */
 START_TEST(quota_in_odd_files) {
     char path[128];
-    put_file("proc/self/cgroup", "0::/a/b\n");
-    put_file(V2 "a/b/none", "");
-    put_file(V2 "cpu.max", "20 10");
-    snprintf(path, sizeof path, "%s/%s", root, V2 "a/cpu.max");
+    fr_made_root_put("proc/self/cgroup", "0::/a/b\n");
+    fr_made_root_put(V2 "a/b/none", "");
+    fr_made_root_put(V2 "cpu.max", "20 10");
+    snprintf(path, sizeof path, "%s/%s", fr_made_root, V2 "a/cpu.max");
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    snprintf(path, sizeof path, "%s/%s", root, V2 "a/b/cpu.max");
+    snprintf(path, sizeof path, "%s/%s", fr_made_root, V2 "a/b/cpu.max");
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    ck_assert_int_eq(fr_cpu_quota(root), 2);
+    ck_assert_int_eq(fr_cpu_quota(fr_made_root), 2);
     ck_assert_int_eq(remove(path), 0);
     ck_assert_int_eq(symlink("cpu.max", path), 0);
-    ck_assert_int_eq(fr_cpu_quota(root), 2);
+    ck_assert_int_eq(fr_cpu_quota(fr_made_root), 2);
 }
 END_TEST
 
@@ -475,7 +443,7 @@ int main(void) {
     tcase_add_test(pure, claims_stay_on_their_nodes);
     tcase_add_test(pure, claims_of_unpinned_plans);
     tcase_set_timeout(pure, 60);
-    tcase_add_checked_fixture(files, make_root, remove_root);
+    tcase_add_checked_fixture(files, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(files, quota, 0, sizeof quotas / sizeof *quotas);
     tcase_add_test(files, quota_in_odd_files);
     tcase_add_test(here, this_machine);

@@ -94,7 +94,7 @@ static const fr_verb verbs[] = {
      fr_verb_quantize},
     {"pack", "a model to a packed GGUF that is used as it lies", FR_VERB_PACK, "pack -m MODEL -o FILE",
      "MODEL: a GGUF file, target or drafter. The packed one opens in milliseconds, and processes share its memory;\n"
-     "it is for forerun alone.\n",
+     "it is for forerun alone. A mixture of experts that is larger than memory runs from it.\n",
      "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n", fr_verb_pack},
     {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",

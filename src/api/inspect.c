@@ -108,9 +108,19 @@ static void print_files(const fr_inspected *what, FILE *out) {
 
 static void print_memory(const fr_inspected *what, FILE *out) {
     const fr_session_bytes *m = &what->memory;
-    bool drafts = what->own || what->assistant || what->eagle || what->mtp;
+    bool drafts = what->own || what->assistant || what->eagle || what->mtp || what->draft_model;
     fprintf(out, "memory         %.1f MB of KV for %zu positions, %.1f MB a session in all%s\n",
             megabytes(m->target_kv), m->context, megabytes(m->all), drafts ? ", drafting" : "");
+}
+
+/* What must be in memory while it runs; experts come and go where their file is used as it lies. */
+static void print_residence(const fr_inspected *what, FILE *out) {
+    const fr_residence *r = &what->residence;
+    fprintf(out, "resident       %.1f MB of weights and %.1f MB of a session must stay in memory",
+            megabytes(r->stays), megabytes(what->memory.all));
+    if (r->experts)
+        fprintf(out, "; a token chooses %.1f of %.1f MB of experts", megabytes(r->token), megabytes(r->experts));
+    fprintf(out, "\n");
 }
 
 /* What layers without keys and values carry on, once a timeline, and for each position that may be rejected. */
@@ -138,6 +148,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
             model->trunk.spec.context_limit, (double)bytes / 1e3, latent ? "latents" : "KV");
     print_states(&model->trunk, out);
     print_memory(what, out);
+    print_residence(what, out);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     if (model->tokenizer)
@@ -271,6 +282,20 @@ static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr
     return fr_session_measure(what->model, drafter, &at, &what->memory);
 }
 
+/* Of a model, with its own MTP layer or without: NULL. */
+static fr_residence residence_of(const fr_model *model, const fr_drafter *own) {
+    const fr_experts_spec *experts = fr_spec_experts(&model->trunk.spec);
+    fr_residence all = fr_weights_residence(&model->weights, experts);
+    if (!own) return all;
+    fr_residence beside = fr_weights_residence(&own->weights, experts);
+    return (fr_residence){.own = all.own + beside.own,
+                          .mapped = all.mapped + beside.mapped,
+                          .every = all.every + beside.every,
+                          .stays = all.stays + beside.stays,
+                          .experts = all.experts + beside.experts,
+                          .token = all.token + beside.token};
+}
+
 /* A model, or the drafter at `path` for the model that `how` names. */
 static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
                                const fr_options *options, FILE *out) {
@@ -291,7 +316,8 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
                          .draft_model = draft_model ? drafter->net : NULL,
                          .vision = how->target ? NULL : model->vision,
                          .how = how,
-                         .kv_types = fr_model_kv_types(model, options)};
+                         .kv_types = fr_model_kv_types(model, options),
+                         .residence = residence_of(model, how->target ? NULL : drafter)};
     fr_status status = measure(&what, drafter, options);
     if (status == FR_OK) status = print(&what, out);
     fr_drafter_unload(drafter);

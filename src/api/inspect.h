@@ -5,6 +5,7 @@
 #define FR_SRC_INSPECT_H
 
 #include "forerun_lab.h"
+#include "src/decoder/residence.h"
 #include "src/draft/assistant_gemma4.h"
 #include "src/draft/eagle.h"
 #include "src/session/session.h"
@@ -24,6 +25,7 @@ typedef struct fr_inspected {
     const fr_lab_inspection *how;
     fr_kv_types kv_types;
     fr_session_bytes memory; /* of a model, with the drafter if it is about one */
+    fr_residence residence;  /* of a model's weights, an MTP layer of its own among them */
 } fr_inspected;
 
 typedef struct fr_inspected_counts {

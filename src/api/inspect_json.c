@@ -110,6 +110,21 @@ static void put_memory(object *o, const fr_session_bytes *memory) {
     put(o, "memory", m.json);
 }
 
+static void put_residence(object *o, const fr_residence *residence, const fr_session_bytes *memory) {
+    object r = {.json = json_object()};
+    put_count(&r, "weights", residence->stays);
+    put_count(&r, "session", memory->all);
+    put_count(&r, "copied", residence->own);
+    put_count(&r, "mapped", residence->mapped);
+    put_count(&r, "every_token", residence->every);
+    if (residence->experts) {
+        put_count(&r, "experts", residence->experts);
+        put_count(&r, "experts_a_token", residence->token);
+    }
+    o->failed |= r.failed;
+    put(o, "resident", r.json);
+}
+
 static void put_vision(object *o, const fr_vision *vision) {
     const fr_vision_config *c = &vision->config;
     object v = {.json = json_object()};
@@ -140,6 +155,7 @@ static void put_model(object *o, const fr_inspected *what) {
     put(o, "type_k", option_word(what->kv_types.k));
     put(o, "type_v", option_word(what->kv_types.v));
     put_memory(o, &what->memory);
+    put_residence(o, &what->residence, &what->memory);
     put_count(o, "mtp_layers", model->mtp_layers);
     if (what->own) put_count(o, "mtp_bytes", what->own->weights.bytes);
     if (model->vision) put(o, "image_token", json_integer(model->image_token));

@@ -1,100 +1,42 @@
 /* The parts of topology.h that need no system library: the CPU quota, the plan, the partition.
  *
  * In: a machine description, or the cgroup files of a process. Out: which thread runs where, which items it owns, how
- * many CPUs the quota allows. Nothing here trusts a file: what is not a quota is no limit. */
+ * many CPUs the quota allows. */
 #include "src/base/topology.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "src/base/cgroup.h"
 
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
-/* All of a small file as text. False when it can't be read or does not fit. Never waits, whatever the path names. */
-static bool read_text(const char *path, char *text, size_t size) {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) return false;
-    size_t length = 0;
-    ssize_t got = 1;
-    while (got > 0 && length < size - 1) {
-        got = read(file, text + length, size - 1 - length);
-        if (got > 0) length += (size_t)got;
-    }
-    close(file);
-    text[length] = '\0';
-    return got == 0;
-}
-
-static bool read_text_in(const char *folder, const char *name, char *text, size_t size) {
-    char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return length > 0 && (size_t)length < sizeof path && read_text(path, text, size);
-}
-
 /* quota / period rounded up. Anything that does not start with a digit ("max", "-1") is no limit, as is zero. */
-static int whole_cpus(const char *quota, const char *period) {
+static uint64_t whole_cpus(const char *quota, const char *period) {
     if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
     unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);
-    if (!time || !every) return 0;
-    unsigned long long cpus = time / every + (time % every != 0);
-    return cpus > INT_MAX ? INT_MAX : (int)cpus;
+    return time && every ? time / every + (time % every != 0) : 0;
 }
 
 /* cgroup v2: cpu.max is "QUOTA PERIOD" or "max PERIOD". */
-static int quota_v2(const char *folder) {
+static uint64_t quota_v2(const char *folder) {
     char text[64];
-    if (!read_text_in(folder, "cpu.max", text, sizeof text)) return 0;
+    if (!fr_read_small(folder, "cpu.max", text, sizeof text)) return 0;
     const char *space = strchr(text, ' ');
     return space ? whole_cpus(text, space + 1) : 0;
 }
 
-static int quota_v1(const char *folder) {
+static uint64_t quota_v1(const char *folder) {
     char quota[64], period[64];
-    if (!read_text_in(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return 0;
-    if (!read_text_in(folder, "cpu.cfs_period_us", period, sizeof period)) return 0;
+    if (!fr_read_small(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return 0;
+    if (!fr_read_small(folder, "cpu.cfs_period_us", period, sizeof period)) return 0;
     return whole_cpus(quota, period);
 }
 
-static int tighter(int a, int b) {
-    return !a || (b && b < a) ? b : a;
-}
-
-/* The tightest quota from the mount's folder `path` up to the mount itself. A container's path often does not exist
- * inside it, while the mount is the container's own group: missing folders are passed over. */
-static int walk_up(const char *root, const char *mount, const char *path, int (*quota_of)(const char *folder)) {
-    char folder[PATH_MAX];
-    if (strstr(path, "/..")) path = "";
-    int top = snprintf(folder, sizeof folder, "%s%s", root, mount);
-    if (top < 0 || (size_t)top + strlen(path) >= sizeof folder) return 0;
-    memcpy(folder + top, path, strlen(path) + 1);
-    int quota = quota_of(folder);
-    while (folder[top]) {
-        *strrchr(folder + top, '/') = '\0';
-        quota = tighter(quota, quota_of(folder));
-    }
-    return quota;
-}
-
-/* One line of /proc/self/cgroup: "0::PATH" (v2), or "ID:CONTROLLER,CONTROLLER:PATH" (v1). */
-static int quota_of_line(const char *root, char *line) {
-    char *controllers = strchr(line, ':');
-    char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-    if (!path || path[1] != '/') return 0;
-    *controllers = *path = ',';
-    if (path == controllers + 1) return walk_up(root, "/sys/fs/cgroup", path + 1, quota_v2);
-    const char *cpu = strstr(controllers, ",cpu,");
-    return cpu && cpu < path ? walk_up(root, "/sys/fs/cgroup/cpu", path + 1, quota_v1) : 0;
-}
-
 int fr_cpu_quota(const char *root) {
-    char text[32768], *rest = text, *line;
-    if (!read_text_in(root, "proc/self/cgroup", text, sizeof text)) return 0;
-    int quota = 0;
-    while ((line = strsep(&rest, "\n"))) quota = tighter(quota, quota_of_line(root, line));
-    return quota;
+    uint64_t cpus = fr_cgroup_least(root, "cpu", quota_v2, quota_v1);
+    return cpus > INT_MAX ? INT_MAX : (int)cpus;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- plan */

@@ -7,6 +7,7 @@
  *     features  the router's products with all rows
  *     rows      each row's experts and weights
  *     alone     pairs of a row and an expert, sorted by expert
+ *     experts   where memory doesn't hold them all, the system is told which ones are read next
  *     pairs     each pair's input, so that an expert's rows lie side by side
  *     tiles     activation(gate) * up of every pair: tiles of the chosen experts, dealt to threads by what they cost
  *     features  down of every pair, and the chain
@@ -15,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "formats/map.h"
 #include "src/base/sizes.h"
 #include "src/decoder/parts.h"
 
@@ -80,6 +82,41 @@ static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     m->use.all += spec->count;
     m->use.pairs += pairs;
     for (size_t e = 0; e < spec->count; e++) m->use.read += first[e + 1] > first[e];
+}
+
+/* Bytes that the system is asked for in one call. */
+typedef struct stretch {
+    const uint8_t *begin;
+    size_t bytes;
+} stretch;
+
+/* Joins a matrix to the stretch, if it lies behind it; else asks for the stretch and begins another. */
+static void ask_for(stretch *s, const fr_matrix *matrix) {
+    size_t bytes = fr_matrix_bytes(matrix);
+    if (s->bytes && s->begin + s->bytes == matrix->data) {
+        s->bytes += bytes;
+        return;
+    }
+    fr_map_ahead(s->begin, s->bytes);
+    *s = (stretch){matrix->data, bytes};
+}
+
+/* The thread's share of the chosen experts, in the order in which they are read. */
+static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                       const fr_layer *layer) {
+    const size_t *first = a->experts->first;
+    size_t begin, end, chosen = 0;
+    for (size_t e = 0; e < spec->count; e++) chosen += first[e + 1] > first[e];
+    fr_partition(chosen, 1, team->index, team->count, &begin, &end);
+    stretch s = {0};
+    for (int down = 0; down < 2; down++) {
+        for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
+            if (first[e + 1] == first[e] || at++ < begin) continue;
+            ask_for(&s, down ? &layer->expert_down[e] : &layer->expert_gate[e]);
+            if (!down) ask_for(&s, &layer->expert_up[e]);
+        }
+    }
+    fr_map_ahead(s.begin, s.bytes);
 }
 
 /* Each expert's rows side by side, so that one matmul serves them all. */
@@ -169,6 +206,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     fr_team_sync(team);
     if (team->index == 0) sort_pairs(a, spec);
     fr_team_sync(team);
+    if (a->trunk->reads_ahead) read_ahead(team, a, spec, layer);
     gather(team, a, spec);
     fr_team_sync(team);
     experts_in(team, a, spec, layer);

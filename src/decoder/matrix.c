@@ -37,6 +37,11 @@ void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, co
     fr_team_sync(team);
 }
 
+size_t fr_matrix_bytes(const fr_matrix *matrix) {
+    if (matrix->packed) return fr_packed_bytes(matrix->type, matrix->features, matrix->cols);
+    return matrix->features * matrix->row_bytes;
+}
+
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) {
     fr_matrix view = *matrix;
     view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;

@@ -67,6 +67,9 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
                           size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
                           size_t rows);
 
+/* All its bytes. */
+size_t fr_matrix_bytes(const fr_matrix *matrix);
+
 /* row[c] = matrix[feature][c]. */
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
 

@@ -19,10 +19,12 @@ typedef struct placing {
     fr_failure *failures; /* [threads] of each */
 } placing;
 
-/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used, and
- * what was packed beforehand with the first step: such a file is there to start at once. */
+/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used,
+ * experts as they are chosen where memory doesn't hold all, and what was packed beforehand with the first step: such a
+ * file is there to start at once. FP8 is read whole, for its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
+    if (mapped && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
     return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
 }
 
@@ -167,6 +169,16 @@ static void release_sorted(const fr_weights *weights) {
     }
 }
 
+/* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
+static void scatter_experts(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count && weights->exceed; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].chosen) fr_map_scatter(map, at, at + tensor->bytes);
+    }
+}
+
 fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
     job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
@@ -179,6 +191,7 @@ fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress
     }
     free(job.failures);
     if (status == FR_OK) release_sorted(weights);
+    scatter_experts(weights);
     return status;
 }
 

@@ -47,6 +47,7 @@ typedef struct fr_weights {
     size_t count;
     uint32_t *of_tensor; /* by the tensor's index in the checkpoint: what is bound of it, + 1; 0: nothing */
     uint64_t bytes; /* of all bound tensors */
+    bool exceed;    /* memory does not hold them all: experts stay in their files until rows choose them */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;

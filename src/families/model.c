@@ -6,8 +6,10 @@
 
 #include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/base/memory.h"
 #include "src/base/sizes.h"
 #include "src/decoder/head.h"
+#include "src/decoder/residence.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
@@ -71,6 +73,11 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
 
 fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options) {
     fr_pool *pool;
+    fr_residence residence = fr_weights_residence(weights, NULL);
+    FR_TRY(fr_residence_check(&residence, weights, fr_memory_available("")));
+    if (weights->exceed && options->value[FR_OPT_MLOCK])
+        return fr_fail(FR_MACHINE, "%s: more weights than there is memory can't be locked in it: leave out --mlock",
+                       weights->files->path);
     FR_TRY(fr_pool_open(plan, &pool));
     fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
     fr_pool_close(pool);
@@ -131,11 +138,21 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     return open_tokenizer(model, chat_template);
 }
 
+/* Whether memory holds all weights, and a note where it doesn't. */
+static void compare_memory(fr_model *model) {
+    fr_residence r = fr_weights_residence(&model->weights, fr_spec_experts(&model->trunk.spec));
+    uint64_t available = fr_memory_available("");
+    model->weights.exceed = !fr_residence_fits(&r, available);
+    model->trunk.reads_ahead = model->weights.exceed && r.experts;
+    if (model->weights.exceed) fr_residence_note(&r, &model->weights, available);
+}
+
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(fr_model_bind_files(model, options->chat_template));
+    compare_memory(model);
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 

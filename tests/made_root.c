@@ -1,0 +1,40 @@
+/* A made-up system: see made_root.h. */
+#include "tests/made_root.h"
+
+#include <check.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+char fr_made_root[64];
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk) {
+    (void)status, (void)type, (void)walk;
+    return remove(path);
+}
+
+void fr_made_root_open(void) {
+    snprintf(fr_made_root, sizeof fr_made_root, "/tmp/forerun-root-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fr_made_root));
+}
+
+void fr_made_root_close(void) {
+    nftw(fr_made_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+void fr_made_root_put(const char *path, const char *text) {
+    char full[512];
+    int length = snprintf(full, sizeof full, "%s/%s", fr_made_root, path);
+    ck_assert_int_lt(length, (int)sizeof full);
+    for (char *slash = full + strlen(fr_made_root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(full, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}

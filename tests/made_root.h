@@ -1,0 +1,16 @@
+/* A folder with a made-up /proc and /sys, for what reads those of a system.
+ *
+ * In: paths and texts. Out: fr_made_root, a folder of the test's own. */
+#ifndef FR_TESTS_MADE_ROOT_H
+#define FR_TESTS_MADE_ROOT_H
+
+extern char fr_made_root[64];
+
+/* A checked fixture's two halves. */
+void fr_made_root_open(void);
+void fr_made_root_close(void);
+
+/* fr_made_root/path, its folders made. */
+void fr_made_root_put(const char *path, const char *text);
+
+#endif

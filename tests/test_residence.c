@@ -1,0 +1,253 @@
+/* Models and memory: how much of it there is by made-up systems, what weights take of it by the form of their file,
+ * what is said and refused where it is too little, and that reading ahead changes no bit. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "formats/error.h"
+#include "src/base/memory.h"
+#include "src/decoder/residence.h"
+#include "src/draft/draft.h"
+#include "tests/made_root.h"
+#include "tests/reference.h"
+
+#define MODEL FR_TEST_MODELS "glm4-moe-odd" /* a mixture with an MTP layer of its own */
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+/* ---------------------------------------------------------------------------------------------- the system's memory */
+
+#define INFO(kilobytes) {"proc/meminfo", "MemTotal:  9000 kB\nMemFree:  1 kB\nMemAvailable:  " kilobytes " kB\n"}
+#define V2              "sys/fs/cgroup/"
+#define V1              "sys/fs/cgroup/memory/"
+
+static const struct {
+    uint64_t bytes;
+    struct {
+        const char *path, *text;
+    } files[5];
+} systems[] = {
+    {UINT64_MAX, {{0}}},
+    {UINT64_MAX, {{"proc/meminfo", "MemTotal: 5 kB\nMemAvailable: some\n"}}},
+    {UINT64_MAX, {INFO("99999999999999999999")}},
+    {2048000, {INFO("2000")}},
+    {2048000, {INFO("2000"), {"proc/self/cgroup", "0::/a\n"}, {V2 "a/memory.max", "max\n"}}},
+    {7000, {INFO("2000"), {"proc/self/cgroup", "0::/a\n"}, {V2 "a/memory.max", "7000\n"}}},
+    {6000,
+     {INFO("2000"),
+      {"proc/self/cgroup", "0::/a/b\n"},
+      {V2 "a/memory.max", "6000"},
+      {V2 "a/b/memory.max", "7000"}}},
+    {4900,
+     {INFO("2000"),
+      {"proc/self/cgroup", "0::/a\n"},
+      {V2 "a/memory.max", "7000"},
+      {V2 "a/memory.stat", "file 500\nanon_thp 1\nanon 2100\n"}}},
+    {1,
+     {INFO("2000"), {"proc/self/cgroup", "0::/\n"}, {V2 "memory.max", "7000"}, {V2 "memory.stat", "anon 8000\n"}}},
+    {5900,
+     {INFO("2000"),
+      {"proc/self/cgroup", "4:cpu:/\n3:hugetlb,memory:/a\n"},
+      {V1 "a/memory.limit_in_bytes", "6000\n"},
+      {V1 "memory.limit_in_bytes", "9223372036854771712\n"},
+      {V1 "a/memory.stat", "rss 50\ntotal_rss 100\n"}}},
+};
+
+START_TEST(memory_is_what_machine_and_groups_leave) {
+    for (size_t f = 0; f < 5 && systems[_i].files[f].path; f++)
+        fr_made_root_put(systems[_i].files[f].path, systems[_i].files[f].text);
+    ck_assert_uint_eq(fr_memory_available(fr_made_root), systems[_i].bytes);
+}
+END_TEST
+
+START_TEST(this_machine_has_some) {
+    uint64_t available = fr_memory_available("");
+    ck_assert_uint_gt(available, 0);
+    ck_assert_uint_lt(available, (uint64_t)1 << 60);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------ the verdict */
+
+/* A sixteenth stays free. */
+START_TEST(weights_fit_below_a_limit) {
+    fr_residence r = {.own = 600, .mapped = 900};
+    ck_assert(fr_residence_fits(&r, 1600));
+    ck_assert(!fr_residence_fits(&r, 1598));
+    ck_assert(fr_residence_fits(&r, UINT64_MAX));
+    ck_assert(!fr_residence_fits(&r, 0));
+}
+END_TEST
+
+static char folder[64];
+
+static const char *in_folder(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* The model as q4_0, and that packed. */
+static void make_files(void) {
+    fr_made_root_open();
+    snprintf(folder, sizeof folder, "%s", fr_made_root);
+    fr_lab_quantization how = {.type = "q4_0"};
+    FILE *out = fopen(in_folder("model.gguf"), "wb");
+    require(fr_lab_quantize(MODEL, &how, NULL, out));
+    fclose(out);
+    out = fopen(in_folder("packed.gguf"), "wb");
+    require(fr_lab_pack(in_folder("model.gguf"), NULL, out));
+    fclose(out);
+}
+
+static fr_model *opened(const char *name, bool mapped) {
+    fr_model *model;
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_MMAP, mapped));
+    require(fr_model_open(in_folder(name), options, &model));
+    fr_options_free(options);
+    return model;
+}
+
+static fr_residence residence_of(const fr_model *model) {
+    return fr_weights_residence(&model->weights, fr_spec_experts(&model->trunk.spec));
+}
+
+static uint64_t bytes_named(const fr_weights *weights, const char *part) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < weights->count; i++)
+        if (strstr(weights->bound[i].tensor->name, part)) bytes += weights->bound[i].tensor->bytes;
+    return bytes;
+}
+
+/* Of a packed file small vectors alone are copied; of others all that kernels want otherwise; unmapped, everything. */
+START_TEST(copies_depend_on_the_files_form) {
+    fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
+    fr_model *read = opened("packed.gguf", false);
+    fr_residence of_packed = residence_of(packed), of_plain = residence_of(plain), of_read = residence_of(read);
+    const fr_weights *w = &packed->weights;
+    ck_assert_uint_eq(of_packed.own, w->vectors.used);
+    ck_assert_uint_eq(of_packed.mapped, w->bytes);
+    ck_assert_uint_eq(of_packed.experts, bytes_named(w, "_exps."));
+    ck_assert_uint_gt(of_packed.experts, 0);
+    const fr_experts_spec *experts = fr_spec_experts(&packed->trunk.spec);
+    ck_assert_uint_eq(of_packed.token, of_packed.experts / experts->count * experts->top);
+    ck_assert_uint_eq(of_packed.every + of_packed.experts + bytes_named(w, "token_embd."), w->bytes);
+    ck_assert_uint_eq(of_packed.stays, of_packed.every + of_packed.own);
+    ck_assert_uint_ge(of_plain.own, of_packed.own + of_packed.experts);
+    ck_assert_uint_eq(of_read.own, of_packed.own + w->bytes);
+    ck_assert_uint_eq(of_read.mapped, 0);
+    fr_model_close(packed);
+    fr_model_close(plain);
+    fr_model_close(read);
+}
+END_TEST
+
+/* As its target's layers are: nothing of it is copied but vectors. */
+START_TEST(an_mtp_layer_is_packed_too) {
+    fr_drafter *own;
+    fr_model *packed = opened("packed.gguf", true);
+    require(fr_drafter_open(NULL, packed, NULL, &own));
+    ck_assert_uint_gt(own->weights.count, 0);
+    ck_assert_uint_eq(own->weights.packed.used, 0);
+    ck_assert(own->weights.has_packed);
+    fr_drafter_close(own);
+    fr_model_close(packed);
+}
+END_TEST
+
+static void expect_line(const fr_residence *r, const fr_weights *weights, const char *const *parts) {
+    ck_assert_int_eq(fr_residence_check(r, weights, 2000000), FR_MEMORY);
+    for (size_t i = 0; parts[i]; i++) ck_assert_msg(strstr(fr_last_error(), parts[i]), "%s", fr_last_error());
+    ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
+}
+
+START_TEST(copies_larger_than_memory_are_refused_in_a_line) {
+    fr_model *plain = opened("model.gguf", true), *read = opened("packed.gguf", false);
+    fr_residence r = {.own = 1875001, .mapped = 1};
+    static const char *const pack[] = {"model.gguf: 1.9 MB", " 2.0 MB left", "`forerun pack`", NULL};
+    static const char *const map[] = {"without --no-mmap", NULL};
+    expect_line(&r, &plain->weights, pack);
+    expect_line(&r, &read->weights, map);
+    r.own = 1875000;
+    require(fr_residence_check(&r, &plain->weights, 2000000));
+    fr_model_close(plain);
+    fr_model_close(read);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------- larger than memory */
+
+enum { PROMPT = 12 };
+
+static fr_rows logits_of(const fr_model *model) {
+    static const int32_t prompt[PROMPT] = {270, 301, 302, 303, 301, 302, 303, 301, 302, 290, 477, 301};
+    size_t count = PROMPT * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows rows = {malloc(count * sizeof(float)), 0, count};
+    fr_session *session;
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, prompt, PROMPT, 0, fr_rows_collect, &rows));
+    fr_session_close(session);
+    return rows;
+}
+
+START_TEST(reading_ahead_changes_no_bit) {
+    for (int packed = 0; packed < 2; packed++) {
+        fr_model *model = opened(packed ? "packed.gguf" : "model.gguf", true);
+        fr_rows held = logits_of(model);
+        ck_assert(!model->trunk.reads_ahead);
+        model->trunk.reads_ahead = true;
+        fr_rows ahead = logits_of(model);
+        ck_assert_uint_eq(held.count, held.capacity);
+        ck_assert_mem_eq(ahead.values, held.values, held.count * sizeof(float));
+        free(held.values);
+        free(ahead.values);
+        fr_model_close(model);
+    }
+}
+END_TEST
+
+START_TEST(a_note_says_that_memory_is_too_small) {
+    fr_model *model = opened("packed.gguf", true);
+    fr_weights *weights = &model->weights;
+    fr_residence r = {.mapped = 5000000, .every = 1000000, .experts = 4000000, .token = 500000};
+    ck_assert_ptr_null(fr_model_note(model, 0));
+    fr_residence_note(&r, weights, 3000000);
+    fr_residence_note(&r, weights, 1000000);
+    fr_residence_note(&(fr_residence){.mapped = 5000000, .every = 4900000}, weights, 3000000);
+    static const char *const parts[][3] = {{"5.0 MB of weights", "3.0 MB left: experts are", "but experts can stay"},
+                                           {"5.0 MB of weights", "reads 1.5 MB", "not even the rest"},
+                                           {"5.0 MB of weights", "again and again", "reads 4.9 MB"}};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t p = 0; p < 3; p++) ck_assert_msg(strstr(fr_model_note(model, i), parts[i][p]), "%zu %zu", i, p);
+    fr_model_close(model);
+}
+END_TEST
+
+int main(void) {
+    TCase *systems_case = tcase_create("memory"), *models = tcase_create("models");
+    tcase_add_checked_fixture(systems_case, fr_made_root_open, fr_made_root_close);
+    tcase_add_loop_test(systems_case, memory_is_what_machine_and_groups_leave, 0, sizeof systems / sizeof *systems);
+    tcase_add_test(systems_case, this_machine_has_some);
+    tcase_add_test(systems_case, weights_fit_below_a_limit);
+    tcase_set_timeout(models, 120);
+    tcase_add_checked_fixture(models, make_files, fr_made_root_close);
+    tcase_add_test(models, copies_depend_on_the_files_form);
+    tcase_add_test(models, an_mtp_layer_is_packed_too);
+    tcase_add_test(models, copies_larger_than_memory_are_refused_in_a_line);
+    tcase_add_test(models, reading_ahead_changes_no_bit);
+    tcase_add_test(models, a_note_says_that_memory_is_too_small);
+    Suite *suite = suite_create("residence");
+    suite_add_tcase(suite, systems_case);
+    suite_add_tcase(suite, models);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
