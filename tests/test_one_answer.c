@@ -53,6 +53,7 @@ static const subject subjects[] = {
     {"tools/demo/target", "tools/demo/assistant", false, CACHES, NULL},
     {"tests/data/glm-ocr", NULL, false, CACHES, NULL},
     {"tests/data/models/qwen35-odd", NULL, false, 3, NULL},
+    {"tests/data/models/qwen35-fp8", NULL, false, 1, NULL},
     {llama.path, "tests/data/llama/eagle3", false, 3, "eagle3"},
     {llama.path, "tests/data/llama/eagle", false, 3, "eagle"},
     {llama.path, "tests/data/llama/q4_0.gguf", false, 3, "draft"},

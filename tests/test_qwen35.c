@@ -207,6 +207,32 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
+/* The float file that is made of codes holds what they mean, scales and the order of heads included; one of fewer bits
+ * has a text of its own, which its MTP layer drafts. */
+START_TEST(codes_become_files_of_any_type) {
+    static const char *const types[] = {"f32", "q8_0", "q4_0"};
+    fr_reference r;
+    fr_model *file;
+    fr_drafter *drafter;
+    size_t count;
+    int32_t got[48];
+    fr_reference_open(&r, "qwen35-fp8", NULL);
+    quantize(r.folder, types[_i]);
+    require(fr_model_open(folder.file, NULL, &file));
+    require(fr_drafter_open(NULL, file, NULL, &drafter));
+    if (_i == 0) {
+        check_against(&r, r.model, r.drafter);
+        check_against(&r, file, drafter);
+    }
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 4), &count);
+    ck_assert_uint_ge(generate(file, drafter, ids, count, got, 48), 4);
+    free(ids);
+    fr_drafter_close(drafter);
+    fr_model_close(file);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------ MTP layers in their own files */
 
 START_TEST(an_mtp_layer_drafts_from_a_file_of_its_own) {
@@ -422,6 +448,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_becomes_the_converters_file, 0, NAMES);
     tcase_add_test(tests, values_have_more_bits_in_some_layers);
     tcase_add_loop_test(tests, folders_and_files_have_the_references_logits, 0, NAMES);
+    tcase_add_loop_test(tests, codes_become_files_of_any_type, 0, 3);
     tcase_add_test(tests, an_mtp_layer_drafts_from_a_file_of_its_own);
     tcase_add_test(tests, a_file_of_an_mtp_layer_fits_its_target_alone);
     tcase_add_loop_test(tests, a_tensor_that_is_missing_or_too_many_is_named, 0, 9);

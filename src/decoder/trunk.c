@@ -66,10 +66,6 @@ static fr_status map_kv(fr_trunk *trunk) {
         fr_attention_spec *a = &s->layer[i].attention;
         if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
         size_t *mine = &last[a->window > 0];
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) {
-            trunk->owners = i + 1; /* a state is a cache too */
-            continue;
-        }
         if (a->owns_kv) {
             *mine = trunk->kv_count++;
             trunk->kv_shapes[*mine] = fr_attention_kv_shape(a);
@@ -101,7 +97,6 @@ static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
         if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
         const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
-        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
         if (kv->head_dim != a->head_dim || a->heads % kv->heads)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
                            a->head_dim, kv->head_dim);

@@ -33,6 +33,8 @@ from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek_v3
 from transformers.models.glm4_moe import modeling_glm4_moe as glm4_moe
 from transformers.models.glm4_moe_lite import modeling_glm4_moe_lite as glm4_moe_lite
 
+import fp8_codes
+
 GREEDY, DEPTH, ROUND_DRAFT, CASES = 48, 4, 3, (1, 2, 7, 41)
 FIRST, LENGTHS, TEXT = 270, (6, 13, 40, 101), "The quick brown fox jumps over the lazy dog"
 VOCAB = 523
@@ -72,9 +74,6 @@ FLASH = dict(architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite
              routed_scaling_factor=1.8, mlp_layer_types=["dense"] * 2 + ["sparse"] * 2, num_nextn_predict_layers=1,
              eos_token_id=[504, 511])
 
-FP8 = dict(quantization_config=dict(activation_scheme="dynamic", fmt="e4m3", quant_method="fp8",
-                                    weight_block_size=[128, 128]))
-
 # fused: experts as transformers saves them now, one tensor of all; own: the MTP layer's embedding and head are not the
 # model's; fp8: matrices of layers, but routers, in codes with a scale for each block of 128 x 128.
 MODELS = {
@@ -90,7 +89,7 @@ MODELS = {
     "glm4-moe-fp8": dict(seed=623, stored="bfloat16", fp8=True, config=GLM | dict(
         hidden_size=150, num_hidden_layers=2, head_dim=28, num_attention_heads=5, num_key_value_heads=1, n_group=1,
         topk_group=1, n_routed_experts=5, n_shared_experts=1, moe_intermediate_size=38, first_k_dense_replace=1,
-        **FP8)),
+        **fp8_codes.CONFIG)),
     "deepseek-v3-odd": dict(seed=641, config=DEEPSEEK, stored="bfloat16", shards=2),
     "deepseek-v3-own": dict(seed=642, stored="float16", fused=True, own=True, config=DEEPSEEK | dict(
         hidden_size=70, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None,
@@ -99,9 +98,8 @@ MODELS = {
     "glm-4.7-flash-odd": dict(seed=647, config=FLASH, stored="bfloat16"),
     "deepseek-v3-fp8": dict(seed=644, stored="bfloat16", fp8=True, config=DEEPSEEK | dict(
         hidden_size=150, num_hidden_layers=2, q_lora_rank=140, kv_lora_rank=134, qk_nope_head_dim=50, v_head_dim=36,
-        n_routed_experts=6, n_shared_experts=1, moe_intermediate_size=38, **FP8)),
+        n_routed_experts=6, n_shared_experts=1, moe_intermediate_size=38, **fp8_codes.CONFIG)),
 }
-BLOCK = 128
 
 # By model_type: a decoder layer and its norm, as an MTP layer has them.
 LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
@@ -217,30 +215,6 @@ def join(state):
     return out
 
 
-def spread(scales, shape):
-    """A scale for each weight."""
-    return scales.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[:shape[0], :shape[1]]
-
-
-def to_codes(state):
-    out = {}
-    for name, tensor in state.items():
-        out[name] = tensor
-        if not re.search(r"layers\..*_proj\.weight$", name): continue
-        rows, cols = ((n + BLOCK - 1) // BLOCK * BLOCK - n for n in tensor.shape)
-        blocks = F.pad(tensor.float(), (0, cols, 0, rows)).unflatten(0, (-1, BLOCK)).unflatten(2, (-1, BLOCK))
-        scales = blocks.abs().amax((1, 3)) / 448
-        out[name] = (tensor.float() / spread(scales, tensor.shape)).clamp(-448, 448).to(torch.float8_e4m3fn)
-        out[name + "_scale_inv"] = scales
-    return out
-
-
-def from_codes(state):
-    scales = {k.removesuffix("_scale_inv"): v for k, v in state.items() if k.endswith("_scale_inv")}
-    plain = {k: v.float() for k, v in state.items() if not k.endswith("_scale_inv")}
-    return plain | {k: plain[k] * spread(v, plain[k].shape) for k, v in scales.items()}
-
-
 RENAMED = {"norm.weight": "shared_head.norm.weight", "embed.weight": "embed_tokens.weight",
            "head.weight": "shared_head.head.weight"}
 
@@ -257,7 +231,7 @@ def save(folder, name, model, mtp):
     state = state if spec.get("fused") else split(state)
     kept = lambda k: torch.float32 if k.endswith("e_score_correction_bias") else getattr(torch, spec["stored"])
     state = {k: v.to(kept(k)).contiguous().clone() for k, v in sorted(state.items())}
-    if spec.get("fp8"): state = to_codes(state)
+    if spec.get("fp8"): state = fp8_codes.to_codes(state, re.compile(r"layers\..*_proj\.weight$").search)
     shards, names = spec.get("shards", 1), list(state)
     for i in range(shards):
         file = "model.safetensors" if shards == 1 else f"model-{i + 1:05}-of-{shards:05}.safetensors"
@@ -272,7 +246,7 @@ def save(folder, name, model, mtp):
 def load(folder, name):
     model, mtp = build(name)
     state = {k: v for file in sorted(folder.glob("model*.safetensors")) for k, v in load_file(file).items()}
-    state = join(from_codes(state))
+    state = join(fp8_codes.from_codes(state))
     if mtp:
         layer = f"model.layers.{MODELS[name]['config']['num_hidden_layers']}."
         back = {v: k for k, v in RENAMED.items()}

@@ -16,6 +16,7 @@ head. In a chain the normed row is the next pair's hidden one.
 import json
 import os
 import random
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ from transformers import Qwen3_5ForCausalLM, Qwen3_5MoeForCausalLM, Qwen3_5MoeTe
 from transformers.models.qwen3_5 import modeling_qwen3_5 as dense
 from transformers.models.qwen3_5_moe import modeling_qwen3_5_moe as mixture
 
+import fp8_codes
 from make_reference import CASES, DEPTH, GREEDY, ROUND_DRAFT, margins, rounds
 
 LENGTHS = (1, 6, 17, 75, 101)       # of prompts: past a block of 64 positions, its greedy text past another
@@ -64,7 +66,16 @@ MODELS = {
         linear_conv_kernel_dim=2, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=26,
         shared_expert_intermediate_size=12, tie_word_embeddings=True),
         rope=dict(rope_theta=7000.0, partial_rotary_factor=0.34, mrope_section=[1, 1, 1])),
+    # Projections in FP8, the MTP layer's too: in none a multiple of a block, and value heads begin inside of blocks.
+    "qwen35-fp8": dict(seed=1143, nested=True, mtp="mtp.", tokenizer=False, kinds="lf", fp8=True, config=dict(
+        vocab_size=331, hidden_size=150, intermediate_size=134, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=18, linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_dim=22,
+        linear_value_head_dim=26, linear_conv_kernel_dim=4, tie_word_embeddings=True),
+        rope=dict(rope_theta=3000.0, partial_rotary_factor=0.45, mrope_section=[2, 1, 1])),
 }
+
+# What is in codes where FP8 is published: in_proj_a, in_proj_b and the MTP layer's fc are not.
+IN_CODES = re.compile(r"layers\..*(_proj|_proj_qkv|_proj_z)\.weight$")
 
 
 # ----------------------------------------------------------------------------------------------------------- building
@@ -143,8 +154,8 @@ class Both(nn.Module):
 
 
 @torch.no_grad()
-def fill(model, seed):
-    torch.manual_seed(seed)
+def fill(model, spec):
+    torch.manual_seed(spec["seed"])
     for name, tensor in model.named_parameters():
         noise = torch.randn_like(tensor)
         if name.endswith("linear_attn.norm.weight"): tensor.copy_(1 + 0.2 * noise)
@@ -154,16 +165,20 @@ def fill(model, seed):
         elif name.endswith("mlp.gate.weight"): tensor.copy_(noise * 3 * tensor.shape[-1] ** -0.5)
         else: tensor.copy_(noise * 1.7 * tensor.shape[-1] ** -0.5)
         if name.endswith("layernorm.weight"): tensor.copy_(0.2 * noise)
-    round_weights(model)
+    round_weights(model, spec)
 
 
-@torch.no_grad()
-def round_weights(module):
-    for tensor in module.parameters():
-        tensor.copy_(tensor.bfloat16().float())
+def round_weights(module, spec):
+    module.load_state_dict(fp8_codes.from_codes(as_stored(module.state_dict(), spec)))
 
 
-def train(model, prompts):
+def as_stored(state, spec):
+    if spec.get("fp8"): state = fp8_codes.to_codes(state, IN_CODES.search)
+    wide = lambda k: k.endswith("_scale_inv") or k + "_scale_inv" in state
+    return {k: (v if wide(k) else v.bfloat16()).clone().contiguous() for k, v in state.items()}
+
+
+def train(model, spec, prompts):
     """A few steps on the target's own text, so that some drafts are right; gives how many, and how many are."""
     with torch.no_grad():
         lessons = []
@@ -183,7 +198,7 @@ def train(model, prompts):
         loss.backward()
         optimizer.step()
     model.mtp.requires_grad_(False)
-    round_weights(model.mtp)
+    round_weights(model.mtp, spec)
     return {"steps": step, "accuracy": round(right / count, 4)}
 
 
@@ -229,7 +244,8 @@ def save(folder, model, spec, donor):
         if name == "target.lm_head.weight" and model.config.tie_word_embeddings: continue
         name = name.replace("mtp.", spec["mtp"], 1) if name.startswith("mtp.") else name.removeprefix("target.")
         if name.startswith("model.") and not name.startswith(spec["mtp"]): name = prefix + name.removeprefix("model.")
-        state[name] = tensor.bfloat16().clone().contiguous()
+        state[name] = tensor
+    state = as_stored(state, spec)
     if spec.get("apart"): state = split_experts(state)
     if spec.get("tower"): state["model.visual.patch_embed.proj.bias"] = torch.zeros(4, dtype=torch.bfloat16)
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors")
@@ -241,6 +257,7 @@ def save(folder, model, spec, donor):
                   "tie_word_embeddings": text["tie_word_embeddings"], "image_token_id": 3}
     else:
         config = {"architectures": [kind + "ForCausalLM"]} | text
+    if spec.get("fp8"): config |= fp8_codes.CONFIG
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     ends = [text["eos_token_id"], text["eos_token_id"] - 2]  # with a tokenizer <|im_end|>, <|endoftext|>
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends, "top_k": 20, "top_p": 0.95}))
@@ -262,7 +279,7 @@ def cut_tokenizer(donor, path):
 
 def load(folder, spec):
     model = Both(spec)
-    state, own = load_file(folder / "model.safetensors"), {}
+    state, own = fp8_codes.from_codes(load_file(folder / "model.safetensors")), {}
     for name, tensor in join_experts(state).items():
         if ".visual." in name: continue
         if name.startswith(spec["mtp"]): name = "mtp." + name.removeprefix(spec["mtp"])
@@ -305,9 +322,9 @@ def make(root, name, donor):
     spec, folder = MODELS[name], Path(root, name)
     folder.mkdir(parents=True, exist_ok=True)
     model = Both(spec)
-    fill(model, spec["seed"])
+    fill(model, spec)
     prompts = make_prompts(spec)
-    training = train(model, [prompts[2], prompts[4], prompts[1]])
+    training = train(model, spec, [prompts[2], prompts[4], prompts[1]])
     save(folder, model, spec, donor)
     info, tensors = compute(load(folder, spec), spec, prompts)
     ends = json.loads((folder / "generation_config.json").read_text())["eos_token_id"]
