@@ -11,7 +11,7 @@
 
 #define START "-p 'The cat sat on the mat, and the dog' "
 
-static char folder[] = "/tmp/forerun-cache-XXXXXX", file[64];
+static char folder[32], file[64];
 
 static json_t *run_json(const char *options) {
     fr_command c =
@@ -267,6 +267,7 @@ START_TEST(what_is_kept_changes_no_text) {
 END_TEST
 
 static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/forerun-cache-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/cache", folder);
 }

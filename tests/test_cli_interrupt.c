@@ -1,4 +1,4 @@
-/* tools/: generate, interrupted: what there is of the text is told, written and kept, and a second signal ends it all.
+/* tools/: generate and batch, interrupted: what there is of the text is told, written and kept, and a second signal ends it all.
  *
  * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
  * for its reader before it can have come to its end. */
@@ -210,6 +210,46 @@ START_TEST(a_prompt_is_kept_as_far_as_it_came) {
 }
 END_TEST
 
+/* Far more lines than it can write before the signal comes; two are under way at once. */
+static void write_batch(void) {
+    FILE *lines = fopen(cache, "w");
+    ck_assert_ptr_nonnull(lines);
+    fputs("{\"id\": 0, \"prompt\": \"The cat\", \"n\": 1}\n", lines);
+    for (int i = 1; i < 200; i++) fprintf(lines, "{\"id\": %d, \"prompt\": \"The dog\", \"n\": 1500}\n", i);
+    fclose(lines);
+}
+
+/* Lines that are done and those under way are answered, in their order; the others are not. */
+START_TEST(a_batch_answers_what_was_begun) {
+    char err[4096], options[128];
+    size_t length, interrupted = 0;
+    int out[2], null = open("/dev/null", O_RDONLY), id = 1;
+    FILE *rest = tmpfile();
+    write_batch();
+    snprintf(options, sizeof options, "batch " DEMO "-t 1 -np 2 --ignore-eos -f %s -o -", cache);
+    small_pipe(out);
+    pid_t process = fr_command_start(options, null, out[1], fileno(rest));
+    close(out[1]);
+    close(null);
+    running r = await_byte(process, out[0], rest);
+    ck_assert_int_eq(kill(process, SIGINT), 0);
+    char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
+    ck_assert_ptr_nonnull(strtok(lines, "\n")); /* the first one's answer, but for its first byte */
+    for (char *line = strtok(NULL, "\n"); line; line = strtok(NULL, "\n"), id++) {
+        json_t *answer = parse(line);
+        const char *stop = json_string_value(fr_json_get(answer, "stop"));
+        ck_assert_int_eq(json_integer_value(fr_json_get(answer, "id")), id);
+        interrupted += strcmp(stop, "interrupt") == 0;
+        ck_assert(interrupted > 0 || strcmp(stop, "length") == 0);
+        json_decref(answer);
+    }
+    ck_assert_uint_ge(interrupted, 1);
+    ck_assert_uint_le(interrupted, 2);
+    ck_assert_int_lt(id, 200);
+    free(lines);
+}
+END_TEST
+
 static const int signals[] = {SIGINT, SIGTERM};
 
 /* Fills the pipe, through a file of its own: the command's keeps waiting for its reader. */
@@ -263,6 +303,7 @@ int main(void) {
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
     tcase_add_test(cases, a_text_ends_with_all_that_is_known);
     tcase_add_test(cases, json_and_trace_say_interrupt);
+    tcase_add_test(cases, a_batch_answers_what_was_begun);
     tcase_add_test(cases, a_prompt_is_kept_as_far_as_it_came);
     tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, 2);
     tcase_add_test(cases, an_ignored_signal_stays_ignored);

@@ -353,9 +353,12 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
+static bool full(void) {
+    return getenv("FULL") && *getenv("FULL");
+}
+
 static size_t sequences(void) {
-    const char *full = getenv("FULL");
-    return full && *full ? 2000 : 20;
+    return full() ? 2000 : 20;
 }
 
 START_TEST(any_calls_say_what_they_say_alone) {
@@ -608,6 +611,38 @@ START_TEST(no_page_is_left) {
 }
 END_TEST
 
+/* Closed while its fork holds its pages, and one that found its prompt's: those go on as if it were there. */
+START_TEST(closed_while_others_hold_its_pages) {
+    talk talks[3] = {{.length = LONGEST, .most = 40}};
+    state = (uint32_t)_i + 3;
+    subject s = open_subject(fixtures[_i], 1);
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    fr_engine *engine;
+    require(fr_engine_open(s.model, s.drafter, s.options, 3, &engine));
+    make_ids(&s, talks[0].prompt, LONGEST);
+    talks[0].alone = answer_alone(&s, talks[0].prompt, LONGEST, 40);
+    talks[1] = talks[2] = talks[0];
+    talks[0].most = 20;
+    require(fr_engine_session(engine, s.options, &talks[0].session));
+    converse(engine, &talks[0], 1);
+    require(fr_session_fork(talks[0].session, s.options, &talks[1].session));
+    require(fr_engine_session(engine, s.options, &talks[2].session));
+    talks[1].said = talks[0].said;
+    talks[1].begun = true;
+    require(fr_session_put(talks[2].session, talks[2].prompt, LONGEST));
+    talks[2].begun = true;
+    fr_session_close(talks[0].session);
+    converse(engine, &talks[1], 2);
+    for (size_t i = 1; i < 3; i++) {
+        ck_assert_mem_eq(talks[i].said.ids, talks[i].alone.ids, 40 * sizeof *talks[i].said.ids);
+        fr_session_close(talks[i].session);
+    }
+    check_nobody_holds(engine);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 /* What a session alone is saved as, that has run a prompt. */
 static void save_alone(const subject *s, const talk *t, void **bytes, size_t *size) {
     fr_session *alone;
@@ -696,12 +731,13 @@ int main(void) {
     TCase *shared = tcase_create("shared");
     tcase_set_timeout(shared, 60);
     tcase_set_timeout(one, 60);
-    tcase_set_timeout(calls, 120);
+    tcase_set_timeout(calls, full() ? 0 : 120);
     tcase_add_loop_test(one, neighbours_change_nothing, 0, FIXTURES * CROWDS);
     tcase_add_loop_test(shared, what_was_run_is_not_run_again, 0, 2 * FIXTURES);
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
     tcase_add_loop_test(shared, evicted_and_run_again, 0, FIXTURES);
     tcase_add_loop_test(shared, no_page_is_left, 0, FIXTURES);
+    tcase_add_loop_test(shared, closed_while_others_hold_its_pages, 0, FIXTURES);
     tcase_add_loop_test(shared, a_restore_without_pages_changes_nothing, 0, FIXTURES);
     tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, 0, FIXTURES);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);

@@ -39,6 +39,9 @@ static const struct {
     {"tests/data/models/gemma4-moe-odd", "tests/data/models/gemma4-moe-odd/assistant", "ngram,mtp", NULL},
     {"tests/data/gguf/e-q4_0.gguf", NULL, "none", NULL},
     {"tests/data/glm-ocr", NULL, "mtp", "tests/data/glm-ocr/image/digits.png"},
+    {"tests/data/models/llama", "tests/data/llama/eagle3", "eagle3", NULL},
+    {"tests/data/models/qwen35-odd", NULL, "mtp", NULL},
+    {"tests/data/models/deepseek-v3-odd", NULL, "mtp", NULL},
     {"tests/data/models/glm-ocr-odd", NULL, "mtp", "tests/data/models/glm-ocr-odd/image/digits.png"},
 };
 

@@ -15,7 +15,7 @@
 
 #define MORE 12
 
-static char folder[] = "/tmp/forerun-session-XXXXXX", path[64];
+static char folder[32], path[64];
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
@@ -373,6 +373,7 @@ START_TEST(lying_sizes_do_no_harm) {
 END_TEST
 
 static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/forerun-session-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/session", folder);
 }

@@ -79,11 +79,11 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, b->total, b->total == 1 ? "line" : "lines", so_far);
 }
 
-/* Those whose turn has come. */
-static int write_answers(batch *b) {
-    while (b->written < b->total && b->answers[b->written]) {
-        char **answer = &b->answers[b->written++];
-        fprintf(b->out, "%s\n", *answer);
+/* Those whose turn has come; with `all` those behind a line without an answer as well. */
+static int write_answers(batch *b, bool all) {
+    for (; b->written < b->begun && (all || b->answers[b->written]); b->written++) {
+        char **answer = &b->answers[b->written];
+        if (*answer) fprintf(b->out, "%s\n", *answer);
         free(*answer);
         *answer = NULL;
     }
@@ -152,15 +152,26 @@ static int run_round(batch *b, size_t *under_way) {
     return code;
 }
 
+/* What is under way is answered with what there is of it. */
+static int stop_here(batch *b) {
+    for (size_t place = 0; place < b->places; place++) {
+        if (!b->jobs[place].setting) continue;
+        fr_job_interrupt(&b->jobs[place]);
+        end_job(b, place);
+    }
+    return write_answers(b, true);
+}
+
 static int run(batch *b) {
     size_t under_way = 1;
     int code = 0;
     while (!code && under_way && !fr_interrupt_came(NULL)) {
         fill(b);
         code = run_round(b, &under_way);
-        if (!code) code = write_answers(b);
+        if (!code) code = write_answers(b, false);
         show_progress(b);
     }
+    if (!code) code = stop_here(b);
     fr_progress_end(&b->progress);
     for (size_t place = 0; place < b->places; place++)
         if (b->jobs[place].setting) fr_job_end(&b->jobs[place]);

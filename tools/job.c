@@ -239,6 +239,12 @@ void fr_job_take(fr_job *job, const fr_round *round) {
     if (job->ended) check(job, fr_reply_finish(&job->reply));
 }
 
+void fr_job_interrupt(fr_job *job) {
+    job->ended = true;
+    job->reply.end = FR_END_INTERRUPT;
+    check(job, fr_reply_finish(&job->reply));
+}
+
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
 char *fr_job_answer(fr_job *job) {

@@ -43,6 +43,9 @@ void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, 
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
 
+/* Ends it where it is: its answer has what there is, and says "interrupt". */
+void fr_job_interrupt(fr_job *job);
+
 /* The line for one that has ended; free. */
 char *fr_job_answer(fr_job *job);
 void fr_job_end(fr_job *job);
