@@ -234,8 +234,9 @@ START_TEST(a_batch_answers_what_was_begun) {
     running r = await_byte(process, out[0], rest);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
-    ck_assert_ptr_nonnull(strtok(lines, "\n")); /* the first one's answer, but for its first byte */
-    for (char *line = strtok(NULL, "\n"); line; line = strtok(NULL, "\n"), id++) {
+    char *line = strchr(lines, '\n') + 1; /* behind the first one's answer */
+    for (char *end; (end = strchr(line, '\n')); line = end + 1, id++) {
+        *end = '\0';
         json_t *answer = parse(line);
         const char *stop = json_string_value(fr_json_get(answer, "stop"));
         ck_assert_int_eq(json_integer_value(fr_json_get(answer, "id")), id);
