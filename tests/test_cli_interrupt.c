@@ -1,5 +1,5 @@
-/* tools/: generate and batch, interrupted: what there is of the text is told, written and kept, and a second signal ends
- * it all.
+/* tools/: generate and batch, interrupted: what there is of the text is told, written and kept, and a second signal
+ * ends it all.
  *
  * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
  * for its reader before it can have come to its end. */
