@@ -26,6 +26,7 @@ fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
 /* Gives the whole pages of [begin, end) back to the system. Mapped ones come back from the file when they are read
  * again; of a file that was read into memory they are zeros until fr_map_fill. */
 void fr_map_release(const fr_map *map, size_t begin, size_t end);
+
 /* Of [begin, end) single pieces will be read, here and there: what is read of a mapped file is that alone, and nothing
  * around it. */
 void fr_map_scatter(const fr_map *map, size_t begin, size_t end);

@@ -84,18 +84,15 @@ START_TEST(weights_fit_below_a_limit) {
 }
 END_TEST
 
-static char folder[64];
-
 static const char *in_folder(const char *name) {
     static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", fr_made_root, name);
     return path;
 }
 
 /* The model as q4_0, and that packed. */
 static void make_files(void) {
     fr_made_root_open();
-    snprintf(folder, sizeof folder, "%s", fr_made_root);
     fr_lab_quantization how = {.type = "q4_0"};
     FILE *out = fopen(in_folder("model.gguf"), "wb");
     require(fr_lab_quantize(MODEL, &how, NULL, out));
