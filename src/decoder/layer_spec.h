@@ -117,7 +117,7 @@ const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
 /* The attention of the first layer that has it; of the MTP layer where none has. */
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
-/* The mixture of its layers, which has the same sizes wherever there is one; NULL: there is none. */
+/* The mixture of its layers, or of the MTP layer alone: of the same sizes wherever there is one. NULL: none has. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 
 /* Gives it layers that are all alike, MTP layers too. */

@@ -32,7 +32,7 @@ const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
         if (spec->layer[i].experts.count) return &spec->layer[i].experts;
-    return NULL;
+    return spec->mtp.experts.count ? &spec->mtp.experts : NULL;
 }
 
 static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,

@@ -19,9 +19,10 @@ fr_status fr_config_without(const json_t *object, const char *key, const char *w
 }
 
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights) {
-    bool tied;
+    bool tied, outer;
     FR_TRY(fr_json_bool(object, "tie_word_embeddings", true, where, &tied));
-    if (tied || fr_weights_has(weights, "", "lm_head.weight")) return FR_OK;
+    FR_TRY(fr_json_bool(weights->files->config, "tie_word_embeddings", false, where, &outer));
+    if (tied || outer || fr_weights_has(weights, "", "lm_head.weight")) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor lm_head.weight is missing, and tie_word_embeddings is false",
                    weights->files->path);
 }

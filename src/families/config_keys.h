@@ -15,7 +15,8 @@ fr_status fr_config_only(const json_t *object, const char *key, const char *buil
 /* A key that may not be true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);
 
-/* Whether a published file has a head of its own, where its configuration says that the embeddings are not the head. */
+/* Whether a published file has a head of its own, where neither the text model's part of its configuration nor the
+ * whole says that the embeddings are the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
 /* mrope_section: how many angles of rotary positions follow each axis. parameters: NULL where there are none. */

@@ -2,7 +2,7 @@
  *
  * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_deepseek_config; the converter's keys.
  * Keys left out of the JSON take the defaults of transformers' configurations. What would change the answer and is not
- * built (biases, another activation or router, other scalings of rotary positions) is refused. */
+ * built (biases, another activation or router) is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "src/families/architecture.h"
 #include "src/families/config_keys.h"
 #include "src/families/deepseek.h"
+#include "src/families/rope_config.h"
 
 static const char config_json[] = "config.json";
 
@@ -69,54 +70,18 @@ enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* mscale and mscale_all_dim say by how much scores grow; angles take the quotient of both, or what a file says. */
-static fr_status read_magnitudes(const json_t *scaling, fr_deepseek_config *c, const char *where) {
-    double mscale, all, factor = c->uniform.rope.factor, amplitude;
-    FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));
-    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &all));
-    bool both = mscale > 0 && all > 0;
-    amplitude = fr_rope_yarn_magnitude(factor, both ? mscale : 1) / (both ? fr_rope_yarn_magnitude(factor, all) : 1);
-    FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
-    c->uniform.rope.amplitude = (float)amplitude;
-    c->uniform.rope.sharpness = all;
-    return FR_OK;
-}
-
-static fr_status read_yarn(const json_t *scaling, fr_deepseek_config *c, const char *where) {
-    fr_rope_spec *rope = &c->uniform.rope;
-    bool truncates;
-    rope->kind = FR_ROPE_YARN;
-    FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
-    if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
-    FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
-    FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->fast));
-    FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->slow));
-    FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, NAN, where, &rope->trained));
-    return read_magnitudes(scaling, c, where);
-}
-
 static fr_status read_rope(const json_t *root, fr_deepseek_config *c) {
-    json_t *scaling, *parameters;
     fr_rope_spec *rope = &c->uniform.rope;
-    const char *type;
+    size_t dims = rope->dims;
+    double partial = 1;
     bool pairs;
-    double partial;
-    char inside[64];
     FR_TRY(fr_json_bool(root, "rope_interleave", true, config_json, &pairs));
-    FR_TRY(fr_json_object(root, "rope_scaling", config_json, &scaling));
-    FR_TRY(fr_json_object(root, "rope_parameters", config_json, &parameters));
-    snprintf(inside, sizeof inside, "%s: %s", config_json, parameters ? "rope_parameters" : "rope_scaling");
-    if (!parameters) parameters = scaling;
+    FR_TRY(fr_rope_from_json(rope, root, c->uniform.context_limit, config_json, &partial));
+    if (partial != 1)
+        return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", config_json, partial);
+    rope->dims = dims;
     rope->halves = !pairs;
-    FR_TRY(fr_json_real(root, "rope_theta", 1.001, 1e12, 10000.0, config_json, &rope->theta));
-    if (!parameters) return FR_OK;
-    FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
-    FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0, 1, 1, inside, &partial));
-    if (partial != 1) return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", inside, partial);
-    FR_TRY(fr_json_text(parameters, json_object_get(parameters, "rope_type") ? "rope_type" : "type", inside, &type));
-    if (!type || strcmp(type, "default") == 0) return FR_OK;
-    if (strcmp(type, "yarn") == 0) return read_yarn(parameters, c, inside);
-    return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default and yarn are)", inside, type);
+    return FR_OK;
 }
 
 /* null: queries are made of the row. */
@@ -178,7 +143,7 @@ static fr_status from_json(fr_deepseek_config *c, const fr_weights *weights) {
     FR_TRY(read_latents(root, c, usual));
     FR_TRY(fr_mixture_from_json(&c->mixture, root, &usual->mixture, config_json));
     FR_TRY(read_layer_types(root, c));
-    FR_TRY(fr_json_size(root, "num_nextn_predict_layers", 0, 64, 0, config_json, &c->mtp_layers));
+    FR_TRY(fr_json_size(root, "num_nextn_predict_layers", 0, 64, 1, config_json, &c->mtp_layers));
     return read_rope(root, c);
 }
 
@@ -187,21 +152,14 @@ static fr_status from_json(fr_deepseek_config *c, const fr_weights *weights) {
 /* Its multiplier is a tenth of mscale_all_dim, which mscale then equals. */
 static fr_status read_gguf_rope(fr_deepseek_config *c, const fr_gguf *gguf) {
     fr_rope_spec *rope = &c->uniform.rope;
-    fr_text type;
     double weight;
     rope->halves = false;
-    FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
-    if (!type.bytes || (type.length == 4 && memcmp(type.bytes, "none", 4) == 0)) return FR_OK;
-    if (type.length != 4 || memcmp(type.bytes, "yarn", 4) != 0)
-        return fr_fail(FR_UNBUILT, "%s: key deepseek2.rope.scaling.type: \"%.*s\" is not built (none and yarn are)",
-                       gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);
-    rope->kind = FR_ROPE_YARN;
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, NAN, &rope->factor));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.original_context_length", 1, 1 << 24, NAN, &rope->trained));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->fast));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->slow));
+    FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 100, 0, &weight));
-    rope->amplitude = weight > 0 ? 1.0f : (float)fr_rope_yarn_magnitude(rope->factor, 1);
+    if (rope->kind == FR_ROPE_LINEAR)
+        return fr_fail(FR_UNBUILT, "%s: rotary positions of DeepSeek scaled by \"linear\" are not built", gguf->path);
+    if (rope->kind != FR_ROPE_YARN || weight == 0) return FR_OK;
+    rope->amplitude = 1.0f;
     rope->sharpness = 10 * weight;
     return FR_OK;
 }
@@ -285,17 +243,18 @@ fr_status fr_deepseek_spec(const fr_deepseek_config *c, fr_trunk_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
+/* Its files say one number of scores and angles: mscale_all_dim, which mscale then is too. */
 static fr_status put_rope(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
-    const fr_rope_spec *rope = &s->rope[0];
-    if (rope->kind != FR_ROPE_YARN) return FR_OK;
-    if (rope->amplitude != 1.0f)
+    fr_rope_spec rope = s->rope[0];
+    if (rope.kind == FR_ROPE_DEFAULT) return FR_OK;
+    if (rope.kind != FR_ROPE_YARN)
+        return fr_fail(FR_INPUT, "%s: GGUF of DeepSeek has no key for rotary positions scaled other than by YaRN",
+                       where);
+    if (rope.amplitude != 1.0f || rope.sharpness == 0)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for YaRN whose mscale is not mscale_all_dim", where);
-    fr_gguf_put_string(w, ".rope.scaling.type", "yarn");
-    fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);
-    fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->trained);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->fast);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->slow);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope->sharpness));
+    rope.amplitude = (float)fr_rope_yarn_magnitude(rope.factor, 1);
+    FR_TRY(fr_rope_put_scaling(&rope, where, w));
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope.sharpness));
     return FR_OK;
 }
 

@@ -2,12 +2,13 @@
  *
  * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_glm_config; the converter's keys. Keys
  * left out of the JSON take the defaults of transformers' GLM-OCR configuration. What would change the answer and is
- * not built (biases, another activation, scaled rotary positions) is refused. */
+ * not built (biases, another activation) is refused. */
 #include <string.h>
 
 #include "formats/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/glm.h"
+#include "src/families/rope_config.h"
 
 /* Whether the numbers go together. */
 static fr_status check(const fr_uniform_config *c, const char *where) {
@@ -23,13 +24,11 @@ static fr_status check(const fr_uniform_config *c, const char *where) {
 
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
     static const size_t usual[FR_AXES] = {8, 12, 12};
-    json_t *parameters;
-    double partial;
-    c->rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
-    FR_TRY(fr_json_object(text, "rope_parameters", where, &parameters));
-    FR_TRY(fr_config_only(parameters, "rope_type", "default", where));
-    FR_TRY(fr_json_real(parameters, "rope_theta", 1.0, 1e12, 10000.0, where, &c->rope.theta));
-    FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
+    const json_t *parameters;
+    const char *key;
+    double partial = 1.0;
+    FR_TRY(fr_rope_from_json(&c->rope, text, c->context_limit, where, &partial));
+    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
     return fr_config_sections(parameters, usual, where, c->rope.sections);
 }
@@ -76,6 +75,7 @@ static fr_status from_gguf(fr_glm_config *c, const fr_checkpoint *files) {
     blocks = (int64_t)c->uniform.layers;
     FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, blocks - 1, 0, &c->mtp_layers));
     c->uniform.layers -= c->mtp_layers;
+    FR_TRY(fr_rope_scaling_from_gguf(&c->uniform.rope, gguf));
     return read_gguf_sections(gguf, &c->uniform.rope);
 }
 
@@ -90,10 +90,9 @@ fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights) {
 
 /* The sections are what tells readers that the rows of a head were put apart, so they are always there. */
 fr_status fr_glm_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    (void)where; /* there is a key for everything */
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_config_put_sections(&s->rope[0], w);
     fr_uniform_put_heads(s, w);
     if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
-    return FR_OK;
+    return fr_rope_put_scaling(&s->rope[0], where, w);
 }

@@ -19,7 +19,6 @@ fr_status fr_llama_layer_config(fr_uniform_config *config, const json_t *text, f
 fr_status fr_llama_rope_from_json(fr_uniform_config *config, const json_t *root, double usual_partial,
                                   const char *where);
 fr_status fr_llama_rope_from_gguf(fr_rope_spec *rope, fr_weights *weights);
-fr_status fr_llama_put_rope(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 
 /* What a GGUF file says of that: see fr_family. */
 fr_status fr_llama_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);

@@ -124,7 +124,7 @@ fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char
     const fr_experts_spec *e = &c->experts;
     if (e->top > e->count)
         return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top, e->count);
-    if (c->leading_dense >= layers)
+    if (c->leading_dense > layers)
         return fr_fail(FR_INPUT, "%s: %zu layers stand before the first mixture of experts, and there are %zu", where,
                        c->leading_dense, layers);
     if (e->groups < 2) return FR_OK;
@@ -152,8 +152,9 @@ fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_con
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 void fr_mixture_put_keys(const fr_trunk_spec *s, fr_gguf_writer *w) {
-    const fr_layer_spec *layer = s->layer;
-    while (layer->experts.count == 0) layer++;
+    size_t dense = 0;
+    while (fr_spec_layer(s, dense)->experts.count == 0) dense++;
+    const fr_layer_spec *layer = fr_spec_layer(s, dense);
     const fr_experts_spec *e = &layer->experts;
     bool sigmoid = e->scoring == FR_SCORING_SIGMOID;
     fr_gguf_put_u32(w, ".expert_count", (uint32_t)e->count);
@@ -164,7 +165,7 @@ void fr_mixture_put_keys(const fr_trunk_spec *s, fr_gguf_writer *w) {
     if (e->shared_gated) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)layer->ffn.width);
     if (!sigmoid) return;
     fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(layer->ffn.width / e->width));
-    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)(layer - s->layer));
+    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)dense);
     fr_gguf_put_u32(w, ".expert_gating_func", 2);
     fr_gguf_put_f32(w, ".expert_weights_scale", e->scaling);
     fr_gguf_put_bool(w, ".expert_weights_norm", e->normalized);

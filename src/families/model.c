@@ -220,8 +220,8 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     const fr_layer_spec *last = &s->layer[s->layers - 1];
     size_t dense = 0;
-    if (!experts) return;
     for (size_t i = 0; i < s->layers; i++) dense += s->layer[i].experts.count == 0;
+    if (dense == s->layers) return;
     fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width, experts->top);
     if (!experts->apart && last->experts.count && last->ffn.width)
         fprintf(out, ", beside shared ones of width %zu", last->ffn.width);

@@ -9,6 +9,7 @@
 #include "src/families/llama.h"
 #include "src/families/mixture.h"
 #include "src/families/model.h"
+#include "src/families/rope_config.h"
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
@@ -104,7 +105,7 @@ static fr_status put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char 
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_uniform_put_heads(s, w);
     fr_mixture_put_keys(s, w);
-    return fr_llama_put_rope(s, w);
+    return fr_rope_put_scaling(&s->rope[0], where, w);
 }
 
 static const char *const architectures[] = {"Qwen3MoeForCausalLM", "qwen3moe", NULL};

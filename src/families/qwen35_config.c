@@ -2,14 +2,14 @@
  *
  * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_qwen35_config; the converter's keys. Keys
  * left out of the JSON take the defaults of transformers' Qwen3.5 configurations. What would change the answer and is
- * not built (biases, attention without its gate, several MTP layers or one with a table of its own, scaled rotary
- * positions) is refused. */
+ * not built (biases, attention without its gate, several MTP layers or one with a table of its own) is refused. */
 #include <stdio.h>
 #include <string.h>
 
 #include "formats/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/qwen35.h"
+#include "src/families/rope_config.h"
 
 static const size_t usual_sections[FR_AXES] = {11, 11, 10};
 
@@ -77,19 +77,14 @@ static fr_status read_deltanet(const json_t *text, fr_deltanet_spec *d, const ch
     return fr_json_size(text, "linear_conv_kernel_dim", 1, FR_MOST_TAPS, 4, where, &d->taps);
 }
 
-/* Older files have rope_theta and partial_rotary_factor beside rope_parameters. */
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
-    json_t *parameters;
-    double theta, partial;
-    c->rope = (fr_rope_spec){
-        .kind = FR_ROPE_DEFAULT, .halves = true, .interleaved = true, .partial = 1.0, .factor = 1.0};
-    FR_TRY(fr_json_object(text, "rope_parameters", where, &parameters));
-    FR_TRY(fr_config_only(parameters, "rope_type", "default", where));
-    FR_TRY(fr_json_real(text, "rope_theta", 1.0, 1e12, 10000.0, where, &theta));
-    FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, 0.25, where, &partial));
-    FR_TRY(fr_json_real(parameters, "rope_theta", 1.0, 1e12, theta, where, &c->rope.theta));
-    FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, partial, where, &partial));
+    const json_t *parameters;
+    const char *key;
+    double partial = 0.25;
+    FR_TRY(fr_rope_from_json(&c->rope, text, c->context_limit, where, &partial));
+    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
+    c->rope.halves = c->rope.interleaved = true;
     return fr_config_sections(parameters, usual_sections, where, c->rope.sections);
 }
 
@@ -158,6 +153,7 @@ static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool
     FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, (int64_t)c->uniform.layers - 1, 0, &c->mtp_layers));
     c->uniform.layers -= c->mtp_layers;
     c->uniform.rope.halves = c->uniform.rope.interleaved = true;
+    FR_TRY(fr_rope_scaling_from_gguf(&c->uniform.rope, gguf));
     FR_TRY(fr_config_gguf_sections(gguf, c->uniform.rope.sections));
     FR_TRY(read_gguf_kinds(gguf, c));
     FR_TRY(read_gguf_deltanet(gguf, &c->deltanet));
@@ -224,5 +220,5 @@ fr_status fr_qwen35_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const ch
     put_deltanet(d, w);
     put_kinds(s, mtp_layers, w);
     if (s->mtp.experts.count) fr_mixture_put_keys(s, w);
-    return FR_OK;
+    return fr_rope_put_scaling(&s->rope[0], where, w);
 }

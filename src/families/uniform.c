@@ -58,7 +58,7 @@ fr_status fr_uniform_layers_from_gguf(fr_uniform_config *c, const fr_gguf *gguf)
     FR_TRY(read_heads(c, gguf));
     int64_t head_dim = (int64_t)c->head_dim;
     FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, head_dim, head_dim, &c->rope.dims));
-    return fr_gguf_real(gguf, ".rope.freq_base", 1.0, 1e12, 10000.0, &c->rope.theta);
+    return fr_gguf_real(gguf, ".rope.freq_base", 1.001, 1e12, 10000.0, &c->rope.theta);
 }
 
 fr_status fr_uniform_from_gguf(fr_uniform_config *c, const fr_checkpoint *files) {

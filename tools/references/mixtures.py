@@ -13,6 +13,7 @@ glm-ocr-odd's, with other rules for Qwen. The files of a reference are those tha
   target's row p after its final norm; z through one decoder layer, at the rotary position of token p + 1, seeing the
   pairs before it; m = norm(z); logits = head(m). The last pair drafts; m is h of the next, the draft its token.
 """
+import copy
 import json
 import os
 import random
@@ -90,6 +91,12 @@ MODELS = {
         hidden_size=150, num_hidden_layers=2, head_dim=28, num_attention_heads=5, num_key_value_heads=1, n_group=1,
         topk_group=1, n_routed_experts=5, n_shared_experts=1, moe_intermediate_size=38, first_k_dense_replace=1,
         **fp8_codes.CONFIG)),
+    "glm4-moe-dense": dict(seed=624, stored="bfloat16", config={k: v for k, v in GLM.items() if k not in (
+        "num_nextn_predict_layers",)} | dict(
+            hidden_size=58, intermediate_size=46, num_hidden_layers=2, head_dim=28, num_attention_heads=2,
+            num_key_value_heads=1, n_routed_experts=4, n_group=2, topk_group=2, num_experts_per_tok=4,
+            moe_intermediate_size=24, first_k_dense_replace=2, attention_bias=False,
+            rope_scaling=dict(rope_type="yarn", factor=5.0, original_max_position_embeddings=40, beta_fast=8))),
     "deepseek-v3-odd": dict(seed=641, config=DEEPSEEK, stored="bfloat16", shards=2),
     "deepseek-v3-own": dict(seed=642, stored="float16", fused=True, own=True, config=DEEPSEEK | dict(
         hidden_size=70, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None,
@@ -110,6 +117,13 @@ LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
 WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices that are wider than 1 / sqrt(columns)
 
 
+def sparse(config):
+    """For an MTP layer, which is always a mixture (transformers' get_mtp_config), even behind dense layers alone."""
+    config = copy.copy(config)
+    if hasattr(config, "first_k_dense_replace"): config.first_k_dense_replace = 0
+    return config
+
+
 class Mtp(nn.Module):
     def __init__(self, config, own):
         super().__init__()
@@ -117,7 +131,7 @@ class Mtp(nn.Module):
         norm = lambda: norm_of(config.hidden_size, eps=config.rms_norm_eps)
         self.enorm, self.hnorm, self.norm = norm(), norm(), norm()
         self.eh_proj = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
-        self.layer = layer(config, config.num_hidden_layers - 1)
+        self.layer = layer(sparse(config), config.num_hidden_layers - 1)
         self.embed = nn.Embedding(config.vocab_size, config.hidden_size) if own else None
         self.head = nn.Linear(config.hidden_size, config.vocab_size, bias=False) if own else None
 

@@ -1,0 +1,128 @@
+/* Rotary positions in configurations: see rope_config.h.
+ *
+ * Keys of config.json: transformers 5.17, modeling_rope_utils.py; of GGUF: github.com/ggml-org/llama.cpp,
+ * conversion/base.py and src/llama-context.cpp. */
+#include "src/families/rope_config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/error.h"
+
+/* ------------------------------------------------------------------------------------------------------------- JSON */
+
+fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key) {
+    json_t *scaling, *newer;
+    FR_TRY(fr_json_object(text, "rope_scaling", where, &scaling));
+    FR_TRY(fr_json_object(text, "rope_parameters", where, &newer));
+    bool older = json_object_size(scaling) > 0;
+    *parameters = older ? scaling : newer;
+    *key = older ? "rope_scaling" : "rope_parameters";
+    return FR_OK;
+}
+
+static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const char *where) {
+    FR_TRY(fr_json_real(scaling, "low_freq_factor", 1e-3, 1e6, NAN, where, &rope->low_factor));
+    FR_TRY(fr_json_real(scaling, "high_freq_factor", 1e-3, 1e6, NAN, where, &rope->high_factor));
+    if (rope->low_factor < rope->high_factor) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: low_freq_factor %g is not below high_freq_factor %g", where, rope->low_factor,
+                   rope->high_factor);
+}
+
+/* mscale and mscale_all_dim, where both stand, say by how much angles grow, or the file says it outright. */
+static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
+    double mscale, all, amplitude;
+    bool truncates;
+    FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
+    if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
+    FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->fast));
+    FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->slow));
+    FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));
+    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &all));
+    bool both = mscale > 0 && all > 0;
+    amplitude = fr_rope_yarn_magnitude(rope->factor, both ? mscale : 1);
+    if (both) amplitude /= fr_rope_yarn_magnitude(rope->factor, all);
+    FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
+    rope->amplitude = (float)amplitude;
+    rope->sharpness = all;
+    return FR_OK;
+}
+
+static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const char *where) {
+    static const struct {
+        const char *name;
+        fr_rope_kind kind;
+    } built[] = {{"linear", FR_ROPE_LINEAR}, {"llama3", FR_ROPE_LLAMA3}, {"yarn", FR_ROPE_YARN}};
+    const char *type;
+    FR_TRY(fr_json_text(scaling, json_object_get(scaling, "rope_type") ? "rope_type" : "type", where, &type));
+    if (!type || strcmp(type, "default") == 0) return FR_OK;
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        if (strcmp(type, built[i].name) == 0) rope->kind = built[i].kind;
+    if (rope->kind == FR_ROPE_DEFAULT)
+        return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default, linear, llama3 and yarn are)", where, type);
+    FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
+    if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
+    FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, rope->trained, where, &rope->trained));
+    return rope->kind == FR_ROPE_YARN ? read_yarn(scaling, rope, where) : read_llama3(scaling, rope, where);
+}
+
+fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where,
+                            double *partial) {
+    const json_t *parameters;
+    const char *key;
+    char inside[128];
+    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
+    snprintf(inside, sizeof inside, "%s: %s", where, key);
+    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .trained = (double)trained};
+    FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, 10000.0, where, &rope->theta));
+    FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
+    if (!parameters) return FR_OK;
+    FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
+    FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
+    return read_scaling(parameters, rope, inside);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+static bool is(const fr_text *text, const char *word) {
+    return text->length == strlen(word) && memcmp(text->bytes, word, text->length) == 0;
+}
+
+static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
+    double more;
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, NAN, &rope->factor));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.original_context_length", 1, 1 << 24, NAN, &rope->trained));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->fast));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->slow));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.attn_factor", 1e-6, 1e6, 1, &more));
+    rope->amplitude = (float)(more * fr_rope_yarn_magnitude(rope->factor, 1));
+    return FR_OK;
+}
+
+fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
+    fr_text type;
+    FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
+    if (!type.bytes || is(&type, "none")) return FR_OK;
+    rope->kind = is(&type, "linear") ? FR_ROPE_LINEAR : FR_ROPE_YARN;
+    if (rope->kind == FR_ROPE_LINEAR) return fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, 1.0, &rope->factor);
+    if (is(&type, "yarn")) return read_gguf_yarn(rope, gguf);
+    return fr_fail(FR_UNBUILT, "%s: rotary positions scaled by \"%.*s\" are not built (none, linear and yarn are)",
+                   gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);
+}
+
+fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *w) {
+    double usual = fr_rope_yarn_magnitude(rope->factor, 1);
+    if (rope->kind == FR_ROPE_LLAMA3)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for rotary positions scaled as llama3's", where);
+    if (rope->kind == FR_ROPE_DEFAULT) return FR_OK;
+    fr_gguf_put_string(w, ".rope.scaling.type", rope->kind == FR_ROPE_YARN ? "yarn" : "linear");
+    fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);
+    if (rope->kind != FR_ROPE_YARN) return FR_OK;
+    fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->trained);
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->fast);
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->slow);
+    if (rope->amplitude != (float)usual)
+        fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->amplitude / usual));
+    return FR_OK;
+}

@@ -1,0 +1,124 @@
+/* Configurations that say in another spelling what a fixture's own says, or leave out what transformers has a default
+ * for: the numbers are still transformers' (reference.safetensors). Spellings: transformers 5.17,
+ * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/changed_folder.h"
+#include "tests/reference.h"
+#include "tests/token_files.h"
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static const struct {
+    const char *name, *changes; /* null: left out */
+    const char *text;           /* changes of text_config; NULL: there is none */
+} cases[] = {
+    /* rope_scaling stands for rope_parameters, and type for rope_type; */
+    {"qwen35-odd",
+     "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [2, 1, 1]}, "
+     "\"rope_theta\": 5000.0, \"partial_rotary_factor\": 0.4}",
+     NULL},
+    {"glm-ocr-odd", "{}",
+     "{\"rope_parameters\": null, \"rope_theta\": 10000, \"rope_scaling\": {\"type\": \"default\", "
+     "\"mrope_section\": [3, 4, 3]}}"},
+    {"glm4-moe-dense",
+     "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
+     "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
+     NULL},
+    /* where both stand it is the one that counts, unless it says nothing; */
+    {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
+    {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
+    /* what positions it is told of are the context's where it says none. */
+    {"glm4-moe-dense",
+     "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
+     NULL},
+    /* Embeddings are the head where the outer configuration says so. */
+    {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
+};
+
+/* The members that replace those of a fixture's config.json; malloc'd. */
+static char *changes_of(const char *name, const char *changes, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
+    json_t *all = json_loads(changes, 0, NULL), *config = fr_load_json(path);
+    ck_assert_ptr_nonnull(all);
+    if (text) {
+        json_t *inner = json_object_get(config, "text_config"), *more = json_loads(text, 0, NULL);
+        ck_assert(inner && more);
+        ck_assert_int_eq(json_object_update(inner, more), 0);
+        ck_assert_int_eq(json_object_set(all, "text_config", inner), 0);
+        json_decref(more);
+    }
+    char *dumped = json_dumps(all, 0);
+    json_decref(config);
+    json_decref(all);
+    return dumped;
+}
+
+static fr_status open_changed(const char *name, const char *changes, const char *text, fr_changed_folder *folder,
+                              fr_model **model) {
+    char from[128], *all = changes_of(name, changes, text);
+    snprintf(from, sizeof from, FR_TEST_MODELS "%s", name);
+    fr_changed_folder_make(folder, from, all);
+    free(all);
+    return fr_model_open(folder->path, NULL, model);
+}
+
+/* Of prompt 2. */
+static void compare_logits(const char *name, fr_model *model) {
+    fr_reference r;
+    fr_session *session;
+    size_t count, expected_count;
+    fr_reference_open(&r, name, NULL);
+    int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), 2), &count);
+    const float *expected = fr_reference_floats(&r, &expected_count, "prompt.2.logits");
+    fr_rows rows = {malloc(expected_count * sizeof(float)), 0, expected_count};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, expected_count);
+    fr_rows_compare(rows.values, expected, expected_count);
+    fr_session_close(session);
+    free(rows.values);
+    free(ids);
+    fr_reference_close(&r);
+}
+
+START_TEST(another_spelling_gives_the_references_logits) {
+    fr_changed_folder folder;
+    fr_model *model;
+    require(open_changed(cases[_i].name, cases[_i].changes, cases[_i].text, &folder, &model));
+    compare_logits(cases[_i].name, model);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+/* transformers has one for DeepSeek-V3 and GLM-4.5. */
+START_TEST(an_mtp_layer_need_not_be_announced) {
+    static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
+    fr_changed_folder folder;
+    fr_model *model;
+    require(open_changed(of[_i], "{\"num_nextn_predict_layers\": null}", NULL, &folder, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_MTP_LAYERS), 1);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
+int main(void) {
+    TCase *tests = tcase_create("configurations");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
+    Suite *suite = suite_create("configurations");
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
