@@ -583,6 +583,8 @@ typedef enum fr_stat {
     FR_STAT_VISION_SECONDS, /* pictures through the vision tower */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
+    FR_STAT_RESIDENT_BYTES, /* of both: what must stay in memory, copies and what every token reads; */
+    FR_STAT_MAPPED_BYTES,   /* and what is used in files as it lies, which comes and goes as it is read */
     FR_STAT_TARGET_KV_BYTES,
     FR_STAT_DRAFT_KV_BYTES,
     FR_STAT_STATE_BYTES,       /* of these: what recurrent layers keep of a timeline, */

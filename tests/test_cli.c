@@ -148,12 +148,12 @@ static void check_types(const json_t *stats) {
                                          "target_calls", "draft_calls", "drafted", "accepted", "rejected"};
     static const char *const reals[] = {"acceptance", "tokens_per_target_call", "prefill_seconds", "decode_seconds",
                                         "draft_seconds"};
-    static const char *const bytes[] = {"target_weights", "draft_weights", "target_kv", "draft_kv", "snapshots",
-                                        "scratch", "peak"};
+    static const char *const bytes[] = {"target_weights", "draft_weights", "resident", "mapped", "target_kv",
+                                        "draft_kv", "snapshots", "scratch", "peak"};
     for (size_t i = 0; i < 9; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
     for (size_t i = 0; i < 5; i++) ck_assert_msg(json_is_real(fr_json_get(stats, reals[i])), "%s", reals[i]);
     const json_t *memory = fr_json_get(stats, "memory");
-    for (size_t i = 0; i < 7; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
+    for (size_t i = 0; i < 9; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 
@@ -186,6 +186,24 @@ START_TEST(json_has_everything) {
     ck_assert_double_gt(number(memory, "target_kv"), 0);
     ck_assert_double_gt(number(memory, "peak"), number(memory, "scratch"));
     json_decref(object);
+}
+END_TEST
+
+/* What inspect says of the same files; of files that are read into memory nothing is mapped. */
+START_TEST(json_says_what_must_stay_in_memory) {
+    static const char *const ways[] = {"", "--no-mmap "};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *object = run_json("generate " DEMO START "-n 2 --output json %s", ways[i]);
+        json_t *inspected = run_json("inspect " DEMO "-o json %s", ways[i]);
+        const json_t *memory = fr_json_get(fr_json_get(object, "stats"), "memory");
+        const json_t *resident = fr_json_get(inspected, "resident");
+        ck_assert_double_gt(number(memory, "resident"), 0);
+        ck_assert_double_eq(number(memory, "resident"), number(resident, "weights"));
+        ck_assert_double_eq(number(memory, "mapped"), number(resident, "mapped"));
+        ck_assert_int_eq(number(memory, "mapped") > 0, i == 0);
+        json_decref(object);
+        json_decref(inspected);
+    }
 }
 END_TEST
 
@@ -599,6 +617,7 @@ int main(void) {
     tcase_add_loop_test(cases, pieces_are_the_ids_and_the_text, 0, 4);
     tcase_add_loop_test(cases, ids_are_the_references, 0, 4);
     tcase_add_loop_test(cases, json_has_everything, 0, 2);
+    tcase_add_test(cases, json_says_what_must_stay_in_memory);
     tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);
     tcase_add_test(cases, three_forms_of_one_answer);
     tcase_add_test(cases, prompts_are_their_ids);

@@ -74,16 +74,6 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the verdict */
 
-/* A sixteenth stays free. */
-START_TEST(weights_fit_below_a_limit) {
-    fr_residence r = {.own = 600, .mapped = 900};
-    ck_assert(fr_residence_fits(&r, 1600));
-    ck_assert(!fr_residence_fits(&r, 1598));
-    ck_assert(fr_residence_fits(&r, UINT64_MAX));
-    ck_assert(!fr_residence_fits(&r, 0));
-}
-END_TEST
-
 static const char *in_folder(const char *name) {
     static char path[128];
     snprintf(path, sizeof path, "%s/%s", fr_made_root, name);
@@ -111,10 +101,6 @@ static fr_model *opened(const char *name, bool mapped) {
     return model;
 }
 
-static fr_residence residence_of(const fr_model *model) {
-    return fr_weights_residence(&model->weights, fr_spec_experts(&model->trunk.spec));
-}
-
 static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < weights->count; i++)
@@ -126,7 +112,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
-    fr_residence of_packed = residence_of(packed), of_plain = residence_of(plain), of_read = residence_of(read);
+    fr_residence of_packed = packed->weights.residence, of_plain = plain->weights.residence;
+    fr_residence of_read = read->weights.residence;
     const fr_weights *w = &packed->weights;
     ck_assert_uint_eq(of_packed.own, w->vectors.used);
     ck_assert_uint_eq(of_packed.mapped, w->bytes);
@@ -158,21 +145,78 @@ START_TEST(an_mtp_layer_is_packed_too) {
 }
 END_TEST
 
-static void expect_line(const fr_residence *r, const fr_weights *weights, const char *const *parts) {
-    ck_assert_int_eq(fr_residence_check(r, weights, 2000000), FR_MEMORY);
+/* A sixteenth stays free. */
+START_TEST(weights_fit_below_a_limit) {
+    static const struct {
+        uint64_t available;
+        bool fits;
+    } cases[] = {{0, false}, {1, false}, {UINT64_MAX, true}};
+    fr_model *model = opened("model.gguf", true);
+    fr_weights *weights = &model->weights;
+    uint64_t all = weights->residence.own + weights->residence.mapped, least = all + (all + 14) / 15;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_weights_compare(weights, NULL, NULL, cases[i].available);
+        ck_assert_int_ne(weights->exceed, cases[i].fits);
+    }
+    fr_weights_compare(weights, NULL, NULL, least);
+    ck_assert(!weights->exceed);
+    fr_weights_compare(weights, NULL, NULL, least - 2);
+    ck_assert(weights->exceed);
+    fr_model_close(model);
+}
+END_TEST
+
+/* A target's own copies are made before its drafter's are, and are no part of what is left then; what it has mapped is
+ * a part of it, and wants to stay. */
+START_TEST(a_drafter_is_compared_beside_its_target) {
+    fr_model *model = opened("model.gguf", true);
+    fr_drafter *own;
+    require(fr_drafter_open(NULL, model, NULL, &own));
+    fr_weights *target = &model->weights, *weights = &own->weights;
+    uint64_t needed = weights->residence.own + weights->residence.mapped + target->residence.mapped;
+    uint64_t least = needed + (needed + 14) / 15;
+    ck_assert(target->placed);
+    ck_assert_uint_gt(target->residence.mapped, 0);
+    fr_weights_compare(weights, NULL, target, least);
+    ck_assert(!weights->exceed);
+    ck_assert_ptr_null(fr_drafter_note(own, 0));
+    fr_weights_compare(weights, NULL, target, least - 2);
+    ck_assert(weights->exceed);
+    ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
+    target->placed = false; /* as when both are described */
+    fr_weights_compare(weights, NULL, target, least + target->residence.own);
+    ck_assert(!weights->exceed);
+    fr_weights_compare(weights, NULL, target, least + target->residence.own - 2);
+    ck_assert(weights->exceed);
+    fr_drafter_close(own);
+    fr_model_close(model);
+}
+END_TEST
+
+START_TEST(residences_add_up) {
+    const fr_residence a = {1, 2, 3, 4, 5, 6}, b = {10, 20, 30, 40, 50, 60};
+    const fr_residence both = {11, 22, 33, 44, 55, 66};
+    fr_residence sum = fr_residence_sum(&a, &b);
+    ck_assert_mem_eq(&sum, &both, sizeof sum);
+}
+END_TEST
+
+static void expect_line(fr_weights *weights, uint64_t own, const char *const *parts) {
+    weights->residence.own = own;
+    weights->available = 2000000;
+    ck_assert_int_eq(fr_weights_check_memory(weights), FR_MEMORY);
     for (size_t i = 0; parts[i]; i++) ck_assert_msg(strstr(fr_last_error(), parts[i]), "%s", fr_last_error());
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
 START_TEST(copies_larger_than_memory_are_refused_in_a_line) {
     fr_model *plain = opened("model.gguf", true), *read = opened("packed.gguf", false);
-    fr_residence r = {.own = 1875001, .mapped = 1};
     static const char *const pack[] = {"model.gguf: 1.9 MB", " 2.0 MB left", "`forerun pack`", NULL};
     static const char *const map[] = {"without --no-mmap", NULL};
-    expect_line(&r, &plain->weights, pack);
-    expect_line(&r, &read->weights, map);
-    r.own = 1875000;
-    require(fr_residence_check(&r, &plain->weights, 2000000));
+    expect_line(&plain->weights, 1875001, pack);
+    expect_line(&read->weights, 1875001, map);
+    plain->weights.residence.own = 1875000;
+    require(fr_weights_check_memory(&plain->weights));
     fr_model_close(plain);
     fr_model_close(read);
 }
@@ -197,8 +241,8 @@ START_TEST(reading_ahead_changes_no_bit) {
     for (int packed = 0; packed < 2; packed++) {
         fr_model *model = opened(packed ? "packed.gguf" : "model.gguf", true);
         fr_rows held = logits_of(model);
-        ck_assert(!model->trunk.reads_ahead);
-        model->trunk.reads_ahead = true;
+        ck_assert(!model->weights.exceed);
+        model->weights.exceed = true;
         fr_rows ahead = logits_of(model);
         ck_assert_uint_eq(held.count, held.capacity);
         ck_assert_mem_eq(ahead.values, held.values, held.count * sizeof(float));
@@ -209,19 +253,37 @@ START_TEST(reading_ahead_changes_no_bit) {
 }
 END_TEST
 
+static void expect_note(const fr_model *model, size_t index, const char *const *parts) {
+    const char *note = fr_model_note(model, index);
+    ck_assert_ptr_nonnull(note);
+    for (size_t i = 0; parts[i]; i++) ck_assert_msg(strstr(note, parts[i]), "%s", note);
+}
+
 START_TEST(a_note_says_that_memory_is_too_small) {
     fr_model *model = opened("packed.gguf", true);
     fr_weights *weights = &model->weights;
-    fr_residence r = {.mapped = 5000000, .every = 1000000, .experts = 4000000, .token = 500000};
+    const fr_experts_spec *experts = fr_spec_experts(&model->trunk.spec);
+    uint64_t every = weights->residence.every;
+    char all[64], left[64], token[64];
+    snprintf(all, sizeof all, "packed.gguf: %.1f MB of weights,",
+             (double)(weights->residence.own + weights->residence.mapped) / 1e6);
+    snprintf(left, sizeof left, "memory has %.1f MB left", (double)(every * 16 / 15 + 16) / 1e6);
+    snprintf(token, sizeof token, "every token reads %.1f MB", (double)(every + weights->residence.token) / 1e6);
     ck_assert_ptr_null(fr_model_note(model, 0));
-    fr_residence_note(&r, weights, 3000000);
-    fr_residence_note(&r, weights, 1000000);
-    fr_residence_note(&(fr_residence){.mapped = 5000000, .every = 4900000}, weights, 3000000);
-    static const char *const parts[][3] = {{"5.0 MB of weights", "3.0 MB left: experts are", "but experts can stay"},
-                                           {"5.0 MB of weights", "reads 1.5 MB", "not even the rest"},
-                                           {"5.0 MB of weights", "again and again", "reads 4.9 MB"}};
-    for (size_t i = 0; i < 3; i++)
-        for (size_t p = 0; p < 3; p++) ck_assert_msg(strstr(fr_model_note(model, i), parts[i][p]), "%zu %zu", i, p);
+    fr_weights_compare(weights, experts, NULL, every * 16 / 15 + 16);
+    fr_weights_compare(weights, experts, NULL, every / 2);
+    expect_note(model, 0, (const char *const[]){all, left, token, "experts are read", "but experts can stay", NULL});
+    expect_note(model, 1, (const char *const[]){all, "experts are read", "not even the rest", NULL});
+    fr_model_close(model);
+}
+END_TEST
+
+/* Of a model that is no mixture. */
+START_TEST(weights_without_experts_are_read_again_and_again) {
+    fr_model *model;
+    require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
+    fr_weights_compare(&model->weights, NULL, NULL, 1000);
+    expect_note(model, 0, (const char *const[]){"read again and again; every token reads", NULL});
     fr_model_close(model);
 }
 END_TEST
@@ -231,14 +293,17 @@ int main(void) {
     tcase_add_checked_fixture(systems_case, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(systems_case, memory_is_what_machine_and_groups_leave, 0, sizeof systems / sizeof *systems);
     tcase_add_test(systems_case, this_machine_has_some);
-    tcase_add_test(systems_case, weights_fit_below_a_limit);
     tcase_set_timeout(models, 120);
     tcase_add_checked_fixture(models, make_files, fr_made_root_close);
     tcase_add_test(models, copies_depend_on_the_files_form);
     tcase_add_test(models, an_mtp_layer_is_packed_too);
+    tcase_add_test(models, weights_fit_below_a_limit);
+    tcase_add_test(models, a_drafter_is_compared_beside_its_target);
+    tcase_add_test(models, residences_add_up);
     tcase_add_test(models, copies_larger_than_memory_are_refused_in_a_line);
     tcase_add_test(models, reading_ahead_changes_no_bit);
     tcase_add_test(models, a_note_says_that_memory_is_too_small);
+    tcase_add_test(models, weights_without_experts_are_read_again_and_again);
     Suite *suite = suite_create("residence");
     suite_add_tcase(suite, systems_case);
     suite_add_tcase(suite, models);

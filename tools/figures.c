@@ -66,6 +66,7 @@ static void put_counts(json_t *object, const fr_figures *figures, const fr_named
 static json_t *memory_json(const fr_figures *figures) {
     static const fr_named bytes[] = {
         {"target_weights", FR_STAT_TARGET_WEIGHT_BYTES}, {"draft_weights", FR_STAT_DRAFT_WEIGHT_BYTES},
+        {"resident", FR_STAT_RESIDENT_BYTES},            {"mapped", FR_STAT_MAPPED_BYTES},
         {"target_kv", FR_STAT_TARGET_KV_BYTES},          {"draft_kv", FR_STAT_DRAFT_KV_BYTES},
         {"states", FR_STAT_STATE_BYTES},                 {"state_draft", FR_STAT_STATE_DRAFT_BYTES},
         {"snapshots", FR_STAT_CHECKPOINT_BYTES},         {"scratch", FR_STAT_SCRATCH_BYTES},
@@ -171,6 +172,8 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
             megabytes(f, FR_STAT_TARGET_KV_BYTES), megabytes(f, FR_STAT_DRAFT_KV_BYTES),
             megabytes(f, FR_STAT_CHECKPOINT_BYTES), megabytes(f, FR_STAT_SCRATCH_BYTES),
             megabytes(f, FR_STAT_PEAK_BYTES));
+    fprintf(out, "weights, MB resident %.1f, read from files as they lie %.1f\n", megabytes(f, FR_STAT_RESIDENT_BYTES),
+            megabytes(f, FR_STAT_MAPPED_BYTES));
     if (of[FR_STAT_STATE_BYTES] > 0) {
         fprintf(out, "states, MB  %.3f of this timeline, %.3f of each draft behind them\n",
                 megabytes(f, FR_STAT_STATE_BYTES), megabytes(f, FR_STAT_STATE_DRAFT_BYTES));

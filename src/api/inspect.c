@@ -284,16 +284,8 @@ static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr
 
 /* Of a model, with its own MTP layer or without: NULL. */
 static fr_residence residence_of(const fr_model *model, const fr_drafter *own) {
-    const fr_experts_spec *experts = fr_spec_experts(&model->trunk.spec);
-    fr_residence all = fr_weights_residence(&model->weights, experts);
-    if (!own) return all;
-    fr_residence beside = fr_weights_residence(&own->weights, experts);
-    return (fr_residence){.own = all.own + beside.own,
-                          .mapped = all.mapped + beside.mapped,
-                          .every = all.every + beside.every,
-                          .stays = all.stays + beside.stays,
-                          .experts = all.experts + beside.experts,
-                          .token = all.token + beside.token};
+    fr_residence residence = fr_model_residence(model);
+    return own ? fr_residence_sum(&residence, &own->weights.residence) : residence;
 }
 
 /* A model, or the drafter at `path` for the model that `how` names. */

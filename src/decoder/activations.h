@@ -66,6 +66,7 @@ typedef struct fr_activations {
     fr_workspace workspace; /* of the products with the rows below */
     fr_batch batch;
     size_t keep;  /* rows before it are run for their K/V alone: none once no later layer has any */
+    bool reads_ahead; /* memory does not hold all experts: chosen ones are asked for before they are read */
 
     const fr_taps *taps; /* NULL: none */
     float *tapped;       /* [taps, hidden] those layers' inputs */

@@ -206,7 +206,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     fr_team_sync(team);
     if (team->index == 0) sort_pairs(a, spec);
     fr_team_sync(team);
-    if (a->trunk->reads_ahead) read_ahead(team, a, spec, layer);
+    if (a->reads_ahead) read_ahead(team, a, spec, layer);
     gather(team, a, spec);
     fr_team_sync(team);
     experts_in(team, a, spec, layer);

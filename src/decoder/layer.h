@@ -67,7 +67,6 @@ typedef struct fr_trunk {
     size_t recurrent_count;
     size_t owners; /* layers from here on borrow their KV, and have no state */
     bool packed;   /* some matrix is */
-    bool reads_ahead; /* memory does not hold all experts: chosen ones are asked for before they are read */
 } fr_trunk;
 
 #endif

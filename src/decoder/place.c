@@ -179,7 +179,7 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
-fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
+fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
     job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
     if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
@@ -192,6 +192,7 @@ fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress
     free(job.failures);
     if (status == FR_OK) release_sorted(weights);
     scatter_experts(weights);
+    weights->placed = true;
     return status;
 }
 

@@ -2,6 +2,8 @@
 #include "src/decoder/residence.h"
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
+#include "src/decoder/weights.h"
 
 enum { SESSIONS_PART = 16 };
 
@@ -29,13 +31,46 @@ fr_residence fr_weights_residence(const fr_weights *weights, const fr_experts_sp
     return all;
 }
 
+fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b) {
+    return (fr_residence){.own = a->own + b->own,
+                          .mapped = a->mapped + b->mapped,
+                          .every = a->every + b->every,
+                          .stays = a->stays + b->stays,
+                          .experts = a->experts + b->experts,
+                          .token = a->token + b->token};
+}
+
 /* What models may take. */
 static uint64_t for_weights(uint64_t available) {
     return available - available / SESSIONS_PART;
 }
 
-bool fr_residence_fits(const fr_residence *residence, uint64_t available) {
-    return residence->own + residence->mapped <= for_weights(available);
+static void note(fr_weights *weights, uint64_t beside) {
+    const fr_residence *r = &weights->residence;
+    bool stays = r->every + beside <= for_weights(weights->available);
+    const char *how = "they are read again and again", *rest = "";
+    char others[64] = ",";
+    if (r->experts) {
+        how = "experts are read from the file as they are chosen";
+        rest = stays ? ", of which all but experts can stay" : ", of which not even the rest can stay";
+    }
+    if (beside) snprintf(others, sizeof others, " beside %.1f MB that are in use,", (double)beside / 1e6);
+    fr_notes_add(&weights->notes,
+                 "%s: %.1f MB of weights%s and memory has %.1f MB left: %s; every token reads %.1f MB%s",
+                 weights->files->path, (double)(r->own + r->mapped) / 1e6, others, (double)weights->available / 1e6,
+                 how, (double)(r->every + r->token) / 1e6, rest);
+}
+
+/* Of the others, copies that are made already are no part of what is available. */
+void fr_weights_compare(fr_weights *weights, const fr_experts_spec *experts, const fr_weights *beside,
+                        uint64_t available) {
+    uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
+    uint64_t mapped = beside ? beside->residence.mapped : 0;
+    const fr_residence *r = &weights->residence;
+    weights->residence = fr_weights_residence(weights, experts);
+    weights->available = available - fr_smaller(to_come, available);
+    weights->exceed = r->own + r->mapped + mapped > for_weights(weights->available);
+    if (weights->exceed) note(weights, mapped);
 }
 
 static const char *advice(const fr_weights *weights) {
@@ -44,22 +79,10 @@ static const char *advice(const fr_weights *weights) {
     return weights->packed.used ? ": `forerun pack` writes a file that is used as it lies" : "";
 }
 
-fr_status fr_residence_check(const fr_residence *residence, const fr_weights *weights, uint64_t available) {
-    if (residence->own <= for_weights(available)) return FR_OK;
+fr_status fr_weights_check_memory(const fr_weights *weights) {
+    uint64_t own = weights->residence.own;
+    if (own <= for_weights(weights->available)) return FR_OK;
     return fr_fail(FR_MEMORY,
                    "%s: %.1f MB of its weights would have to be copied into memory, which has %.1f MB left%s",
-                   weights->files->path, (double)residence->own / 1e6, (double)available / 1e6, advice(weights));
-}
-
-void fr_residence_note(const fr_residence *residence, fr_weights *weights, uint64_t available) {
-    bool stays = residence->every <= for_weights(available);
-    const char *how = "they are read again and again", *rest = "";
-    if (residence->experts) {
-        how = "experts are read from the file as they are chosen";
-        rest = stays ? ", of which all but experts can stay" : ", of which not even the rest can stay";
-    }
-    fr_notes_add(&weights->notes,
-                 "%s: %.1f MB of weights, and memory has %.1f MB left: %s; every token reads %.1f MB%s",
-                 weights->files->path, (double)(residence->own + residence->mapped) / 1e6, (double)available / 1e6, how,
-                 (double)(residence->every + residence->token) / 1e6, rest);
+                   weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice(weights));
 }

@@ -1,13 +1,15 @@
 /* Where weights will lie: what of them takes memory of the process's own, what stays in mapped files, and what that
  * means where memory doesn't hold it all.
  *
- * In: bound weights, how much memory there is. Out: bytes; a verdict. A file's pages come and go with what is read; the
- * process's own have to stay, so that more of them than there is memory is refused before the system ends somebody. */
+ * In: bound weights, how much memory there is. Out: bytes; a verdict, which the weights keep. A file's pages come and
+ * go with what is read; the process's own have to stay, so that more of them than there is memory is refused before the
+ * system ends somebody. */
 #ifndef FR_SRC_RESIDENCE_H
 #define FR_SRC_RESIDENCE_H
 
 #include "src/decoder/layer_spec.h"
-#include "src/decoder/weights.h"
+
+typedef struct fr_weights fr_weights;
 
 typedef struct fr_residence {
     uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because nothing is mapped */
@@ -21,13 +23,16 @@ typedef struct fr_residence {
 /* Of weights that are bound. experts: the mixture's sizes, NULL: none. */
 fr_residence fr_weights_residence(const fr_weights *weights, const fr_experts_spec *experts);
 
-/* Whether `available` bytes hold all of it, a sixteenth left to what sessions take. */
-bool fr_residence_fits(const fr_residence *residence, uint64_t available);
+/* Of both, in memory at a time. */
+fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b);
 
-/* Adds a note to weights that don't fit: what is read again and again, and what every token reads. */
-void fr_residence_note(const fr_residence *residence, fr_weights *weights, uint64_t available);
+/* Compares bound weights with `available` bytes of memory: weights->residence, ->available and ->exceed, and a note
+ * where they don't hold them. beside: others that have been compared and stay in use, such as a drafter's target; NULL:
+ * none. */
+void fr_weights_compare(fr_weights *weights, const fr_experts_spec *experts, const fr_weights *beside,
+                        uint64_t available);
 
-/* FR_MEMORY where they don't hold the process's own part; the line names both sizes, and what to do. */
-fr_status fr_residence_check(const fr_residence *residence, const fr_weights *weights, uint64_t available);
+/* FR_MEMORY where that doesn't hold the process's own part; the line names both sizes, and what to do. */
+fr_status fr_weights_check_memory(const fr_weights *weights);
 
 #endif

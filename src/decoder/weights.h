@@ -11,6 +11,7 @@
 #include "src/base/arena.h"
 #include "src/base/notes.h"
 #include "src/decoder/matrix.h"
+#include "src/decoder/residence.h"
 
 /* How a bound tensor is read, which decides whether it is brought into memory at load. */
 typedef enum fr_access {
@@ -38,7 +39,7 @@ typedef struct fr_transposed {
     float *to; /* [count, cols, features] */
 } fr_transposed;
 
-typedef struct fr_weights {
+struct fr_weights {
     const fr_checkpoint *files;
     fr_arena vectors; /* float32 copies */
     fr_arena packed;  /* packed copies */
@@ -47,12 +48,15 @@ typedef struct fr_weights {
     size_t count;
     uint32_t *of_tensor; /* by the tensor's index in the checkpoint: what is bound of it, + 1; 0: nothing */
     uint64_t bytes; /* of all bound tensors */
-    bool exceed;    /* memory does not hold them all: experts stay in their files until rows choose them */
+    fr_residence residence; /* what they take of memory, once that was compared (residence.h), */
+    uint64_t available;     /* and how much there was then */
+    bool exceed; /* memory does not hold them all: experts stay in their files until rows choose them */
+    bool placed; /* they have been brought into memory */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
     fr_notes notes;
-} fr_weights;
+};
 
 /* Room for every tensor of the checkpoint. The checkpoint must outlive it. */
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files);
@@ -168,7 +172,7 @@ void fr_weights_note_transposed(fr_weights *weights);
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
 /* Brings what was bound into memory, each row by the thread that will read it. progress may be NULL. */
-fr_status fr_weights_place(const fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
+fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context);
 
 /* Locks what was bound in memory; FR_MACHINE when the system refuses. */
 fr_status fr_weights_lock(const fr_weights *weights);

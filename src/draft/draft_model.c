@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/memory.h"
 #include "src/base/sizes.h"
 #include "src/draft/choose.h"
 #include "src/text/tokenizer.h"
@@ -247,6 +248,9 @@ static fr_status model_load(fr_drafter *drafter) {
     model->plan = target->plan;
     fr_weights_close(&drafter->weights);
     fr_status status = fr_model_bind_files(model, "");
+    if (status == FR_OK)
+        fr_weights_compare(&model->weights, fr_spec_experts(&model->trunk.spec), &target->weights,
+                           fr_memory_available(""));
     drafter->weights = model->weights;
     return status == FR_OK ? check_vocabulary(model, target) : status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/memory.h"
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 
@@ -39,6 +40,14 @@ static fr_status refuse(const fr_checkpoint *files) {
                    files->path, fr_checkpoint_architecture(files));
 }
 
+/* Beside its target. A draft model did that as a model; without a target nothing is going to run. */
+static void compare_memory(fr_drafter *drafter) {
+    const fr_model *target = drafter->target;
+    if (!target || drafter->method == &fr_draft_model) return;
+    fr_weights_compare(&drafter->weights, fr_spec_experts(&target->trunk.spec), &target->weights,
+                       fr_memory_available(""));
+}
+
 static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *options) {
     if (!path) return bind_own(drafter);
     FR_TRY(fr_open_files(&drafter->files, path, options->value[FR_OPT_MMAP] != 0));
@@ -54,10 +63,12 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     if (!d) return fr_fail_memory("drafter", sizeof *d);
     d->target = target;
     fr_status status = bind(d, path, options);
-    if (status == FR_OK)
+    if (status == FR_OK) {
+        compare_memory(d);
         *drafter = d;
-    else
+    } else {
         fr_drafter_unload(d);
+    }
     return status;
 }
 

@@ -257,6 +257,7 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
     work.activations = fr_arena_take(arena, 1, sizeof *work.activations);
     fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows, net->layer->q.cols,
                           sizes->threads);
+    activations.reads_ahead = drafter->weights.exceed;
     fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
                         fr_larger(net->input_width, net->trunk->spec.hidden), sizes->threads);
     take_rows(&work, arena, sizes);

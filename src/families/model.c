@@ -9,7 +9,6 @@
 #include "src/base/memory.h"
 #include "src/base/sizes.h"
 #include "src/decoder/head.h"
-#include "src/decoder/residence.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
@@ -71,10 +70,9 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
     return (fr_kv_types){k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
 }
 
-fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options) {
+fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options) {
     fr_pool *pool;
-    fr_residence residence = fr_weights_residence(weights, NULL);
-    FR_TRY(fr_residence_check(&residence, weights, fr_memory_available("")));
+    FR_TRY(fr_weights_check_memory(weights));
     if (weights->exceed && options->value[FR_OPT_MLOCK])
         return fr_fail(FR_MACHINE, "%s: more weights than there is memory can't be locked in it: leave out --mlock",
                        weights->files->path);
@@ -110,6 +108,7 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
+    fr_weights_compare(&model->mmproj->weights, NULL, &model->weights, fr_memory_available(""));
     const fr_notes *notes = &model->mmproj->weights.notes;
     for (size_t i = 0; i < notes->count; i++) fr_notes_add(&model->weights.notes, "%s", notes->lines[i]);
     model->vision = model->mmproj->vision;
@@ -138,21 +137,12 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     return open_tokenizer(model, chat_template);
 }
 
-/* Whether memory holds all weights, and a note where it doesn't. */
-static void compare_memory(fr_model *model) {
-    fr_residence r = fr_weights_residence(&model->weights, fr_spec_experts(&model->trunk.spec));
-    uint64_t available = fr_memory_available("");
-    model->weights.exceed = !fr_residence_fits(&r, available);
-    model->trunk.reads_ahead = model->weights.exceed && r.experts;
-    if (model->weights.exceed) fr_residence_note(&r, &model->weights, available);
-}
-
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(fr_model_bind_files(model, options->chat_template));
-    compare_memory(model);
+    fr_weights_compare(&model->weights, fr_spec_experts(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 
@@ -194,6 +184,11 @@ void fr_model_unload(fr_model *model) {
 
 uint64_t fr_model_bytes(const fr_model *model) {
     return model->weights.bytes + (model->mmproj ? model->mmproj->weights.bytes : 0);
+}
+
+fr_residence fr_model_residence(const fr_model *model) {
+    const fr_residence *own = &model->weights.residence;
+    return model->mmproj ? fr_residence_sum(own, &model->mmproj->weights.residence) : *own;
 }
 
 bool fr_model_is_eos(const fr_model *model, int32_t id) {
@@ -290,6 +285,7 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
 void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads) {
     fr_activations a, *place = fr_arena_take(arena, 1, sizeof *place);
     fr_activations_layout(&a, &model->trunk, model->kernels, model->weights.has_packed, arena, max_rows, 0, threads);
+    a.reads_ahead = model->weights.exceed;
     if (place) *place = a;
     return place;
 }

@@ -84,6 +84,9 @@ fr_expert_use fr_model_expert_use(const void *activations);
 /* Of all bound tensors, its vision tower's too. */
 uint64_t fr_model_bytes(const fr_model *model);
 
+/* What all of them take of memory; no drafter. */
+fr_residence fr_model_residence(const fr_model *model);
+
 /* Whether `id` ends a sequence. */
 bool fr_model_is_eos(const fr_model *model, int32_t id);
 
@@ -98,7 +101,7 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
 /* Brings bound weights into memory as the options ask. */
-fr_status fr_weights_settle(const fr_weights *weights, const fr_plan *plan, const fr_options *options);
+fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
 /* Runs the batch, head included, on the pool. */
 void fr_forward_run(fr_pool *pool, fr_forward *forward);

@@ -47,12 +47,20 @@ static fr_status take_memory(fr_session *s) {
     return fr_arena_check(&s->arena, "session");
 }
 
+static void note_residence(fr_session *s) {
+    fr_residence residence = fr_model_residence(s->model);
+    if (s->drafter) residence = fr_residence_sum(&residence, &s->drafter->weights.residence);
+    s->stats.value[FR_STAT_RESIDENT_BYTES] = (double)residence.stays;
+    s->stats.value[FR_STAT_MAPPED_BYTES] = (double)residence.mapped;
+}
+
 static void note_memory(fr_session *s) {
     const fr_engine *e = s->engine;
     const fr_kv *own = s->draft && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
+    note_residence(s);
     value[FR_STAT_DRAFT_KV_BYTES] = own ? (double)fr_kv_bytes(own) : 0.0;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
     value[FR_STAT_STATE_BYTES] = (double)fr_recurrent_page_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
