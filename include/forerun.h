@@ -87,7 +87,8 @@ typedef enum fr_option {
     FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
     FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
                              multiples of 32 wide; default f32, or f16 where the weights are quantized */
-    FR_OPT_KV_V,          /* text: what values are cached as, the same words */
+    FR_OPT_KV_V,          /* text: what values are cached as, the same words; of latents, which are keys and values in
+                             one, the keys' alone */
     FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
                              proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
     FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches, or of recurrent layers' states, that a session

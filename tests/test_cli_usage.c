@@ -196,6 +196,8 @@ static const misuse bad_input[] = {
     {"generate " MODEL "-md " FOLDER "/assistant/model.safetensors -p x", "it is in, " FOLDER "/assistant\n"},
     {"generate " MODEL "-f no/such/file", "no/such/file"},
     {"generate " MODEL "-p x -ctv q8_0", "values of type q8_0 need heads that are multiples of 32 wide"},
+    {"generate -m tests/data/models/deepseek-v3-odd --quiet --ids 2 -ctk f16 -ctv f32", "can't be F32"},
+    {"inspect -m tests/data/models/deepseek-v3-odd -ctk f16 -ctv f32", "can't be F32"},
     {"generate " MODEL "-f tests", "tests"},
     {"pack " MODEL "-o /dev/null", "only a GGUF can be packed"},
     {"pack -m tests/data/gguf/gemma-tokenizer.gguf -o /dev/null", "gemma-tokenizer.gguf"},

@@ -132,19 +132,19 @@ START_TEST(both_quantized_forms_are_near_their_references) {
 }
 END_TEST
 
-/* What a cache's type takes from latents: a few of its roundings. Values are in the keys' type, whatever is asked. */
+/* What a cache's type takes from latents: a few of its roundings. Where values have no type, they have the keys'. */
 START_TEST(every_cache_is_near_the_reference) {
     static const struct {
         const char *k, *v;
         apart bounds;
-    } caches[] = {{"f32", "q4_0", {.most = 5e-5}},
+    } caches[] = {{"f32", NULL, {.most = 5e-5}},
                   {"f16", "f16", {.half = 2e-4}},
-                  {"bf16", "f32", {.half = 2e-3}},
-                  {"q8_0", "bf16", {.half = 5e-3}}};
+                  {"bf16", NULL, {.half = 2e-3}},
+                  {"q8_0", "q8_0", {.half = 5e-3}}};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
         fr_options *options = fr_options_new();
         require(fr_options_set_text(options, FR_OPT_KV_K, caches[i].k));
-        require(fr_options_set_text(options, FR_OPT_KV_V, caches[i].v));
+        if (caches[i].v) require(fr_options_set_text(options, FR_OPT_KV_V, caches[i].v));
         check_logits("glm-4.7-flash-odd", FLASH, options, caches[i].bounds);
         fr_options_free(options);
     }
@@ -162,6 +162,32 @@ START_TEST(a_cache_that_does_not_fit_is_refused) {
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "multiples of 32"));
     fr_model_close(model);
     fr_options_free(options);
+}
+END_TEST
+
+/* Keys and values are one cache: values of a type of their own can't be heeded. */
+START_TEST(values_of_another_type_are_refused) {
+    static const struct {
+        const char *k, *v;
+        fr_status status;
+    } cases[] = {{NULL, "f16", FR_INPUT},    {"f16", "f32", FR_INPUT}, {"q8_0", "q4_0", FR_INPUT},
+                 {"q8_0", "q8_0", FR_OK},    {NULL, "f32", FR_OK},     {"bf16", NULL, FR_OK}};
+    fr_model *model;
+    require(fr_model_open(FLASH, NULL, &model));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_options *options = fr_options_new();
+        fr_session *session;
+        if (cases[i].k) require(fr_options_set_text(options, FR_OPT_KV_K, cases[i].k));
+        if (cases[i].v) require(fr_options_set_text(options, FR_OPT_KV_V, cases[i].v));
+        ck_assert_msg(fr_session_open(model, NULL, options, &session) == cases[i].status, "%zu", i);
+        if (cases[i].status == FR_OK)
+            fr_session_close(session);
+        else
+            ck_assert_msg(strstr(fr_last_error(), "caches latents") && strstr(fr_last_error(), "cache-type-v"), "%s",
+                          fr_last_error());
+        fr_options_free(options);
+    }
+    fr_model_close(model);
 }
 END_TEST
 
@@ -303,6 +329,7 @@ int main(void) {
     tcase_add_test(tests, both_quantized_forms_are_near_their_references);
     tcase_add_test(tests, every_cache_is_near_the_reference);
     tcase_add_test(tests, a_cache_that_does_not_fit_is_refused);
+    tcase_add_test(tests, values_of_another_type_are_refused);
     tcase_add_test(tests, a_folder_as_gguf_is_the_converters);
     tcase_add_test(tests, a_folder_as_gguf_gives_its_answer);
     tcase_add_test(tests, heads_apart_give_one_answer);

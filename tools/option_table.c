@@ -211,7 +211,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)",
                      .more = "q8_0 and q4_0 need heads that are multiples of 32 wide"},
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
-                     .value = "TYPE", KV_TYPES, .help = "type of cached values"},
+                     .value = "TYPE", KV_TYPES, .help = "type of cached values",
+                     .more = "Latents (DeepSeek, GLM-4.7-Flash) are keys and values in one, of the keys' type: another "
+                             "is refused"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N",
                                 .kind = FR_KIND_NUMBER, .verbs = TALK, .low = 0, .high = 1024,
                                 .help = "checkpoints of sliding or recurrent layers to go back to (default 8 at most)",

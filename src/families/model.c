@@ -64,10 +64,25 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
     return FR_OK;
 }
 
+/* The same in all layers. */
+static bool has_latents(const fr_model *model) {
+    return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
+}
+
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
     fr_dtype usual = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
     int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
-    return (fr_kv_types){k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
+    fr_kv_types types = {k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
+    if (v < 0 && has_latents(model)) types.v = types.k;
+    return types;
+}
+
+fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types) {
+    const fr_trunk *trunk = &model->trunk;
+    if (has_latents(model) && types.v != types.k)
+        return fr_fail(FR_INPUT, "%s caches latents, keys and values in one: of type %s, cache-type-v can't be %s",
+                       model->files.path, fr_dtype_name(types.k), fr_dtype_name(types.v));
+    return fr_kv_check(trunk->kv_shapes, trunk->kv_count, types);
 }
 
 fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options) {

@@ -97,8 +97,11 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
 /* What a session of this model caches keys and values as, by the options: by default f32 where the weights are floats,
- * f16 where they are quantized. */
+ * f16 where they are quantized. Latents are both, of the keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
+
+/* Whether its cache can be of these types; FR_INPUT if not. */
+fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
 /* Brings bound weights into memory as the options ask. */
 fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options);

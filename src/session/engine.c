@@ -27,7 +27,7 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
     e->swa_full = options->value[FR_OPT_SWA_FULL] != 0;
     e->checkpoints = (size_t)options->value[FR_OPT_CTX_CHECKPOINTS];
     e->kv_types = fr_model_kv_types(model, options);
-    return fr_kv_check(model->trunk.kv_shapes, model->trunk.kv_count, e->kv_types);
+    return fr_model_check_kv_types(model, e->kv_types);
 }
 
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
