@@ -234,7 +234,7 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
         k->rmsnorm(out, out, layer->post_dense_norm, hidden, eps);
         k->rmsnorm(routed, routed, layer->post_experts_norm, hidden, eps);
     }
-    if (spec->experts.shared_gated) k->scale(out, hidden, shared_weight(a, layer, row));
+    if (spec->experts.shared_gated && spec->ffn.width) k->scale(out, hidden, shared_weight(a, layer, row));
     if (spec->ffn.width) k->add(out, routed, hidden);
     else memcpy(out, routed, hidden * sizeof *out);
 }
