@@ -28,6 +28,25 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
     return fr_bound_cut(weights, bound, parts, parts, features, cols, matrices);
 }
 
+fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
+                       size_t cols, fr_matrix *matrices) {
+    fr_bound *bound;
+    fr_matrix whole;
+    size_t rows = 0, first = 0;
+    for (size_t p = 0; p < parts; p++) rows += features[p];
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){rows, cols}, 2, FR_STREAMED, &bound));
+    FR_TRY(fr_bound_cut(weights, bound, 1, 1, rows, cols, &whole));
+    for (size_t p = 0; p < parts; first += features[p++]) {
+        if (whole.packed && first % FR_TILE_FEATURES)
+            return fr_fail(FR_UNBUILT, "%s: tensor %s is not built: its part %zu begins within a tile of %d rows",
+                           weights->files->path, bound->tensor->name, p, FR_TILE_FEATURES);
+        matrices[p] = whole;
+        matrices[p].features = features[p];
+        matrices[p].data += whole.packed ? fr_packed_bytes(whole.type, first, cols) : first * whole.row_bytes;
+    }
+    return FR_OK;
+}
+
 /* Whether the file says that it has this tensor in an order other than its own. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};

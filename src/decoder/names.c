@@ -167,7 +167,8 @@ const fr_tensor *fr_names_tensor(const fr_binding *b, const fr_name *names, size
 }
 
 static bool is_filled(const fr_name *name, const void *field) {
-    bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS;
+    bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS ||
+                  name->slot == FR_SLOT_QKV;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
@@ -199,6 +200,19 @@ static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t r
     return status;
 }
 
+static fr_status bind_qkv(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix *field) {
+    size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
+    return fr_bind_rows(b->weights, b->prefix, spelled(b, name), (const size_t[]){rows, keys, keys}, 3, cols, field);
+}
+
+static fr_status bind_qkv_vector(const fr_binding *b, const fr_name *name, size_t rows, const float **field) {
+    size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
+    FR_TRY(fr_bind_vector(b->weights, b->prefix, spelled(b, name), rows + 2 * keys, field));
+    field[1] = field[0] + rows;
+    field[2] = field[1] + keys;
+    return FR_OK;
+}
+
 static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     fr_weights *w = b->weights;
     const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
@@ -216,6 +230,8 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     case FR_SLOT_TAPS: return fr_bind_taps(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
     case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
+    case FR_SLOT_QKV: return bind_qkv(b, name, rows, cols, field);
+    case FR_SLOT_QKV_VECTOR: return bind_qkv_vector(b, name, rows, field);
     case FR_SLOT_EXPERTS:
     case FR_SLOT_EXPERTS_PARTS: return bind_experts(b, name, rows, cols, field);
     }

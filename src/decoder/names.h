@@ -52,6 +52,8 @@ typedef enum fr_slot {
     FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
     FR_SLOT_HEADS,   /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
     FR_SLOT_KV_B,    /* fr_latent_heads, all of it, of one tensor [rows, cols] */
+    FR_SLOT_QKV,     /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
+    FR_SLOT_QKV_VECTOR, /* the same of vectors */
     FR_SLOT_EXPERTS_PARTS, /* the same as of experts of two matrices for each, into this field and the next, one tensor
                               of all */
 } fr_slot;
@@ -110,6 +112,12 @@ typedef struct fr_name {
 #define FR_TABLE(of, at, ...)   FR_NAMED(of, at, FR_SLOT_TABLE, __VA_ARGS__)
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...) FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
+
+/* A layer's queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv, and their
+ * biases: lines that stand before those of their own. */
+#define FR_FUSED_QKV(r, ...) FR_NAMED(fr_layer, q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
+#define FR_FUSED_QKV_BIAS                                                                                            \
+    FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_ATTENTION_BIASED)
 
 typedef struct fr_naming {
     const fr_name *model; /* fields of fr_trunk; up to a line without names */

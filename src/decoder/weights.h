@@ -109,6 +109,11 @@ fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
+/* The same of matrices of different features. The tensor is placed as one, so that on several NUMA nodes a part's rows
+ * may lie beside another thread; of one that packs all parts but the last must be whole tiles. */
+fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
+                       size_t cols, fr_matrix *matrices);
+
 /* The weights of a convolution whose steps are as long as its kernel, a float tensor PREFIX + NAME of `dims`
  * dimensions, as the matrix [shape[0], all the others] that it is. */
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,

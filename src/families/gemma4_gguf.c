@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/error.h"
 #include "src/families/config_keys.h"
@@ -124,19 +123,25 @@ static fr_status read_vocabulary(const fr_checkpoint *files, fr_gemma4_config *c
                    (long long)listed, config->vocab);
 }
 
+/* Whether a layer has a value projection, by itself or behind queries and keys. */
+static bool has_values(const fr_weights *weights, size_t layer) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "blk.%zu.", layer);
+    return fr_weights_has(weights, prefix, "attn_v.weight") || fr_weights_has(weights, prefix, "attn_qkv.weight");
+}
+
 /* Full layers that own a KV cache and have no value projection, all of them, take their values from the keys. */
 static fr_status read_values(fr_gemma4_config *config, const fr_weights *weights) {
-    char name[64], lacking[64] = "";
+    size_t lacking = config->layers;
     bool some = false;
     for (size_t i = 0; i < config->layers; i++) {
         if (config->layer[i].kind != FR_FULL || !config->layer[i].owns_kv) continue;
-        snprintf(name, sizeof name, "blk.%zu.attn_v.weight", i);
-        if (fr_weights_has(weights, "", name)) some = true;
-        else memcpy(lacking, name, sizeof name);
+        if (has_values(weights, i)) some = true;
+        else lacking = i;
     }
-    config->k_eq_v = *lacking && !some;
-    if (!*lacking || !some) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor %s is missing, and other full-attention layers have theirs",
+    config->k_eq_v = lacking < config->layers && !some;
+    if (lacking == config->layers || !some) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor blk.%zu.attn_v.weight is missing, and other full-attention layers have theirs",
                    weights->files->path, lacking);
 }
 

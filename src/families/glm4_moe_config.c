@@ -47,7 +47,8 @@ static fr_status from_gguf(fr_glm4_moe_config *c, fr_weights *weights) {
     int64_t blocks = (int64_t)c->uniform.layers;
     FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, blocks - 1, 0, &c->mtp_layers));
     c->uniform.layers -= c->mtp_layers;
-    c->uniform.attention_biased = fr_weights_has(weights, "", "blk.0.attn_q.bias");
+    c->uniform.attention_biased =
+        fr_weights_has(weights, "", "blk.0.attn_q.bias") || fr_weights_has(weights, "", "blk.0.attn_qkv.bias");
     c->uniform.norms_heads = fr_weights_has(weights, "", "blk.0.attn_q_norm.weight");
     c->uniform.rope.halves = true;
     FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));

@@ -13,6 +13,7 @@
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
+    FR_FUSED_QKV(QUERIES),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
     FR_VECTOR(fr_layer, q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight"),
     FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight"),

@@ -21,6 +21,7 @@ static const fr_name model_names[] = {
 static const fr_name layer_names[] = {
     NORM(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
 
+    FR_FUSED_QKV(QUERIES_GATED, .needs = FR_IF_ATTENTION),
     FR_MATRIX(fr_layer, q, QUERIES_GATED, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight",
               .needs = FR_IF_ATTENTION),
     FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .needs = FR_IF_ATTENTION),

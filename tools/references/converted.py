@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""converted.py LLAMA_CPP FOLDER FILE [--mtp|--no-mtp]: llama.cpp's GGUF of a tiny model, by the converter of its source
-tree, in BF16; of its MTP layer alone, or without it.
+"""converted.py LLAMA_CPP FOLDER FILE [--mtp|--no-mtp|--fuse-qkv]: llama.cpp's GGUF of a tiny model, by the converter
+of its source tree, in BF16; of its MTP layer alone, without it, or with queries, keys and values in one tensor.
 
 The converter knows tokenizers by what they make of a text, which a cut one makes otherwise: it is told. A folder
 without a tokenizer becomes a file without one.
