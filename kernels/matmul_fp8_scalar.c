@@ -2,10 +2,11 @@
 #include "kernels/scalar.h"
 #include "quant/fp8.h"
 
-/* Moving the fields into place leaves the exponent 120 too small; the product with 2^120 is exact, denormals included.
- * That with the scale is the one that rounds. */
+/* A normal code's fields move into place, its exponent 120 higher; a denormal one counts 2^-9. The product with the
+ * scale is the one that rounds. */
 static float weight(uint8_t code, float scale) {
-    float value = float_of((uint32_t)(code & 0x7f) << 20) * 0x1p120f;
+    uint32_t magnitude = code & 0x7f;
+    float value = magnitude < 8 ? (float)magnitude * 0x1p-9f : float_of((magnitude << 20) + (120u << 23));
     return float_of(bits_of(value) | (uint32_t)(code & 0x80) << 24) * scale;
 }
 
