@@ -170,10 +170,11 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
-    bool ends_rows = index + 1 == a->trunk->owners;
+    bool ends_rows = index + 1 >= a->trunk->owners;
     if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
     else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
     else fr_attention_run(team, a, spec, layer, ends_rows);
+    if (a->batch.count == 0) return;
     fr_team_sync(team);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);

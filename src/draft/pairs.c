@@ -66,14 +66,19 @@ static size_t candidates(const fr_pair_net *net) {
     return net->head->features;
 }
 
+/* Pairs at the front of the batch of which nothing is wanted but their K/V: the first span's but its last, or all. */
+static size_t only_stored(const batch *b) {
+    return b->head ? b->work->spans[b->from].count - 1 : b->pairs.count;
+}
+
 /* What each span's last pair leaves, normed too, for the head. x: the rows behind the layer, each of which its owner
  * has whole. */
 static void leave(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
-    size_t hidden = w->net->trunk->spec.hidden, begin, end;
-    fr_rows_part(team, b->pairs.count, &begin, &end);
+    size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
+    fr_rows_part(team, b->pairs.count - stored, &begin, &end);
     for (size_t i = b->from; i < b->to; i++) {
-        size_t last = w->spans[i].at + w->spans[i].count - 1;
+        size_t last = w->spans[i].at + w->spans[i].count - 1 - stored;
         const float *row = x + last * hidden;
         float *normed = w->normed + i * hidden;
         if (last < begin || last >= end) continue;
@@ -100,13 +105,15 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one. */
+/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one. Those
+ * that neither give a draft nor stand between such ones end where their K/V is stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;
     fr_activations a = *w->activations;
     w->net->begin(team, &b->pairs, &a);
     a.batch = (fr_batch){.rows = w->rows, .count = b->pairs.count, .timelines = w->timelines};
+    a.keep = only_stored(b);
     fr_rotations(team, &a);
     fr_layer_run(team, &a, w->net->spec, w->net->layer, w->net->trunk->spec.layers);
     if (b->head) score(team, b, a.x);
