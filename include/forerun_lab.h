@@ -41,6 +41,10 @@ fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FIL
  * lies. Of the options, progress counts. What was written to out before a failure is of no use. */
 fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
 
+/* The same of a drafter that says what it is with its target at hand alone: an MTP layer in a file of its own, an EAGLE
+ * drafter. */
+fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out);
+
 /* The instruction-set words, weakest first; NULL past the end. */
 const char *fr_lab_isa_word(size_t index);
 

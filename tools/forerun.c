@@ -92,10 +92,14 @@ static const fr_verb verbs[] = {
      "  forerun quantize -m gemma-4-E2B-it-assistant --type q8_0 -o assistant-q8_0.gguf\n"
      "  forerun quantize -m Llama-3.1-8B-Instruct -md EAGLE3-LLaMA3.1-Instruct-8B --type q4_k -o eagle3.gguf\n",
      fr_verb_quantize},
-    {"pack", "a model to a packed GGUF that is used as it lies", FR_VERB_PACK, "pack -m MODEL -o FILE",
-     "MODEL: a GGUF file, target or drafter. The packed one opens in milliseconds, and processes share its memory;\n"
-     "it is for forerun alone. A mixture of experts that is larger than memory runs from it.\n",
-     "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n", fr_verb_pack},
+    {"pack", "a model to a packed GGUF that is used as it lies", FR_VERB_PACK,
+     "pack -m MODEL [-md DRAFTER] -o FILE",
+     "MODEL: a GGUF file, target or assistant. The packed one opens in milliseconds, and processes share its memory;\n"
+     "it is for forerun alone. A mixture of experts that is larger than memory runs from it. With -md it is the\n"
+     "drafter's GGUF that is packed: EAGLE's, or an MTP layer in a file of its own. MODEL is its target.\n",
+     "  forerun pack -m gemma-4-E2B-it-q4_0.gguf -o gemma-4-E2B-it-packed.gguf\n"
+     "  forerun pack -m Qwen3.5-9B-q4_k.gguf -md mtp-Qwen3.5-9B-q4_k.gguf -o mtp-packed.gguf\n",
+     fr_verb_pack},
     {"synth", "random weights of a published shape, as GGUF", FR_VERB_SYNTH,
      "synth --shape SHAPE --type TYPE [--vocab N] [--layers N] [--experts N] OUT",
      "To time engines on: the text is noise, speed and memory are those of the shape. Every matrix is of TYPE, but\n"

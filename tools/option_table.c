@@ -29,7 +29,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL, .value = "MODEL",
                       .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
     [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
-                        .verbs = TALK | LOGITS | INSPECT | VERIFY | BENCH | QUANTIZE, .parts = FR_PART_MODEL,
+                        .verbs = TALK | LOGITS | INSPECT | VERIFY | BENCH | QUANTIZE | PACK, .parts = FR_PART_MODEL,
                         .help = "the model's drafter, a folder or a GGUF file: an assistant, EAGLE's,",
                         .more = "a smaller model, or its MTP layer in a file of its own"},
     [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT,

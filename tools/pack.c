@@ -1,4 +1,4 @@
-/* forerun pack: a GGUF whose matrices lie as the kernels stream them. */
+/* forerun pack: a GGUF whose matrices lie as the kernels stream them, a model's or a drafter's. */
 #include "loaded.h"
 #include "forerun_lab.h"
 #include "output.h"
@@ -9,7 +9,9 @@ static int write_packed(const fr_arguments *args, const fr_options *options, fr_
     fr_writer writer;
     int code = fr_writer_open(&writer, args->text[FR_ARG_OUT_FILE]);
     if (code) return code;
-    fr_status status = fr_lab_pack(args->text[FR_ARG_MODEL], options, writer.file);
+    const char *model = args->text[FR_ARG_MODEL], *drafter = args->text[FR_ARG_DRAFTER];
+    fr_status status = args->given[FR_ARG_DRAFTER] ? fr_lab_pack_beside(drafter, model, options, writer.file)
+                                                   : fr_lab_pack(model, options, writer.file);
     fr_progress_end(progress);
     if (status == FR_OK) return fr_writer_close(&writer);
     fr_writer_abandon(&writer);

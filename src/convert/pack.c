@@ -137,29 +137,47 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     return status;
 }
 
-static fr_status pack_drafter(const char *path, const fr_options *options, FILE *out) {
+/* target: NULL for an assistant, whose files say all of it. */
+static fr_status pack_drafter(const char *path, const fr_model *target, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
-    FR_TRY(fr_drafter_bind(path, NULL, options, &drafter));
+    FR_TRY(fr_drafter_bind(path, target, options, &drafter));
     fr_status status = pack(&drafter->files, &drafter->weights, NULL, options, out);
     fr_drafter_unload(drafter);
     return status;
 }
 
-static fr_status pack_any(const char *path, const fr_options *options, FILE *out) {
+static fr_status pack_alone(const char *path, const fr_options *options, FILE *out) {
     fr_checkpoint files;
     FR_TRY(fr_open_files(&files, path, true));
-    bool drafter = fr_is_drafter(&files), built = !drafter || fr_is_assistant(&files);
+    bool drafter = fr_is_drafter(&files), whole = !drafter || fr_is_assistant(&files);
     const char *what = fr_is_mtp(&files) ? "an MTP layer alone" : "an EAGLE drafter";
     fr_checkpoint_close(&files);
-    if (!built) return fr_fail(FR_UNBUILT, "%s: packing %s is not built yet", path, what);
-    return drafter ? pack_drafter(path, options, out) : pack_target(path, options, out);
+    if (!whole) return fr_fail(FR_INPUT, "%s is %s, packed beside its target: pack -m TARGET -md it", path, what);
+    return drafter ? pack_drafter(path, NULL, options, out) : pack_target(path, options, out);
+}
+
+static fr_status pack_beside(const char *path, const char *target, const fr_options *options, FILE *out) {
+    fr_model *model;
+    FR_TRY(fr_model_bind(target, options, &model));
+    fr_status status = pack_drafter(path, model, options, out);
+    fr_model_unload(model);
+    return status;
 }
 
 fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out) {
     if (!path || !out) return fr_fail(FR_USAGE, "fr_lab_pack: a path and a stream are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = pack_any(path, &resolved, out);
+    fr_status status = pack_alone(path, &resolved, out);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
+fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out) {
+    if (!drafter || !target || !out) return fr_fail(FR_USAGE, "fr_lab_pack_beside: two paths and a stream are needed");
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = pack_beside(drafter, target, &resolved, out);
     fr_fpenv_leave(environment);
     return status;
 }

@@ -95,11 +95,12 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* and what it has of the target's own is not looked at. */
+/* and what it has of the target's own is not looked at. What its block has that is not the layer's, bind_beside found. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
-    const fr_naming alone = {.extras = copies};
-    return fr_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 0);
+    fr_naming alone = *drafter->target->family->names;
+    alone.extras = copies;
+    return fr_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
 static fr_status mtp_load(fr_drafter *drafter) {
