@@ -95,7 +95,7 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* and what it has of the target's own is not looked at. What its block has that is not the layer's, bind_beside found. */
+/* and what it has of the target's own is not looked at. What its block has too many bind_beside has found. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
     fr_naming alone = *drafter->target->family->names;
