@@ -297,7 +297,7 @@ static const struct {
     {"{\"scoring_func\": \"softmax\"}", FR_UNBUILT, "scoring_func softmax"},
     {"{\"moe_layer_freq\": 2}", FR_UNBUILT, "moe_layer_freq"},
     {"{\"mlp_layer_types\": [\"dense\", \"sparse\", \"sparse\"]}", FR_OK, ""},
-    {"{\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\"]}", FR_UNBUILT, "behind a sparse one"},
+    {"{\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\"]}", FR_INPUT, "model.layers.0.mlp.gate.weight is missing"},
     {"{\"mlp_layer_types\": [\"dense\"]}", FR_INPUT, "list of 3"},
     {"{\"mlp_layer_types\": [\"dense\", 1, \"sparse\"]}", FR_INPUT, "other than"},
     {"{\"q_lora_rank\": 0}", FR_INPUT, "self_attn.q_proj.weight"},

@@ -102,7 +102,7 @@ static fr_status read_latents(const json_t *root, fr_deepseek_config *c, const f
                         &c->uniform.rope.dims);
 }
 
-/* Layer by layer, in newer files: "dense", as many as lead, then "sparse". */
+/* Layer by layer, in newer files: "dense" or "sparse". */
 static fr_status read_layer_types(const json_t *root, fr_deepseek_config *c) {
     const json_t *list = json_object_get(root, "mlp_layer_types");
     size_t leading = 0;
@@ -114,9 +114,8 @@ static fr_status read_layer_types(const json_t *root, fr_deepseek_config *c) {
         bool dense = type && strcmp(type, "dense") == 0, sparse = type && strcmp(type, "sparse") == 0;
         if (!dense && !sparse)
             return fr_fail(FR_INPUT, "%s: mlp_layer_types has something other than dense and sparse", config_json);
-        if (dense && leading < i)
-            return fr_fail(FR_UNBUILT, "%s: a dense layer behind a sparse one is not built", config_json);
-        leading += dense;
+        c->mixture.dense[i] = dense && leading < i;
+        leading += dense && leading == i;
     }
     c->mixture.leading_dense = leading;
     return FR_OK;
@@ -273,7 +272,7 @@ fr_status fr_deepseek_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const 
     fr_gguf_put_u32(w, ".attention.key_length_mla", (uint32_t)(layer->mla.nope + rotary));
     fr_gguf_put_u32(w, ".attention.value_length_mla", (uint32_t)layer->mla.value_dim);
     fr_gguf_put_u32(w, ".rope.dimension_count", (uint32_t)rotary);
-    fr_mixture_put_keys(s, w);
+    FR_TRY(fr_mixture_put_keys(s, where, w));
     if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
     return FR_OK;
 }

@@ -68,7 +68,7 @@ fr_status fr_glm4_moe_config_read(fr_glm4_moe_config *c, fr_weights *weights) {
 fr_status fr_glm4_moe_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_uniform_put_heads(s, w);
-    fr_mixture_put_keys(s, w);
+    FR_TRY(fr_mixture_put_keys(s, where, w));
     if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
     return fr_rope_put_scaling(&s->rope[0], where, w);
 }

@@ -138,6 +138,7 @@ fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char
 void fr_mixture_add(const fr_mixture_config *c, fr_trunk_spec *spec) {
     for (size_t i = c->leading_dense; i <= spec->layers; i++) {
         fr_layer_spec *layer = i < spec->layers ? &spec->layer[i] : &spec->mtp;
+        if (i < spec->layers && c->dense[i]) continue;
         layer->experts = c->experts;
         layer->ffn.width = c->shared;
     }
@@ -151,9 +152,13 @@ fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_con
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-void fr_mixture_put_keys(const fr_trunk_spec *s, fr_gguf_writer *w) {
+fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
     size_t dense = 0;
     while (fr_spec_layer(s, dense)->experts.count == 0) dense++;
+    for (size_t i = dense; i < s->layers; i++)
+        if (s->layer[i].experts.count == 0)
+            return fr_fail(FR_INPUT, "%s: GGUF has no key for layer %zu, which has no mixture behind one that has",
+                           where, i);
     const fr_layer_spec *layer = fr_spec_layer(s, dense);
     const fr_experts_spec *e = &layer->experts;
     bool sigmoid = e->scoring == FR_SCORING_SIGMOID;
@@ -163,10 +168,13 @@ void fr_mixture_put_keys(const fr_trunk_spec *s, fr_gguf_writer *w) {
     if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_count", (uint32_t)e->groups);
     if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_used_count", (uint32_t)e->top_groups);
     if (e->shared_gated) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)layer->ffn.width);
-    if (!sigmoid) return;
+    if (!sigmoid && dense)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for %zu leading layers without a mixture", where, dense);
+    if (!sigmoid) return FR_OK;
     fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(layer->ffn.width / e->width));
     fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)dense);
     fr_gguf_put_u32(w, ".expert_gating_func", 2);
     fr_gguf_put_f32(w, ".expert_weights_scale", e->scaling);
     fr_gguf_put_bool(w, ".expert_weights_norm", e->normalized);
+    return FR_OK;
 }

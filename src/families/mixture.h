@@ -9,10 +9,13 @@
 #include "formats/json.h"
 #include "src/families/uniform.h"
 
+#define FR_MIXTURE_MOST_LAYERS 1024
+
 typedef struct fr_mixture_config {
     fr_experts_spec experts;
     size_t shared;        /* width of the experts that all rows share, together; 0: none */
     size_t leading_dense; /* layers in front of the first one that has a mixture */
+    bool dense[FR_MIXTURE_MOST_LAYERS]; /* which layers behind that have none either */
 } fr_mixture_config;
 
 /* Keys left out are as in `usual`, which alone says what a family's routers are: scores, corrections, gates; its shared
@@ -30,8 +33,8 @@ void fr_mixture_add(const fr_mixture_config *config, fr_trunk_spec *spec);
 /* The spec of layers that are alike but for that; free spec->layer. */
 fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_config *config, fr_trunk_spec *spec);
 
-/* The keys of a spec's mixture. */
-void fr_mixture_put_keys(const fr_trunk_spec *spec, fr_gguf_writer *writer);
+/* The keys of a spec's mixture. There is none for a layer without one behind a layer that has one. */
+fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. */
 extern const fr_name fr_mixture_names[];

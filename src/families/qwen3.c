@@ -20,6 +20,10 @@ static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight"),
     FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
+    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
     {0},
 };
@@ -40,14 +44,22 @@ static const fr_mixture_config usual_mixture = {.experts = {.count = 128,
                                                             .scoring = FR_SCORING_SOFTMAX,
                                                             .scaling = 1.0f}};
 
-/* Every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers: here all have. */
-static fr_status check_layers(const json_t *root) {
-    const json_t *dense = json_object_get(root, "mlp_only_layers");
+/* Every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. */
+static fr_status read_layers(const json_t *root, fr_mixture_config *c) {
+    const json_t *dense = json_object_get(root, "mlp_only_layers"), *number;
     int64_t step;
-    FR_TRY(fr_json_int(root, "decoder_sparse_step", 1, 1024, 1, config_json, &step));
-    if (step == 1 && (!dense || json_is_null(dense) || json_array_size(dense) == 0)) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: layers without a mixture (decoder_sparse_step, mlp_only_layers) are not built",
-                   config_json);
+    size_t i;
+    FR_TRY(fr_json_int(root, "decoder_sparse_step", 1, FR_MIXTURE_MOST_LAYERS, 1, config_json, &step));
+    for (i = 0; i < FR_MIXTURE_MOST_LAYERS; i++) c->dense[i] = (i + 1) % (size_t)step != 0;
+    if (dense && !json_is_null(dense) && !json_is_array(dense))
+        return fr_fail(FR_INPUT, "%s: mlp_only_layers is no list", config_json);
+    json_array_foreach(dense, i, number) {
+        json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
+        if (layer < 0 || layer >= FR_MIXTURE_MOST_LAYERS)
+            return fr_fail(FR_INPUT, "%s: mlp_only_layers has something that is no layer's number", config_json);
+        c->dense[layer] = true;
+    }
+    return FR_OK;
 }
 
 typedef struct qwen3_config {
@@ -66,11 +78,11 @@ static fr_status from_json(qwen3_config *c, const fr_weights *weights) {
                                             .eps = 1e-6F};
     const json_t *root = weights->files->config;
     FR_TRY(fr_config_head(root, config_json, weights));
-    FR_TRY(fr_config_without(root, "attention_bias", config_json));
+    FR_TRY(fr_json_bool(root, "attention_bias", false, config_json, &c->uniform.attention_biased));
     FR_TRY(fr_config_without(root, "use_sliding_window", config_json));
-    FR_TRY(check_layers(root));
     FR_TRY(fr_uniform_from_json(&c->uniform, root, &usual, config_json));
     FR_TRY(fr_mixture_from_json(&c->mixture, root, &usual_mixture, config_json));
+    FR_TRY(read_layers(root, &c->mixture));
     return fr_llama_rope_from_json(&c->uniform, root, 1.0, config_json);
 }
 
@@ -101,11 +113,12 @@ static fr_status read(fr_model *model, fr_trunk_spec *spec) {
 }
 
 static fr_status put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    if (!s->layer[0].experts.normalized)
+    const fr_experts_spec *experts = fr_spec_experts(s);
+    if (!experts || !experts->normalized)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are not normalized", where);
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_uniform_put_heads(s, w);
-    fr_mixture_put_keys(s, w);
+    FR_TRY(fr_mixture_put_keys(s, where, w));
     return fr_rope_put_scaling(&s->rope[0], where, w);
 }
 

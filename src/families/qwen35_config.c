@@ -219,6 +219,6 @@ fr_status fr_qwen35_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const ch
     if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
     put_deltanet(d, w);
     put_kinds(s, mtp_layers, w);
-    if (s->mtp.experts.count) fr_mixture_put_keys(s, w);
+    if (s->mtp.experts.count) FR_TRY(fr_mixture_put_keys(s, where, w));
     return fr_rope_put_scaling(&s->rope[0], where, w);
 }

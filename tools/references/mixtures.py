@@ -82,6 +82,9 @@ MODELS = {
     "qwen3-moe-raw": dict(seed=632, stored="float16", fused=True, config=QWEN | dict(
         hidden_size=70, num_hidden_layers=2, head_dim=14, num_attention_heads=4, num_experts=5, num_experts_per_tok=2,
         moe_intermediate_size=26, norm_topk_prob=False, tie_word_embeddings=True)),
+    "qwen3-moe-dense": dict(seed=633, stored="bfloat16", config=QWEN | dict(
+        hidden_size=58, num_hidden_layers=4, head_dim=18, num_attention_heads=2, num_key_value_heads=1,
+        moe_intermediate_size=18, attention_bias=True, decoder_sparse_step=2, mlp_only_layers=[1])),
     "glm4-moe-odd": dict(seed=621, config=GLM, stored="bfloat16", shards=2),
     "glm4-moe-own": dict(seed=622, stored="bfloat16", fused=True, own=True, config=GLM | dict(
         hidden_size=70, num_hidden_layers=3, head_dim=28, num_attention_heads=4, num_key_value_heads=1, n_group=1,
