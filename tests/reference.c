@@ -18,7 +18,8 @@ static const char *const names[] = {
     "glm4-moe-fp8",    "qwen35-odd",      "qwen35-tied",     "qwen35-moe-odd",  "qwen35-moe-tied", "deepseek-v3-odd",
     "deepseek-v3-own", "deepseek-v3-fp8", "glm-4.7-flash-odd", "glm4-moe-dense", NULL};
 
-static const char *const alone[] = {"llama", "llama-odd", "llama-fp8", "qwen3-moe-odd", "qwen3-moe-raw", "qwen3-moe-dense", NULL};
+static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8", "qwen3-moe-odd",
+                                    "qwen3-moe-raw", "qwen3-moe-dense", NULL};
 
 const char *fr_reference_name(size_t index) {
     return names[index];
