@@ -66,9 +66,13 @@ static inline float sum16(float *p) {
     return p[0];
 }
 
+/* Sixteen at a time, which a compiler makes vectors of where fmaf is an instruction. */
 FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
     float p[16] = {0};
-    for (size_t i = 0; i < n; i++) p[i % 16] = fmaf(load(w, i), x[i], p[i % 16]);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t j = 0; j < 16; j++) p[j] = fmaf(load(w, i + j), x[i + j], p[j]);
+    for (; i < n; i++) p[i % 16] = fmaf(load(w, i), x[i], p[i % 16]);
     return sum16(p);
 }
 
