@@ -1,13 +1,19 @@
 /* Configurations that say in another spelling what a fixture's own says, or leave out what transformers has a default
  * for: the numbers are still transformers' (reference.safetensors). Spellings: transformers 5.17,
- * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. */
+ * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. And such that scale rotary positions otherwise than the
+ * fixture's, with what transformers computes then (tests/data/configurations, tools/references/configurations.py). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "formats/safetensors.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
+
+#define DATA "tests/data/configurations/"
+
+enum { SCALED = 8 };
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
@@ -97,6 +103,46 @@ START_TEST(another_spelling_gives_the_references_logits) {
 }
 END_TEST
 
+/* The last row of a prompt. */
+static void compare_last(const json_t *one, const float *expected, size_t vocab, fr_model *model) {
+    size_t count;
+    fr_session *session;
+    int32_t *ids = fr_ids_of(json_object_get(one, "ids"), &count);
+    fr_rows rows = {malloc(vocab * sizeof(float)), 0, vocab};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, ids, count, count - 1, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, vocab);
+    fr_rows_compare(rows.values, expected, vocab);
+    fr_session_close(session);
+    free(rows.values);
+    free(ids);
+}
+
+START_TEST(rotary_positions_are_scaled_as_transformers_does) {
+    fr_changed_folder folder;
+    fr_model *model;
+    fr_map map;
+    fr_tensors tensors = {0}, unread = {0};
+    json_t *all = fr_load_json(DATA "cases.json"), *one = json_array_get(all, (size_t)_i);
+    require(fr_map_open(&map, DATA "logits.safetensors", true));
+    require(fr_safetensors_read(&map, 0, &tensors, &unread));
+    const fr_tensor *expected = fr_tensors_find(&tensors, json_string_value(json_object_get(one, "case")));
+    ck_assert_ptr_nonnull(expected);
+    char *changes = json_dumps(json_object_get(one, "changes"), 0);
+    bool nested = json_is_true(json_object_get(one, "nested"));
+    require(open_changed(json_string_value(json_object_get(one, "model")), nested ? "{}" : changes,
+                         nested ? changes : NULL, &folder, &model));
+    compare_last(one, expected->data, expected->bytes / sizeof(float), model);
+    free(changes);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    json_decref(all);
+}
+END_TEST
+
 /* transformers has one for DeepSeek-V3 and GLM-4.5. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
@@ -113,6 +159,7 @@ int main(void) {
     TCase *tests = tcase_create("configurations");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tests, rotary_positions_are_scaled_as_transformers_does, 0, SCALED);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     Suite *suite = suite_create("configurations");
     suite_add_tcase(suite, tests);

@@ -19,7 +19,7 @@ typedef struct fr_rope_spec {
     double low_factor, high_factor, trained; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
     double fast, slow; /* as fr_rope_yarn takes them and `trained`, with FR_ROPE_YARN */
     float amplitude;   /* of cosine and sine; 0: 1 */
-    double sharpness;  /* YaRN's mscale_all_dim: scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
+    double sharpness;  /* mscale_all_dim: scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
 } fr_rope_spec;
 

@@ -32,20 +32,18 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
 
 /* mscale and mscale_all_dim, where both stand, say by how much angles grow, or the file says it outright. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
-    double mscale, all, amplitude;
+    double mscale, all = rope->sharpness, amplitude;
     bool truncates;
     FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
     if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
     FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->fast));
     FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->slow));
     FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));
-    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &all));
     bool both = mscale > 0 && all > 0;
     amplitude = fr_rope_yarn_magnitude(rope->factor, both ? mscale : 1);
     if (both) amplitude /= fr_rope_yarn_magnitude(rope->factor, all);
     FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
     rope->amplitude = (float)amplitude;
-    rope->sharpness = all;
     return FR_OK;
 }
 
@@ -62,6 +60,7 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     if (rope->kind == FR_ROPE_DEFAULT)
         return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default, linear, llama3 and yarn are)", where, type);
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
+    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->sharpness));
     if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
     FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, rope->trained, where, &rope->trained));
     return rope->kind == FR_ROPE_YARN ? read_yarn(scaling, rope, where) : read_llama3(scaling, rope, where);

@@ -426,4 +426,4 @@ def main():
     for name in sys.argv[3:] or MODELS: {"make": make, "verify": verify}[sys.argv[1]](Path(sys.argv[2]), name)
 
 
-main()
+if __name__ == "__main__": main()

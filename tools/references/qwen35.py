@@ -361,4 +361,4 @@ def main(verb, root, *names):
         verify(root, name)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__": main(*sys.argv[1:])
