@@ -162,7 +162,8 @@ static void model_facts(const fr_bench_run *run) {
     if (run->drafter)
         fr_bench_fact_text(report, "drafter_filename", "drafter",
                            run->plan->drafter ? run->plan->drafter : "in the model");
-    int64_t chunk = fr_options_resolve(run->plan->options).value[FR_OPT_CHUNK];
+    const fr_options options = fr_options_resolve(run->plan->options);
+    size_t chunk = fr_model_chunk(model, &options, true);
     fr_bench_fact_number(report, "n_batch", NULL, (double)chunk);
     fr_bench_fact_number(report, "n_ubatch", "rows of a prompt's forward", (double)chunk);
     kv_fact(report, "type_k", "cached keys", kv.k);

@@ -82,7 +82,8 @@ typedef enum fr_option {
     FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
     FR_OPT_MMPROJ,        /* text: path of a GGUF text model's vision tower, llama.cpp's mmproj file; default: none */
     FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
-    FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64 */
+    FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64, of a mixture of experts 256 in a session that
+                             has its engine for itself */
     FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
     FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
     FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are

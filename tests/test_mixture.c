@@ -368,6 +368,29 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 }
 END_TEST
 
+/* Experts are read once a forward, so that a prompt's are longer where no other session waits. */
+START_TEST(a_prompts_forwards_are_longer_alone) {
+    static const struct {
+        const char *name;
+        int64_t asked;
+        bool alone;
+        size_t rows;
+    } runs[] = {{"qwen3-moe-raw", 0, true, 256}, {"qwen3-moe-raw", 0, false, 64}, {"qwen3-moe-raw", 7, true, 7},
+                {"qwen3-moe-raw", 64, true, 64}, {"llama", 0, true, 64},          {"llama", 512, false, 512}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char path[128];
+        fr_model *model;
+        fr_options *options = fr_options_new();
+        snprintf(path, sizeof path, MODELS "%s", runs[i].name);
+        require(fr_model_open(path, NULL, &model));
+        if (runs[i].asked) require(fr_options_set(options, FR_OPT_CHUNK, runs[i].asked));
+        ck_assert_uint_eq(fr_model_chunk(model, options, runs[i].alone), runs[i].rows);
+        fr_options_free(options);
+        fr_model_close(model);
+    }
+}
+END_TEST
+
 #define GATED MODELS "qwen35-moe-odd"
 
 /* The model with what its shared experts give made 0; or of width 0, their tensors named as those of a vision tower,
@@ -440,6 +463,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, a_name_that_is_missing_or_too_many_is_told, 0, sizeof names / sizeof *names);
     tcase_add_test(tests, nan_in_a_router_ends_in_a_line);
+    tcase_add_test(tests, a_prompts_forwards_are_longer_alone);
     tcase_add_test(tests, gated_experts_of_width_0_are_none);
     Suite *suite = suite_create("mixture");
     suite_add_tcase(suite, tests);

@@ -100,6 +100,9 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
  * f16 where they are quantized. Latents are both, of the keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
+/* Rows of a prompt that a forward runs, by the options; alone: no other session waits for it. */
+size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone);
+
 /* Whether its cache can be of these types; FR_INPUT if not. */
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
