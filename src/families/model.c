@@ -78,8 +78,8 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
 }
 
 /* A forward reads each expert that any of its rows chose: with 64 rows most are read for a few of them, with 256 for
- * four times as many. GLM-4.7-Flash's shape, Q4_K: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512, which
- * takes 100 MB more again (one core of a Xeon with VNNI). */
+ * four times as many. GLM-4.7-Flash's shape, Q4_K: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512,
+ * which takes 100 MB more again (one core of a Xeon with VNNI). */
 enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
 
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {
