@@ -14,7 +14,7 @@
 #define FIRST_TRIES 8.0         /* that this guess is worth */
 #define STALE       512         /* rounds after which a time may have become another */
 #define ALLOWANCE   0.0025      /* of all time, for tries */
-#define START       2.0         /* forwards that tries may lose at once */
+#define START       1.0         /* forwards that tries may lose at once */
 #define LAST        64          /* rounds between tries, at most */
 #define CHEAP       0.05        /* of a round: the loss of a try that */
 #define LAST_CHEAP  8           /* may come after so many rounds */
@@ -77,9 +77,13 @@ void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* The mean of the readings, the largest quarter of them (of two, one) taken for as long as the next: a clock that was
- * held up says too much, never too little. Not the middle, for drafts looked up and drafts computed make two heaps. */
-static double usual_of(const fr_budget_timing *timing) {
+/* Of how many readings one may be of a clock that was held up. Drafts looked up and drafts computed make two heaps, of
+ * which the larger readings are no mistakes; forwards of as many rows make one. */
+enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
+
+/* The mean of the readings, one in `held_up` of them, the largest (of two, one), taken for as long as the next: a clock
+ * that was held up says too much, never too little. */
+static double usual_of(const fr_budget_timing *timing, size_t held_up) {
     double sorted[FR_BUDGET_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_BUDGET_READINGS);
     for (size_t i = 0; i < count; i++) {
@@ -87,14 +91,14 @@ static double usual_of(const fr_budget_timing *timing) {
         for (; at && sorted[at - 1] > timing->readings[i]; at--) sorted[at] = sorted[at - 1];
         sorted[at] = timing->readings[i];
     }
-    size_t most = count == 1 ? 0 : count - 1 - (count + 2) / 4;
+    size_t most = count == 1 ? 0 : count - 1 - (count + held_up / 2) / held_up;
     for (size_t i = 0; i < count; i++) sum += sorted[i < most ? i : most];
     return sum / (double)count;
 }
 
-static void add_reading(fr_budget_timing *timing, double reading, uint64_t round) {
+static void add_reading(fr_budget_timing *timing, double reading, uint64_t round, size_t held_up) {
     timing->readings[timing->count++ % FR_BUDGET_READINGS] = reading;
-    timing->usual = usual_of(timing);
+    timing->usual = usual_of(timing, held_up);
     timing->when = round;
 }
 
@@ -346,14 +350,9 @@ static size_t most_promising(const outlook *o) {
     return most;
 }
 
-/* What is hoped to be better than the best. Else, where nothing is drafted, the most promising; or one draft more or
- * less than the best, none, twice as many, or another timeline's, whichever was seen the longest ago. Gives the best
- * where there is nothing to try. */
-static attempt other(const outlook *known, const outlook *hoped) {
-    if (hoped->best && rate_of(hoped, hoped->best) > rate_of(known, known->best) &&
-        hoped->best != known->best)
-        return attempt_of(hoped, hoped->best);
-    if (known->best == 0) return attempt_of(known, most_promising(known));
+/* One draft more or less than the best, none, twice as many, or another timeline's, whichever was seen the longest ago.
+ * Gives the best where there is nothing to try. */
+static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
     bool any = found.extra < known->count;
@@ -385,15 +384,27 @@ static bool try(fr_budget *budget, const outlook *known, const attempt *a) {
     return true;
 }
 
+/* What is hoped to be better than the best; else, of several timelines of which none drafts, as many drafts as there is
+ * hope for, since a step that is not worth its time for one may be for all; else something near the best, or, where
+ * that is none, the most promising. */
+static bool try_other(fr_budget *budget, const outlook *known, const outlook *hoped, attempt *tried) {
+    *tried = attempt_of(hoped, hoped->best);
+    if (hoped->best && hoped->best != known->best && rate_of(hoped, hoped->best) > rate_of(known, known->best))
+        return try(budget, known, tried);
+    *tried = attempt_of(hoped, most_promising(hoped));
+    if (known->best == 0 && known->count > 1 && try(budget, known, tried)) return true;
+    *tried = known->best ? attempt_near(known) : attempt_of(known, most_promising(known));
+    return try(budget, known, tried);
+}
+
 static void choose(fr_budget *budget, fr_budget_part *parts, question q) {
     outlook known, hoped;
     look(&known, &q);
-    attempt best = attempt_of(&known, known.best);
+    attempt best = attempt_of(&known, known.best), tried;
     if (budget->round >= budget->next_try) {
         q.hoped = true;
         look(&hoped, &q);
-        attempt tried = other(&known, &hoped);
-        if (try(budget, &known, &tried)) best = tried;
+        if (try_other(budget, &known, &hoped, &tried)) best = tried;
     }
     give_out(&best, parts, q.count);
 }
@@ -466,10 +477,10 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
         alone += times[parts[i].asked];
     }
     bool bounds = drafting > 1 && seconds < times[longest]; /* the longest chain alone takes no longer */
-    if (drafting == 1 || bounds) add_reading(&budget->draft[longest], seconds, budget->round);
+    if (drafting == 1 || bounds) add_reading(&budget->draft[longest], seconds, budget->round, DRAFT_HELD_UP);
     if (drafting < 2 || alone <= times[longest]) return;
     double share = (seconds - times[longest]) / (alone - times[longest]);
-    add_reading(&budget->share, greater(0, lesser(share, MOST_SHARE)), budget->round);
+    add_reading(&budget->share, greater(0, lesser(share, MOST_SHARE)), budget->round, DRAFT_HELD_UP);
 }
 
 /* A try that brought more than the best would have, or would but for bad luck, is followed by another one; after one
@@ -496,7 +507,7 @@ void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t tim
     }
     if (verify_seconds <= 0) return;
     if (budget->round++ == 0) budget->allowance = START * verify_seconds;
-    if (rows <= FR_BUDGET_ROWS) add_reading(&budget->verify[rows], verify_seconds, budget->round);
+    if (rows <= FR_BUDGET_ROWS) add_reading(&budget->verify[rows], verify_seconds, budget->round, VERIFY_HELD_UP);
     learn_drafting(budget, parts, timelines, draft_seconds);
     budget->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
     if (budget->trying) learn_of_try(budget, parts, timelines, draft_seconds + verify_seconds);
