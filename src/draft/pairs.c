@@ -105,8 +105,8 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one. Those
- * that neither give a draft nor stand between such ones end where their K/V is stored. */
+/* By the whole team: pairs through what they begin with and the layer; then norm and head of each span's last one.
+ * Those that neither give a draft nor stand between such ones end where their K/V is stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;
