@@ -292,6 +292,7 @@ static const struct {
     {"{\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}}", FR_UNBUILT, "rope_type dynamic"},
     {"{\"rope_theta\": 1, \"rope_scaling\": null}", FR_INPUT, "rope_theta"},
     {"{\"rope_scaling\": {\"partial_rotary_factor\": 0.5}}", FR_UNBUILT, "partial_rotary_factor"},
+    {"{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "num_nextn_predict_layers: 2 MTP layers are not built, 1 is"},
     {"{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"{\"topk_method\": \"greedy\"}", FR_UNBUILT, "topk_method greedy"},
     {"{\"scoring_func\": \"softmax\"}", FR_UNBUILT, "scoring_func softmax"},

@@ -263,6 +263,7 @@ static const struct {
     {"qwen3-moe-raw", "{\"norm_topk_prob\": 1}", FR_INPUT, "norm_topk_prob"},
     {"glm4-moe-own", "{}", FR_OK, ""},
     {"glm4-moe-own", "{\"num_nextn_predict_layers\": 0}", FR_OK, ""},
+    {"glm4-moe-own", "{\"num_nextn_predict_layers\": 3}", FR_UNBUILT, "3 MTP layers are not built, 1 is"},
     {"glm4-moe-own", "{\"n_group\": 2}", FR_INPUT, "3 of 9 experts can't be chosen in 1 of 2 groups"},
     {"glm4-moe-own", "{\"n_group\": 9}", FR_INPUT, "can't be chosen"},
     {"glm4-moe-own", "{\"n_group\": 3, \"topk_group\": 4}", FR_INPUT, "can't be chosen"},

@@ -59,6 +59,23 @@ void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_add_u32(w, 0); /* llama.cpp's fourth axis */
 }
 
+static fr_status check_mtp(const char *where, const char *architecture, const char *key, size_t mtp) {
+    if (mtp <= 1) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: %s%s: %zu MTP layers are not built, 1 is", where, architecture, key, mtp);
+}
+
+fr_status fr_config_mtp(const json_t *text, const char *key, int64_t usual, const char *where, size_t *mtp) {
+    FR_TRY(fr_json_size(text, key, 0, 64, usual, where, mtp));
+    return check_mtp(where, "", key, *mtp);
+}
+
+fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp) {
+    static const char key[] = ".nextn_predict_layers";
+    FR_TRY(fr_gguf_size(gguf, key, 0, (int64_t)*layers - 1, 0, mtp));
+    *layers -= *mtp;
+    return check_mtp(gguf->path, gguf->architecture, key, *mtp);
+}
+
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab) {
     const fr_tensor *table;
     FR_TRY(fr_checkpoint_tensor(files, "token_embd.weight", &table));

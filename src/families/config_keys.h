@@ -26,6 +26,11 @@ fr_status fr_config_sections(const json_t *parameters, const size_t *usual, cons
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
+/* How many MTP layers stand behind a model's: by a key of its own, `usual` where that is left out; of GGUF, where those
+ * are counted among `layers`, which become the model's. More than one is FR_UNBUILT. */
+fr_status fr_config_mtp(const json_t *text, const char *key, int64_t usual, const char *where, size_t *mtp);
+fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
+
 /* The rows of a GGUF file's table of ids, of `hidden` values each. */
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);
 

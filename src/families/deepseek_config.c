@@ -142,7 +142,7 @@ static fr_status from_json(fr_deepseek_config *c, const fr_weights *weights) {
     FR_TRY(read_latents(root, c, usual));
     FR_TRY(fr_mixture_from_json(&c->mixture, root, &usual->mixture, config_json));
     FR_TRY(read_layer_types(root, c));
-    FR_TRY(fr_json_size(root, "num_nextn_predict_layers", 0, 64, 1, config_json, &c->mtp_layers));
+    FR_TRY(fr_config_mtp(root, "num_nextn_predict_layers", 1, config_json, &c->mtp_layers));
     return read_rope(root, c);
 }
 
@@ -180,7 +180,6 @@ static fr_status read_gguf_latents(fr_deepseek_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* block_count counts the MTP layers too. */
 static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
     const fr_gguf *gguf = files->gguf;
     fr_mixture_config usual = fr_deepseek_v3.mixture;
@@ -196,9 +195,7 @@ static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
     FR_TRY(fr_gguf_real(gguf, ".rope.freq_base", 1.001, 1e12, 10000.0, &rope->theta));
     FR_TRY(read_gguf_latents(c, gguf));
     FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual));
-    int64_t blocks = (int64_t)c->uniform.layers;
-    FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, blocks - 1, 0, &c->mtp_layers));
-    c->uniform.layers -= c->mtp_layers;
+    FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
     return read_gguf_rope(c, gguf);
 }
 

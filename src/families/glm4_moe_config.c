@@ -35,18 +35,16 @@ static fr_status from_json(fr_glm4_moe_config *c, const fr_weights *weights) {
     FR_TRY(fr_uniform_from_json(&c->uniform, root, &usual, config_json));
     FR_TRY(fr_json_bool(root, "attention_bias", false, config_json, &c->uniform.attention_biased));
     FR_TRY(fr_json_bool(root, "use_qk_norm", false, config_json, &c->uniform.norms_heads));
-    FR_TRY(fr_json_size(root, "num_nextn_predict_layers", 0, 64, 1, config_json, &c->mtp_layers));
+    FR_TRY(fr_config_mtp(root, "num_nextn_predict_layers", 1, config_json, &c->mtp_layers));
     FR_TRY(fr_mixture_from_json(&c->mixture, root, &usual_mixture, config_json));
     return fr_llama_rope_from_json(&c->uniform, root, 0.5, config_json);
 }
 
-/* block_count counts the MTP layers too. Biases and norms of heads have no keys. */
+/* Biases and norms of heads have no keys. */
 static fr_status from_gguf(fr_glm4_moe_config *c, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     FR_TRY(fr_uniform_from_gguf(&c->uniform, weights->files));
-    int64_t blocks = (int64_t)c->uniform.layers;
-    FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, blocks - 1, 0, &c->mtp_layers));
-    c->uniform.layers -= c->mtp_layers;
+    FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
     c->uniform.attention_biased =
         fr_weights_has(weights, "", "blk.0.attn_q.bias") || fr_weights_has(weights, "", "blk.0.attn_qkv.bias");
     c->uniform.norms_heads = fr_weights_has(weights, "", "blk.0.attn_q_norm.weight");

@@ -51,7 +51,7 @@ static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {
     FR_TRY(fr_config_head(text, where, weights));
     FR_TRY(fr_config_without(text, "attention_bias", where));
     FR_TRY(fr_uniform_from_json(&c->uniform, text, &usual, where));
-    FR_TRY(fr_json_size(text, "num_nextn_predict_layers", 0, 64, 0, where, &c->mtp_layers));
+    FR_TRY(fr_config_mtp(text, "num_nextn_predict_layers", 0, where, &c->mtp_layers));
     FR_TRY(fr_json_int(root, "image_token_id", 0, (int64_t)c->uniform.vocab - 1, -1, where, &image));
     c->image_token = (int32_t)image;
     return read_rope(text, &c->uniform, where);
@@ -66,15 +66,11 @@ static fr_status read_gguf_sections(const fr_gguf *gguf, fr_rope_spec *rope) {
     return rope->halves ? fr_config_gguf_sections(gguf, rope->sections) : FR_OK;
 }
 
-/* block_count counts the MTP layers too. */
 static fr_status from_gguf(fr_glm_config *c, const fr_checkpoint *files) {
     const fr_gguf *gguf = files->gguf;
-    int64_t blocks;
     c->image_token = -1;
     FR_TRY(fr_uniform_from_gguf(&c->uniform, files));
-    blocks = (int64_t)c->uniform.layers;
-    FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, blocks - 1, 0, &c->mtp_layers));
-    c->uniform.layers -= c->mtp_layers;
+    FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
     FR_TRY(fr_rope_scaling_from_gguf(&c->uniform.rope, gguf));
     return read_gguf_sections(gguf, &c->uniform.rope);
 }

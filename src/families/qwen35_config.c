@@ -39,14 +39,11 @@ static fr_status check(const fr_qwen35_config *c, const char *where) {
     return c->mixture.experts.count ? fr_mixture_check(&c->mixture, c->uniform.layers, where) : FR_OK;
 }
 
-/* The same of what each kind of file has a key of its own for: how many value heads, how many MTP layers. */
-static fr_status check_named(const fr_qwen35_config *c, const char *where, const char *heads, const char *mtp) {
-    const fr_deltanet_spec *d = &c->deltanet;
-    if (d->value_heads % d->key_heads)
-        return fr_fail(FR_INPUT, "%s%s: %zu value heads of DeltaNet are no multiple of %zu key heads", where, heads,
-                       d->value_heads, d->key_heads);
-    if (c->mtp_layers <= 1) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s%s: %zu MTP layers are not built", where, mtp, c->mtp_layers);
+/* The same of heads, for which each kind of file has a key of its own. */
+static fr_status check_heads(const fr_deltanet_spec *d, const char *where, const char *key) {
+    if (d->value_heads % d->key_heads == 0) return FR_OK;
+    return fr_fail(FR_INPUT, "%s%s: %zu value heads of DeltaNet are no multiple of %zu key heads", where, key,
+                   d->value_heads, d->key_heads);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -109,11 +106,11 @@ static fr_status from_json(fr_qwen35_config *c, const fr_weights *weights, bool 
     if (!gated) return fr_fail(FR_UNBUILT, "%s: attention without attn_output_gate is not built", where);
     FR_TRY(fr_uniform_from_json(&c->uniform, text, &usual, where));
     FR_TRY(fr_json_size(text, "head_dim", 2, 4096, 256, where, &c->uniform.head_dim));
-    FR_TRY(fr_json_size(text, "mtp_num_hidden_layers", 0, 64, 0, where, &c->mtp_layers));
+    FR_TRY(fr_config_mtp(text, "mtp_num_hidden_layers", 0, where, &c->mtp_layers));
     FR_TRY(read_kinds(text, c, where));
     FR_TRY(read_deltanet(text, &c->deltanet, where));
     if (mixture) FR_TRY(fr_mixture_from_json(&c->mixture, text, &usual_mixture, where));
-    FR_TRY(check_named(c, where, ": linear_num_value_heads", ": mtp_num_hidden_layers"));
+    FR_TRY(check_heads(&c->deltanet, where, ": linear_num_value_heads"));
     return read_rope(text, &c->uniform, where);
 }
 
@@ -145,13 +142,11 @@ static fr_status read_gguf_kinds(const fr_gguf *gguf, fr_qwen35_config *c) {
     return FR_OK;
 }
 
-/* block_count counts the MTP layer too, where there is a key for it. */
 static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool mixture) {
     const fr_gguf *gguf = files->gguf;
     if (mixture) FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));
     FR_TRY(fr_uniform_from_gguf(&c->uniform, files));
-    FR_TRY(fr_gguf_size(gguf, ".nextn_predict_layers", 0, (int64_t)c->uniform.layers - 1, 0, &c->mtp_layers));
-    c->uniform.layers -= c->mtp_layers;
+    FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
     c->uniform.rope.halves = c->uniform.rope.interleaved = true;
     FR_TRY(fr_rope_scaling_from_gguf(&c->uniform.rope, gguf));
     FR_TRY(fr_config_gguf_sections(gguf, c->uniform.rope.sections));
@@ -159,7 +154,7 @@ static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool
     FR_TRY(read_gguf_deltanet(gguf, &c->deltanet));
     char where[1024];
     snprintf(where, sizeof where, "%s: key %s", gguf->path, gguf->architecture);
-    return check_named(c, where, ".ssm.time_step_rank", ".nextn_predict_layers");
+    return check_heads(&c->deltanet, where, ".ssm.time_step_rank");
 }
 
 fr_status fr_qwen35_config_read(fr_qwen35_config *config, const fr_weights *weights, bool mixture) {
