@@ -468,8 +468,16 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* A conversation: prompts, replies, another prompt that begins alike, a cut, a fork, saved and restored amid it. Alone,
- * and in an engine, where it then comes again and is found. */
+/* Another conversation, longer than the one that is restored then. */
+static void digress(fr_session *session) {
+    int32_t ids[256];
+    for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % 500;
+    require(fr_session_set_prompt(session, ids, 170));
+    say(session, ids, 170, 9);
+}
+
+/* A conversation: prompts, replies, another prompt that begins alike, a cut, a fork, saved and restored behind another.
+ * Alone, and in an engine, where it then comes again and is found. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -503,6 +511,7 @@ START_TEST(conversations_draft_as_fresh_sessions) {
             check_as_fresh(&b, fork, ids, length);
             fr_session_close(fork);
         }
+        digress(session);
         require(fr_session_restore_bytes(session, bytes, size));
         length = say(session, ids, time ? length - 1 : length, 7);
         check_as_fresh(&b, session, ids, length);
