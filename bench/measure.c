@@ -142,6 +142,10 @@ fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fiftee
     return time_drafts(session, 15, fifteen);
 }
 
+fr_status fr_bench_time_draft(fr_session *session, double *one) {
+    return time_drafts(session, 1, one);
+}
+
 static double bytes_of(const fr_matrix *matrix) {
     return (double)matrix->features * (double)matrix->row_bytes;
 }

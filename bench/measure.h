@@ -32,6 +32,9 @@ void fr_bench_fill(fr_session *session, size_t length);
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen);
 
+/* The same of one draft. */
+fr_status fr_bench_time_draft(fr_session *session, double *one);
+
 /* What a step of a chain reads of weights, the target's head too where it is the drafter's. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
 

@@ -20,21 +20,32 @@
 
 enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
 
-/* Bytes a second of memory; NaN where a step's weights may lie in a cache. */
-static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool, double bytes) {
+/* Whether a forward of the target leaves nothing of a step's weights in a cache. */
+static bool forward_clears_caches(const fr_bench_run *run) {
     fr_bench_cache caches[FR_BENCH_CACHES];
     double largest = MEMORY / 2;
     size_t count = fr_bench_caches(caches);
     if (count > 0) largest = (double)caches[count - 1].bytes;
-    if (bytes < 2 * largest) return NAN;
+    return fr_bench_cost_of(run->session, 1, 0).bytes >= 2 * largest;
+}
+
+/* Bytes a second of memory, just before steps are timed; NaN where their weights may lie in a cache. */
+static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
+    if (!forward_clears_caches(run)) return NAN;
     fr_bench_doing(run, "memory's bandwidth");
     double bandwidth = fr_bench_read_bandwidth(pool, BANDWIDTH, 5);
+    fr_bench_doing(run, "draft step");
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
+/* Proposals of 15 drafts, what of them is a step's and what is starting's, and of one draft after a forward. */
+typedef struct step_timings {
+    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
+    size_t count;
+} step_timings;
+
 /* Starting may take no time at all, so its spread, what lies between the quartiles, is told in seconds. */
-static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_figure *step,
-                       const fr_bench_figure *start, size_t pairs, double bandwidth) {
+static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
                                           {"step_spread", "spread, %", 1},
@@ -44,46 +55,62 @@ static void put_drafts(fr_bench_run *run, const double *fifteen, const fr_bench_
                                           {"start_spread_ns", NULL, 0},
                                           {"step_bytes", NULL, 0},
                                           {NULL, "MB a step", 1},
+                                          {"first_ns", NULL, 0},
+                                          {NULL, "one after a forward, ms", 3},
                                           {"read_gb_s", "memory, GB/s", 1},
                                           {"step_over_read", "step over reading", 3}};
     double bytes = fr_bench_draft_bytes(run->drafter);
+    fr_bench_figure step = fr_bench_figure_kept(t->steps, t->count), start = fr_bench_figure_kept(t->starts, t->count);
+    fr_bench_figure first = fr_bench_figure_kept(t->firsts, t->count);
+    double limit = run->plan->max_spread, after = fr_bench_told(&first, first.middle, limit);
     fr_bench_begin(run, "draft", "Drafting", own, sizeof own / sizeof *own);
-    fr_bench_begin_row(
-        run, &(fr_bench_test){.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = fifteen, .count = pairs});
-    fr_bench_put(run, step, rint(run->draft_step * 1e9));
+    fr_bench_test test = {.name = "draft15", .depth = BEFORE, .tokens = 15, .seconds = t->fifteen, .count = t->count};
+    fr_bench_begin_row(run, &test);
+    fr_bench_put(run, &step, rint(run->draft_step * 1e9));
     fr_bench_number(run->report, run->draft_step * 1e3);
-    fr_bench_number(run->report, step->spread);
-    double apart = fr_bench_told(step, fabs(start->spread * start->middle / 100), run->plan->max_spread);
+    fr_bench_number(run->report, step.spread);
+    double apart = fr_bench_told(&step, fabs(start.spread * start.middle / 100), limit);
     fr_bench_number(run->report, run->draft_start * 1e3);
     fr_bench_number(run->report, apart * 1e3);
     fr_bench_number(run->report, rint(run->draft_start * 1e9));
     fr_bench_number(run->report, rint(apart * 1e9));
     fr_bench_number(run->report, bytes);
     fr_bench_number(run->report, bytes / 1e6);
+    fr_bench_number(run->report, rint(after * 1e9));
+    fr_bench_number(run->report, after * 1e3);
     fr_bench_number(run->report, bandwidth / 1e9);
-    fr_bench_number(run->report, run->draft_step * bandwidth / bytes);
+    fr_bench_number(run->report, after * bandwidth / bytes);
     fr_bench_end(run);
     if (!isnan(bandwidth))
-        fr_bench_remark(run->report, "A draft step over reading: its time over that of its weights' bytes alone, as "
-                                     "fast as memory was read right after it.");
+        fr_bench_remark(run->report, "A draft step over reading: the time of one draft after a forward, which leaves "
+                                     "none of its weights in a cache, over that of their bytes alone, as fast as "
+                                     "memory was read right before.");
+}
+
+static fr_status time_drafts(const fr_bench_run *run, fr_session *session, step_timings *t) {
+    double five;
+    FR_TRY(fr_bench_begin_drafts(session));
+    FR_TRY(fr_bench_time_drafts(session, &five, t->fifteen));
+    for (size_t i = 0; i < t->count; i++) {
+        FR_TRY(fr_bench_time_drafts(session, &five, &t->fifteen[i]));
+        t->steps[i] = (t->fifteen[i] - five) / 10;
+        t->starts[i] = five - 5 * t->steps[i];
+        fr_bench_forward(run->session, 1, 0);
+        FR_TRY(fr_bench_time_draft(session, &t->firsts[i]));
+    }
+    return FR_OK;
 }
 
 static fr_status time_draft_step(fr_bench_run *run, fr_session *session) {
-    double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], fifteen[FR_BENCH_TIMINGS], five;
-    size_t pairs = PAIRS_MORE * run->plan->repetitions;
-    FR_TRY(fr_bench_begin_drafts(session));
-    FR_TRY(fr_bench_time_drafts(session, &five, fifteen));
-    for (size_t i = 0; i < pairs; i++) {
-        FR_TRY(fr_bench_time_drafts(session, &five, &fifteen[i]));
-        steps[i] = (fifteen[i] - five) / 10;
-        starts[i] = five - 5 * steps[i];
-    }
-    if (isnan(steps[0])) return FR_OK;
-    fr_bench_figure step = fr_bench_figure_kept(steps, pairs), start = fr_bench_figure_kept(starts, pairs);
+    static step_timings t;
+    t.count = PAIRS_MORE * run->plan->repetitions;
+    double bandwidth = bandwidth_of_step(run, session->engine->pool);
+    FR_TRY(time_drafts(run, session, &t));
+    if (isnan(t.steps[0])) return FR_OK;
+    fr_bench_figure step = fr_bench_figure_kept(t.steps, t.count), start = fr_bench_figure_kept(t.starts, t.count);
     run->draft_step = fr_bench_told(&step, step.middle, run->plan->max_spread);
     run->draft_start = fr_bench_told(&step, fmax(0, start.middle), run->plan->max_spread);
-    double bandwidth = bandwidth_of_step(run, session->engine->pool, fr_bench_draft_bytes(run->drafter));
-    put_drafts(run, fifteen, &step, &start, pairs, bandwidth);
+    put_drafts(run, &t, bandwidth);
     return FR_OK;
 }
 
