@@ -1,5 +1,6 @@
 /* What several sessions in one forward are worth: an engine's rounds without drafts beside forwards of as many rows,
- * and with drafts, accepted at known rates, beside none.
+ * and with drafts, accepted at known rates, beside none; and what their common beginnings cost: a fork of a long
+ * timeline, and a prompt that begins as another did.
  *
  * In: a target and its drafter (FILE FILE), or the 1.1 GB that bench_float writes. Out: markdown. Sessions have prompts
  * of their own and write what the target says; drafts cost what the drafter's do, and stand at .80, .62 and .47 of the
@@ -11,6 +12,7 @@
 #include "bench/measure.h"
 #include "bench/sample.h"
 #include "forerun_lab.h"
+#include "src/base/sizes.h"
 
 enum {
     PAIRS = 7,
@@ -18,6 +20,11 @@ enum {
     PROMPT = 64,
     SCRIPT = 160, /* ids that drafts are made of; */
     IDS = 80,     /* a session writes so many, more or less */
+    FORKED = 16384, /* positions of the timeline that is forked, at most; */
+    FORKS = 15,
+    COMMON = 4096, /* that two prompts begin with, at most; */
+    PROMPTS = 3,   /* pairs of them */
+    GOING_ON = 64, /* positions behind */
 };
 
 typedef struct bench {
@@ -109,6 +116,80 @@ static void bench_count(bench *b, size_t count, double *one) {
            gains[0], gains[PAIRS - 1]);
 }
 
+/* ------------------------------------------------------------------------------------------------ common beginnings */
+
+static double used_bytes(const fr_session *session) {
+    return fr_session_stat(session, FR_STAT_KV_USED_BYTES);
+}
+
+static void say_one(fr_session *session) {
+    int32_t id;
+    size_t count, accepted;
+    fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
+}
+
+/* Forks of one timeline, and what pages they take: none, until both have gone on. */
+static void bench_forks(const bench *b, int32_t *ids, size_t length) {
+    double seconds[FORKS], before, forked, gone;
+    fr_session *session = open_session(b, false), *fork;
+    fr_bench_prompt(b->models.model, ids, length, 0);
+    fr_bench_require(fr_session_prompt(session, ids, length));
+    say_one(session);
+    for (size_t i = 0; i < FORKS; i++) {
+        double start = fr_clock();
+        fr_bench_require(fr_session_fork(session, NULL, &fork));
+        seconds[i] = fr_clock() - start;
+        fr_session_close(fork);
+    }
+    before = used_bytes(session);
+    fr_bench_require(fr_session_fork(session, NULL, &fork));
+    forked = used_bytes(session);
+    say_one(session);
+    say_one(fork);
+    gone = used_bytes(session);
+    printf("| fork of %zu positions, ms (at most 1) | %.3f |\n| pages it holds, MB | %.1f |\n"
+           "| pages it copies, MB | %.3f |\n| copied once both went on, MB (a page of each layer) | %.3f |\n",
+           length, 1e3 * fr_bench_median(seconds, FORKS), before / 1e6, (forked - before) / 1e6,
+           (gone - forked) / 1e6);
+    fr_session_close(fork);
+    fr_session_close(session);
+}
+
+static double prompt_seconds(const bench *b, const int32_t *ids, size_t count, fr_session **session) {
+    *session = open_session(b, false);
+    double start = fr_clock();
+    fr_bench_require(fr_session_prompt(*session, ids, count));
+    return fr_clock() - start;
+}
+
+/* A prompt, and one of another end, while the first is still there. */
+static void bench_prompts(const bench *b, int32_t *ids, size_t common) {
+    double shares[PROMPTS];
+    for (size_t pair = 0; pair < PROMPTS; pair++) {
+        fr_session *first, *second;
+        fr_bench_prompt(b->models.model, ids, common + 1, pair + 1);
+        double alone = prompt_seconds(b, ids, common + 1, &first);
+        ids[common] ^= 1;
+        shares[pair] = prompt_seconds(b, ids, common + 1, &second) / alone;
+        fr_session_close(second);
+        fr_session_close(first);
+    }
+    printf("| second prompt of %zu common positions, %% of the first's time (at most 3) | %.2f |\n", common,
+           100 * fr_bench_median(shares, PROMPTS));
+}
+
+static void bench_beginnings(bench *b) {
+    static int32_t ids[FORKED];
+    size_t most = (size_t)fr_model_fact(b->models.model, FR_FACT_CONTEXT_LIMIT) - GOING_ON;
+    size_t forked = fr_smaller(FORKED, most);
+    fr_bench_require(fr_options_set(b->models.options, FR_OPT_CONTEXT, (int64_t)forked + GOING_ON));
+    fr_bench_require(fr_engine_open(b->models.model, b->models.drafter, b->models.options, 2, &b->engine));
+    printf("\n| common beginnings | |\n| --- | --- |\n");
+    bench_forks(b, ids, forked);
+    bench_prompts(b, ids, fr_smaller(COMMON, forked));
+    fr_engine_close(b->engine);
+}
+
 int main(int argc, char **argv) {
     static bench b;
     double one = 0;
@@ -123,6 +204,7 @@ int main(int argc, char **argv) {
            PAIRS, IDS);
     for (size_t count = 1; count <= SESSIONS; count *= 2) bench_count(&b, count, &one);
     fr_engine_close(b.engine);
+    bench_beginnings(&b);
     fr_bench_engine_close(&b.models);
     return 0;
 }
