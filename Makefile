@@ -367,7 +367,7 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
 # What other suites run in a thousand combinations, or for its speed, takes hours and reads nothing else; two checks of
-# kernels have a short form.
+# kernels have a short form, and FORERUN_BRIEF asks suites for fewer rounds of the same.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
   test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
@@ -378,7 +378,7 @@ VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
 .PHONY: valgrind
 valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full
 valgrind: programs ## test programs under valgrind
-	@CK_FORK=no LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
+	@CK_FORK=no FORERUN_BRIEF=1 LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
 
 MUTATIONS ?= 5000
 FUZZ_SECONDS ?= 600

@@ -538,17 +538,17 @@ static const struct {
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
 /* Depths, threads, chunks, instruction sets and lists of methods change no id, greedy or drawn; over a target of
- * another family too. */
+ * another family too. With FORERUN_BRIEF in the environment (valgrind) each instruction set runs once. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
-    size_t which = (size_t)_i % PAIRS, run = 0;
+    size_t which = (size_t)_i % PAIRS, run = 0, runs = getenv("FORERUN_BRIEF") ? 1 : 2;
     double temperature = _i < PAIRS ? 0.0 : 0.8, accepted = 0;
     int32_t plain[IDS], ids[IDS];
     answer(&(manner){pairs[which].target, NULL, "none", 1, 16, 3, temperature, "scalar"}, plain, &accepted);
     ck_assert_double_eq(accepted, 0);
     for (size_t i = 0; fr_lab_isa_word(i); i++) {
         if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
-        for (size_t d = 0; d < 2; d++, run++) {
+        for (size_t d = 0; d < runs; d++, run++) {
             const manner how = {pairs[which].target, pairs[which].drafter, pairs[which].words[run % 2],
                                 1 + (int)run % 3,    chunks[run % 3],      depths[run % 4],
                                 temperature,         fr_lab_isa_word(i)};
