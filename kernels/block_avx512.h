@@ -40,6 +40,7 @@
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
+    FEWEST = 2,       /* rows that take a tile at a time */
     FEW = 8,          /* rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
@@ -397,6 +398,7 @@ typedef struct product {
 
 FR_INLINE fr_prefetch_hint hint_of(const format *f, size_t rows) {
     fr_prefetch_hint here = fr_prefetch_hint_here();
+    if (rows <= FEWEST && fr_prefetch_few_to_l2()) return FR_PREFETCH_L2;
     return here == FR_PREFETCH_L2 && rows <= rows_paged(f) ? FR_PREFETCH_PAGES : here;
 }
 

@@ -3,23 +3,51 @@
 
 #include <cpuid.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 
-/* Vendor and family, as CPUID's leaves 0 and 1 have them (AMD64 Architecture Programmer's Manual 3, appendix E). */
-static bool is_amd_family(unsigned family) {
+/* What CPUID says of a processor, as its leaves 0 and 1 have it (AMD64 Architecture Programmer's Manual 3, appendix E;
+ * Intel 64 and IA-32 Architectures Software Developer's Manual 2, CPUID). */
+typedef struct processor {
+    bool amd, intel;
+    unsigned family, model;
+} processor;
+
+static processor this_processor(void) {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    processor p = {0};
     __get_cpuid(0, &eax, &ebx, &ecx, &edx);
-    if (ebx != signature_AMD_ebx || ecx != signature_AMD_ecx || edx != signature_AMD_edx) return false;
+    p.amd = ebx == signature_AMD_ebx && ecx == signature_AMD_ecx && edx == signature_AMD_edx;
+    p.intel = ebx == signature_INTEL_ebx && ecx == signature_INTEL_ecx && edx == signature_INTEL_edx;
     __get_cpuid(1, &eax, &ebx, &ecx, &edx);
-    return (eax >> 8 & 15) + (eax >> 20 & 255) == family;
+    p.family = (eax >> 8 & 15) + (eax >> 20 & 255);
+    p.model = (eax >> 4 & 15) | (eax >> 12 & 0xf0);
+    return p;
+}
+
+/* Asked once: 0 as long as nobody did, else 1 + the answer. */
+static int answer(atomic_int *known, int (*ask)(const processor *)) {
+    int here = atomic_load_explicit(known, memory_order_relaxed);
+    if (here == 0) {
+        processor p = this_processor();
+        here = 1 + ask(&p);
+        atomic_store_explicit(known, here, memory_order_relaxed);
+    }
+    return here - 1;
+}
+
+static int hint_on(const processor *p) {
+    return p->amd && p->family == 0x19 ? FR_PREFETCH_L2 : FR_PREFETCH_L1;
+}
+
+static int few_to_l2_on(const processor *p) {
+    return p->intel && p->family == 6 && (p->model == 0x8f || p->model == 0xcf);
 }
 
 fr_prefetch_hint fr_prefetch_hint_here(void) {
-    static atomic_int known; /* 0: not asked yet */
-    int here = atomic_load_explicit(&known, memory_order_relaxed);
-    if (here == 0) {
-        here = is_amd_family(0x19) ? FR_PREFETCH_L2 : FR_PREFETCH_L1;
-        atomic_store_explicit(&known, here, memory_order_relaxed);
-    }
-    return (fr_prefetch_hint)here;
+    static atomic_int known;
+    return (fr_prefetch_hint)answer(&known, hint_on);
+}
+
+bool fr_prefetch_few_to_l2(void) {
+    static atomic_int known;
+    return answer(&known, few_to_l2_on);
 }

@@ -7,6 +7,7 @@
 #include "kernels/compiler.h"
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,12 @@ typedef enum fr_prefetch_hint { FR_PREFETCH_NONE, FR_PREFETCH_L1, FR_PREFETCH_L2
  * Q4_0 read 21 GB/s with hints for L1, which wait in the same buffers as the loads of activations, 39 with hints for
  * L2, 25 without any. Zen 3 was not at hand; Zen 5 is served by L1.) */
 fr_prefetch_hint fr_prefetch_hint_here(void);
+
+/* Whether one row or two of packed weights, which wait for memory alone, are served by L2 where more are not: on
+ * Intel's Sapphire Rapids and Emerald Rapids. (Two cores of the latter, which a plain loop reads at 32 GB/s: one row of
+ * Q4_0 31.8 GB/s with hints for L1, 33.5 with hints for L2, 28.9 with those for pages; two rows 29.4 and 32.2; one of
+ * Q4_K 29.9 and 32.6. But 8 rows of Q4_0, which the ports bound, 28.1 and 27.5.) */
+bool fr_prefetch_few_to_l2(void);
 
 /* Prefetches the lines that begin at bytes, bytes + 64, ...; size: a constant. */
 FR_INLINE void fr_prefetch(fr_prefetch_hint how, const void *bytes, size_t size) {
