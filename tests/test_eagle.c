@@ -3,7 +3,7 @@
  *
  * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
  * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
- * eagle3-odd are tools/references/eagle.py's. */
+ * eagle3-odd and eagle-odd are tools/references/eagle.py's. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -285,21 +285,31 @@ START_TEST(drafts_are_the_references) {
 }
 END_TEST
 
-/* EAGLE-3.1, narrower than its target, with embeddings of its own, every flag set and taps at both ends. */
+static const struct {
+    const char *drafter;
+    bool maps;
+    size_t vocab; /* that it scores */
+} odd[] = {
+    {LLAMA "eagle3-odd", true, 101}, /* 3.1, narrower than its target, every flag set, taps at both ends */
+    {LLAMA "eagle-odd", false, VOCAB}, /* no bias of fc, biases of attention, the target's embeddings */
+};
+enum { ODD = sizeof odd / sizeof *odd };
+
 START_TEST(odd_drafts_are_the_references) {
-    static const char odd[] = LLAMA "eagle3-odd";
+    char name[64];
     float got[DEPTH * VOCAB];
     fr_model *model;
     fr_drafter *drafter;
     fr_session *session;
     fr_rows rows = {got, 0, DEPTH * VOCAB};
     size_t count, length, at, i, scored = 0;
-    json_t *reference = fr_load_json(LLAMA "eagle3-odd/reference.json"), *step, *value;
+    snprintf(name, sizeof name, "%s/reference.json", odd[_i].drafter);
+    json_t *reference = fr_load_json(name), *step, *value;
     int32_t *ids = fr_ids_of(json_object_get(reference, "ids"), &count);
     int32_t *tokens = fr_ids_of(json_object_get(reference, "tokens"), &length), targets[VOCAB];
-    read_ids(odd, targets);
+    read_ids(odd[_i].maps ? odd[_i].drafter : NULL, targets);
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
-    require(fr_drafter_open(odd, model, NULL, &drafter));
+    require(fr_drafter_open(odd[_i].drafter, model, NULL, &drafter));
     require(fr_session_open(model, drafter, NULL, &session));
     require(fr_session_draft_logits(session, ids, count, DEPTH, fr_rows_collect, &rows));
     json_array_foreach(json_object_get(reference, "logits"), at, step) {
@@ -312,7 +322,7 @@ START_TEST(odd_drafts_are_the_references) {
             scored++;
         }
     }
-    ck_assert_uint_eq(scored, DEPTH * 101);
+    ck_assert_uint_eq(scored, DEPTH * odd[_i].vocab);
     fr_session_close(session);
     fr_drafter_close(drafter);
     fr_model_close(model);
@@ -534,6 +544,7 @@ static const struct {
     {FR_TEST_MODELS "gemma4-e", LLAMA "eagle3", {"eagle3", "ngram,eagle3"}, false},
     {FR_TEST_MODELS "gemma4-e", LLAMA "eagle", {"eagle", "eagle"}, false},
     {FR_TEST_MODELS "llama", LLAMA "eagle3-odd", {"eagle3", "eagle3"}, false},
+    {FR_TEST_MODELS "llama", LLAMA "eagle-odd", {"eagle", "eagle"}, false},
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
@@ -674,7 +685,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, drafts_are_the_references, 0, DRAFTERS);
-    tcase_add_test(tests, odd_drafts_are_the_references);
+    tcase_add_loop_test(tests, odd_drafts_are_the_references, 0, ODD);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
     tcase_add_loop_test(tests, conversations_draft_as_fresh_sessions, 0, DRAFTERS);

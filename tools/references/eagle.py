@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""eagle.py make|verify TESTS_DATA: an EAGLE-3.1 drafter of odd dims for the tiny Llama, and what its definition gives.
+"""eagle.py make|verify TESTS_DATA: EAGLE drafters of odd dims for the tiny Llama, and what their definition gives.
 
-make    writes TESTS_DATA/llama/eagle3-odd: config.json as speculators publish it, model.safetensors, reference.json
+make    writes TESTS_DATA/llama/eagle3-odd and eagle-odd: config.json, model.safetensors, reference.json
 verify  reads them back and computes everything again
 
-All that llama/eagle3 is not: narrower than its target, embeddings of its own, a norm before fc, the residual normed, a
-chain that carries the normed row, biases, heads that don't fill the width, taps at the first layer's input and behind
-the last, which stand in no order. In double precision, from what transformers says of the target's layers
-(models/llama/reference.safetensors, debug.layers), after speculators' Eagle3DraftModel and vLLM's llama_eagle3.py; no
-package is needed. reference.json: `ids`, and of each of 4 chained steps `logits` over the draft vocabulary and
-`tokens`.
+eagle3-odd, as speculators publish it, is all that llama/eagle3 is not: narrower than its target, embeddings of its own,
+a norm before fc, the residual normed, a chain that carries the normed row, biases, heads that don't fill the width,
+taps at the first layer's input and behind the last, which stand in no order. eagle-odd, EAGLE-1, is all that
+llama/eagle is not: no bias of fc, biases of attention, the target's embeddings, one head of keys for three, plain
+rotary positions.
+
+In double precision, from what transformers says of the target's rows (models/llama/reference.safetensors, debug.layers
+and the hidden rows after the final norm), after speculators' Eagle3DraftModel, vLLM's llama_eagle3.py and EAGLE's
+cnets.py; no package is needed. reference.json: `ids`, and of each of 4 chained steps `logits` over the draft vocabulary
+and `tokens`.
 """
 import json
 import math
@@ -30,15 +34,31 @@ CONFIG = {
         "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": D, "hidden_act": "silu",
         "attention_bias": True, "vocab_size": VOCAB, "max_position_embeddings": 256, "rms_norm_eps": EPS,
         "rope_parameters": {"rope_type": "default", "rope_theta": THETA}}}
+CONFIG_1 = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": TARGET, "intermediate_size": FFN,
+    "num_hidden_layers": 1, "num_attention_heads": HEADS, "num_key_value_heads": KV, "head_dim": D,
+    "hidden_act": "silu", "attention_bias": True, "vocab_size": VOCAB, "max_position_embeddings": 256,
+    "rms_norm_eps": EPS, "rope_theta": THETA, "bias": False}
+
+
+def layer_shapes(width, seen):
+    """Of a layer that keeps rows of `width` and whose attention reads `seen` values of each."""
+    return {
+        "layers.0.self_attn.q_proj.weight": (HEADS * D, seen), "layers.0.self_attn.k_proj.weight": (KV * D, seen),
+        "layers.0.self_attn.v_proj.weight": (KV * D, seen), "layers.0.self_attn.q_proj.bias": (HEADS * D,),
+        "layers.0.self_attn.k_proj.bias": (KV * D,), "layers.0.self_attn.v_proj.bias": (KV * D,),
+        "layers.0.self_attn.o_proj.weight": (width, HEADS * D), "layers.0.mlp.gate_proj.weight": (FFN, width),
+        "layers.0.mlp.up_proj.weight": (FFN, width), "layers.0.mlp.down_proj.weight": (width, FFN)}
+
+
 SHAPES = {
     "fc.weight": (H, len(TAPS) * TARGET), "input_norm.weight": (len(TAPS) * TARGET,), "embed_tokens.weight": (VOCAB, H),
     "layers.0.input_layernorm.weight": (H,), "layers.0.hidden_norm.weight": (H,),
-    "layers.0.post_attention_layernorm.weight": (H,), "layers.0.self_attn.q_proj.weight": (HEADS * D, 2 * H),
-    "layers.0.self_attn.k_proj.weight": (KV * D, 2 * H), "layers.0.self_attn.v_proj.weight": (KV * D, 2 * H),
-    "layers.0.self_attn.q_proj.bias": (HEADS * D,), "layers.0.self_attn.k_proj.bias": (KV * D,),
-    "layers.0.self_attn.v_proj.bias": (KV * D,), "layers.0.self_attn.o_proj.weight": (H, HEADS * D),
-    "layers.0.mlp.gate_proj.weight": (FFN, H), "layers.0.mlp.up_proj.weight": (FFN, H),
-    "layers.0.mlp.down_proj.weight": (H, FFN), "norm.weight": (H,), "lm_head.weight": (DRAFT, H)}
+    "layers.0.post_attention_layernorm.weight": (H,), **layer_shapes(H, 2 * H), "norm.weight": (H,),
+    "lm_head.weight": (DRAFT, H)}
+SHAPES_1 = {
+    "fc.weight": (TARGET, 2 * TARGET), "layers.0.post_attention_layernorm.weight": (TARGET,),
+    **layer_shapes(TARGET, TARGET)}
 
 
 def read(path):
@@ -69,18 +89,21 @@ def write(path, tensors):
     Path(path).write_bytes(struct.pack("<Q", len(text)) + text + body)
 
 
-def random_weights(rnd):
+def random_weights(rnd, shapes):
     tensors = {}
-    for name, shape in SHAPES.items():
+    for name, shape in shapes.items():
         norm, bias = len(shape) == 1 and "norm" in name, name.endswith("bias")
         scale = 0.2 if norm else 0.3 if bias else 1.7 * shape[-1] ** -0.5
         values = [(1.0 if norm else 0.0) + scale * rnd.gauss(0, 1) for _ in range(math.prod(shape))]
         tensors[name] = ("BF16", shape, b"".join(struct.pack("<f", v)[2:] for v in values))
+    return tensors
+
+
+def random_ids(rnd):
     kept = sorted(rnd.sample(range(VOCAB), DRAFT))
     rnd.shuffle(kept)  # ids that don't ascend
-    tensors["d2t"] = ("I64", (DRAFT,), struct.pack(f"<{DRAFT}q", *[t - i for i, t in enumerate(kept)]))
-    tensors["t2d"] = ("BOOL", (VOCAB,), bytes(i in kept for i in range(VOCAB)))
-    return tensors
+    return {"d2t": ("I64", (DRAFT,), struct.pack(f"<{DRAFT}q", *[t - i for i, t in enumerate(kept)])),
+            "t2d": ("BOOL", (VOCAB,), bytes(i in kept for i in range(VOCAB)))}
 
 
 def norm(x, w):
@@ -107,25 +130,24 @@ def silu(v):
 
 
 class Drafter:
+    """One layer with what its attention has seen."""
+
     def __init__(self, tensors):
         self.w = {name: floats(t) for name, t in tensors.items() if t[0] == "BF16"}
-        self.d2t = struct.unpack(f"<{DRAFT}q", tensors["d2t"][2])
         self.keys, self.values = [], []
 
     def layer(self, name):
         return self.w["layers.0." + name]
 
-    def pair(self, position, token, g):
-        """What the pair leaves, normed: the next pair's g, and what the head reads."""
-        def project(which, x):
+    def run(self, position, x, residual):
+        """x: what attention reads; residual: what it adds to."""
+        def project(which):
             name = f"self_attn.{which}_proj."
             return linear(self.layer(name + "weight"), x, self.layer(name + "bias"))
 
-        residual = norm(g, self.layer("hidden_norm.weight"))
-        x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
-        q = project("q", x)
-        self.keys.append(rotate(project("k", x), position))
-        self.values.append(project("v", x))
+        q = project("q")
+        self.keys.append(rotate(project("k"), position))
+        self.values.append(project("v"))
         attended = []
         for h in range(HEADS):
             query = rotate(q[h * D:(h + 1) * D], position)
@@ -136,43 +158,84 @@ class Drafter:
         inner = norm(x, self.layer("post_attention_layernorm.weight"))
         gate = [silu(a) * b for a, b in zip(linear(self.layer("mlp.gate_proj.weight"), inner),
                                             linear(self.layer("mlp.up_proj.weight"), inner))]
-        x = [a + b for a, b in zip(x, linear(self.layer("mlp.down_proj.weight"), gate))]
-        return norm(x, self.w["norm.weight"])
+        return [a + b for a, b in zip(x, linear(self.layer("mlp.down_proj.weight"), gate))]
 
 
-def compute(tensors, data):
+class Eagle3(Drafter):
+    def __init__(self, tensors, data):
+        super().__init__(tensors)
+        self.ids = [i + d for i, d in enumerate(struct.unpack(f"<{DRAFT}q", tensors["d2t"][2]))]
+        self.head = self.w["lm_head.weight"]
+        self.layers = floats(read(data / "models/llama/reference.safetensors")["debug.layers"])
+
+    def seen(self, prompt, rows, row):
+        taps = sum((self.layers[t * rows + row] for t in TAPS), [])
+        return linear(self.w["fc.weight"], norm(taps, self.w["input_norm.weight"]))
+
+    def pair(self, position, token, g):
+        """What the pair leaves, normed: the next pair's g, and what the head reads."""
+        residual = norm(g, self.layer("hidden_norm.weight"))
+        x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
+        return norm(self.run(position, x, residual), self.w["norm.weight"])
+
+
+class Eagle1(Drafter):
+    def __init__(self, tensors, data):
+        super().__init__(tensors)
+        self.ids = list(range(VOCAB))
+        target = read(data / "models/llama/model.safetensors")
+        self.embed, self.head = floats(target["model.embed_tokens.weight"]), floats(target["lm_head.weight"])
+        self.hidden = read(data / "models/llama/reference.safetensors")
+
+    def seen(self, prompt, rows, row):
+        return floats(self.hidden[f"prompt.{prompt}.hidden"])[row]
+
+    def pair(self, position, token, g):
+        """What the pair leaves: the next pair's g, and what the target's head reads."""
+        x = linear(self.w["fc.weight"], self.embed[token] + g)
+        return self.run(position, x, x)
+
+
+def compute(drafter, data):
     info = json.loads((data / "models/llama/reference.json").read_text())
-    prompt = info["prompts"][info["debug_prompt"]]
-    first = next(g["tokens"][0] for g in info["greedy"] if g["prompt"] == info["debug_prompt"])
-    ids = prompt + [first]
-    layers, rows = floats(read(data / "models/llama/reference.safetensors")["debug.layers"]), len(prompt)
-    drafter, out, token = Drafter(tensors), {"ids": ids, "tokens": [], "logits": []}, None
+    which = info["debug_prompt"]
+    prompt = info["prompts"][which]
+    first = next(g["tokens"][0] for g in info["greedy"] if g["prompt"] == which)
+    ids, rows = prompt + [first], len(prompt)
+    out, token = {"ids": ids, "tokens": [], "logits": []}, None
     for p in range(rows):
-        taps = sum((layers[t * rows + p] for t in TAPS), [])
-        left = drafter.pair(p, ids[p + 1], linear(drafter.w["fc.weight"], norm(taps, drafter.w["input_norm.weight"])))
+        left = drafter.pair(p, ids[p + 1], drafter.seen(which, rows, p))
     for step in range(STEPS):
         if step:
             left = drafter.pair(rows - 1 + step, token, left)
-        logits = linear(drafter.w["lm_head.weight"], left)
-        best = max(range(DRAFT), key=lambda i: logits[i])
-        token = best + drafter.d2t[best]
+        logits = linear(drafter.head, left)
+        token = drafter.ids[max(range(len(logits)), key=lambda i: logits[i])]
         out["tokens"].append(token)
         out["logits"].append([round(v, 7) for v in logits])
     return out
 
 
+def make(folder, config, tensors, kind, data):
+    folder.mkdir(exist_ok=True)
+    write(folder / "model.safetensors", tensors)
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    (folder / "reference.json").write_text(json.dumps(compute(kind(tensors, data), data)) + "\n")
+
+
+def stays(folder, kind, data):
+    stored = json.loads((folder / "reference.json").read_text())
+    return stored == compute(kind(read(folder / "model.safetensors"), data), data)
+
+
 def main():
     what, data = sys.argv[1], Path(sys.argv[2])
-    folder = data / "llama/eagle3-odd"
+    three, one = data / "llama/eagle3-odd", data / "llama/eagle-odd"
     if what == "make":
-        folder.mkdir(exist_ok=True)
-        tensors = random_weights(random.Random(SEED))
-        write(folder / "model.safetensors", tensors)
-        (folder / "config.json").write_text(json.dumps(CONFIG, indent=1) + "\n")
-        (folder / "reference.json").write_text(json.dumps(compute(tensors, data)) + "\n")
+        rnd = random.Random(SEED)
+        make(three, CONFIG, {**random_weights(rnd, SHAPES), **random_ids(rnd)}, Eagle3, data)
+        make(one, CONFIG_1, random_weights(random.Random(SEED + 1), SHAPES_1), Eagle1, data)
         return 0
-    stored = json.loads((folder / "reference.json").read_text())
-    return stored != compute(read(folder / "model.safetensors"), data)
+    return not (stays(three, Eagle3, data) and stays(one, Eagle1, data))
 
 
 if __name__ == "__main__":
