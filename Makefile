@@ -227,8 +227,8 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 # wait for each other while another suite has their core. What measures time is in check-speed.
 SPEED := $(filter %_speed,$(TEST_PROGRAMS))
 TESTS := $(if $(SANITIZE),,$(TEST_SCRIPTS)) $(filter-out $(SPEED),$(TEST_PROGRAMS))
-ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_one_answer %/test_one_answer_blocks \
-  %/test_one_answer_engine,$(TESTS))
+ALONE := $(filter %/test_pool %/test_engine %/test_propose %/test_bench_model %/test_one_answer \
+  %/test_one_answer_blocks %/test_one_answer_engine,$(TESTS))
 suites = $(foreach t,$(1),'$(notdir $t) $(if $(filter %.sh,$t),,$(RUN)) $t')
 RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
