@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/families/rope_config.h"
 
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where) {
     const char *word;
@@ -27,7 +28,10 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
                    weights->files->path);
 }
 
-fr_status fr_config_sections(const json_t *parameters, const size_t *usual, const char *where, size_t *sections) {
+fr_status fr_config_sections(const json_t *text, const size_t *usual, const char *where, size_t *sections) {
+    const json_t *parameters;
+    const char *key;
+    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     memcpy(sections, usual, FR_AXES * sizeof *sections);
     const json_t *list = json_object_get(parameters, "mrope_section");
     if (!list || json_is_null(list)) return FR_OK;

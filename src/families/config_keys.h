@@ -19,8 +19,8 @@ fr_status fr_config_without(const json_t *object, const char *key, const char *w
  * whole says that the embeddings are the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
-/* mrope_section: how many angles of rotary positions follow each axis. parameters: NULL where there are none. */
-fr_status fr_config_sections(const json_t *parameters, const size_t *usual, const char *where, size_t *sections);
+/* mrope_section beside the other parameters of rotary positions: how many angles follow each axis. */
+fr_status fr_config_sections(const json_t *text, const size_t *usual, const char *where, size_t *sections);
 
 /* The same of GGUF metadata, which must say it; and written there. */
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);

@@ -45,8 +45,7 @@ static fr_status from_gguf(fr_glm4_moe_config *c, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     FR_TRY(fr_uniform_from_gguf(&c->uniform, weights->files));
     FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
-    c->uniform.attention_biased =
-        fr_weights_has(weights, "", "blk.0.attn_q.bias") || fr_weights_has(weights, "", "blk.0.attn_qkv.bias");
+    c->uniform.attention_biased = fr_uniform_biased_in_gguf(weights);
     c->uniform.norms_heads = fr_weights_has(weights, "", "blk.0.attn_q_norm.weight");
     c->uniform.rope.halves = true;
     FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));

@@ -24,13 +24,10 @@ static fr_status check(const fr_uniform_config *c, const char *where) {
 
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
     static const size_t usual[FR_AXES] = {8, 12, 12};
-    const json_t *parameters;
-    const char *key;
     double partial = 1.0;
     FR_TRY(fr_rope_from_json(&c->rope, text, c->context_limit, where, &partial));
-    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
-    return fr_config_sections(parameters, usual, where, c->rope.sections);
+    return fr_config_sections(text, usual, where, c->rope.sections);
 }
 
 static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {

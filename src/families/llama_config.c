@@ -49,8 +49,7 @@ static fr_status layers_from_gguf(fr_uniform_config *c, fr_weights *weights) {
     FR_TRY(fr_gguf_int(gguf, ".expert_count", 0, 4096, 0, &experts));
     if (experts) return fr_fail(FR_UNBUILT, "%s: a Llama of experts is not built", gguf->path);
     FR_TRY(fr_uniform_layers_from_gguf(c, gguf));
-    c->attention_biased =
-        fr_weights_has(weights, "", "blk.0.attn_q.bias") || fr_weights_has(weights, "", "blk.0.attn_qkv.bias");
+    c->attention_biased = fr_uniform_biased_in_gguf(weights);
     c->ffn_biased = fr_weights_has(weights, "", "blk.0.ffn_gate.bias");
     return fr_llama_rope_from_gguf(&c->rope, weights);
 }

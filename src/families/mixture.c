@@ -80,7 +80,7 @@ fr_status fr_mixture_from_json(fr_mixture_config *c, const json_t *text, const f
     FR_TRY(fr_json_size(text, "n_shared_experts", 0, MOST_SHARED, (int64_t)usual->shared, where, &shared));
     FR_TRY(fr_json_size(text, "shared_expert_intermediate_size", 0, MOST_WIDTH, (int64_t)(shared * e->width), where,
                         &c->shared));
-    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, 1024, (int64_t)usual->leading_dense, where,
+    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense, where,
                         &c->leading_dense));
     return read_router(e, text, where);
 }
@@ -115,7 +115,7 @@ fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const 
     FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)usual->shared, &shared));
     FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)(shared * e->width),
                         &c->shared));
-    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, 1024, (int64_t)usual->leading_dense,
+    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense,
                         &c->leading_dense));
     return read_gguf_router(e, gguf);
 }

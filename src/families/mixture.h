@@ -9,13 +9,11 @@
 #include "formats/json.h"
 #include "src/families/uniform.h"
 
-#define FR_MIXTURE_MOST_LAYERS 1024
-
 typedef struct fr_mixture_config {
     fr_experts_spec experts;
     size_t shared;        /* width of the experts that all rows share, together; 0: none */
     size_t leading_dense; /* layers in front of the first one that has a mixture */
-    bool dense[FR_MIXTURE_MOST_LAYERS]; /* which layers behind that have none either */
+    bool dense[FR_MOST_LAYERS]; /* which layers behind that have none either */
 } fr_mixture_config;
 
 /* Keys left out are as in `usual`, which alone says what a family's routers are: scores, corrections, gates; its shared

@@ -49,13 +49,13 @@ static fr_status read_layers(const json_t *root, fr_mixture_config *c) {
     const json_t *dense = json_object_get(root, "mlp_only_layers"), *number;
     int64_t step;
     size_t i;
-    FR_TRY(fr_json_int(root, "decoder_sparse_step", 1, FR_MIXTURE_MOST_LAYERS, 1, config_json, &step));
-    for (i = 0; i < FR_MIXTURE_MOST_LAYERS; i++) c->dense[i] = (i + 1) % (size_t)step != 0;
+    FR_TRY(fr_json_int(root, "decoder_sparse_step", 1, FR_MOST_LAYERS, 1, config_json, &step));
+    for (i = 0; i < FR_MOST_LAYERS; i++) c->dense[i] = (i + 1) % (size_t)step != 0;
     if (dense && !json_is_null(dense) && !json_is_array(dense))
         return fr_fail(FR_INPUT, "%s: mlp_only_layers is no list", config_json);
     json_array_foreach(dense, i, number) {
         json_int_t layer = json_is_integer(number) ? json_integer_value(number) : -1;
-        if (layer < 0 || layer >= FR_MIXTURE_MOST_LAYERS)
+        if (layer < 0 || layer >= FR_MOST_LAYERS)
             return fr_fail(FR_INPUT, "%s: mlp_only_layers has something that is no layer's number", config_json);
         c->dense[layer] = true;
     }

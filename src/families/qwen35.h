@@ -10,13 +10,11 @@
 
 #include "src/families/mixture.h"
 
-enum { FR_QWEN35_MOST_LAYERS = 1024 };
-
 typedef struct fr_qwen35_config {
     fr_uniform_config uniform; /* its layers without the MTP layer */
     fr_deltanet_spec deltanet; /* of all such layers */
     fr_mixture_config mixture; /* of none where the model is dense */
-    bool recurrent[FR_QWEN35_MOST_LAYERS]; /* which layers are */
+    bool recurrent[FR_MOST_LAYERS]; /* which layers are */
     size_t mtp_layers; /* behind the others */
 } fr_qwen35_config;
 

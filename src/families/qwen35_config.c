@@ -51,7 +51,7 @@ static fr_status check_heads(const fr_deltanet_spec *d, const char *where, const
 static fr_status read_kinds(const json_t *text, fr_qwen35_config *c, const char *where) {
     const json_t *kinds = json_object_get(text, "layer_types");
     int64_t interval;
-    FR_TRY(fr_json_int(text, "full_attention_interval", 1, FR_QWEN35_MOST_LAYERS, 4, where, &interval));
+    FR_TRY(fr_json_int(text, "full_attention_interval", 1, FR_MOST_LAYERS, 4, where, &interval));
     fr_qwen35_set_interval(c, (size_t)interval);
     if (!kinds || json_is_null(kinds)) return FR_OK;
     if (json_array_size(kinds) != c->uniform.layers)
@@ -75,14 +75,11 @@ static fr_status read_deltanet(const json_t *text, fr_deltanet_spec *d, const ch
 }
 
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
-    const json_t *parameters;
-    const char *key;
     double partial = 0.25;
     FR_TRY(fr_rope_from_json(&c->rope, text, c->context_limit, where, &partial));
-    FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
     c->rope.halves = c->rope.interleaved = true;
-    return fr_config_sections(parameters, usual_sections, where, c->rope.sections);
+    return fr_config_sections(text, usual_sections, where, c->rope.sections);
 }
 
 static fr_status from_json(fr_qwen35_config *c, const fr_weights *weights, bool mixture) {
@@ -132,9 +129,9 @@ static fr_status read_gguf_deltanet(const fr_gguf *gguf, fr_deltanet_spec *d) {
 
 /* Newer files tell it of each block, the MTP layer's too; older ones have every how manieth has attention. */
 static fr_status read_gguf_kinds(const fr_gguf *gguf, fr_qwen35_config *c) {
-    int64_t recurrent[FR_QWEN35_MOST_LAYERS];
+    int64_t recurrent[FR_MOST_LAYERS];
     size_t interval, layers = c->uniform.layers, blocks = layers + c->mtp_layers;
-    FR_TRY(fr_gguf_size(gguf, ".full_attention_interval", 1, FR_QWEN35_MOST_LAYERS, 4, &interval));
+    FR_TRY(fr_gguf_size(gguf, ".full_attention_interval", 1, FR_MOST_LAYERS, 4, &interval));
     fr_qwen35_set_interval(c, interval);
     if (!fr_gguf_find(gguf, ".attention.recurrent_layers")) return FR_OK;
     FR_TRY(fr_gguf_ints(gguf, ".attention.recurrent_layers", 0, 1, FR_GGUF_REQUIRED, blocks, recurrent));

@@ -16,7 +16,7 @@ fr_status fr_uniform_from_json(fr_uniform_config *c, const json_t *text, const f
     FR_TRY(fr_json_size(text, "vocab_size", 1, 1 << 24, (int64_t)usual->vocab, where, &c->vocab));
     FR_TRY(fr_json_size(text, "hidden_size", 1, 1 << 17, (int64_t)usual->hidden, where, &c->hidden));
     FR_TRY(fr_json_size(text, "intermediate_size", 1, 1 << 22, (int64_t)usual->ffn, where, &c->ffn));
-    FR_TRY(fr_json_size(text, "num_hidden_layers", 1, 1024, layers, where, &c->layers));
+    FR_TRY(fr_json_size(text, "num_hidden_layers", 1, FR_MOST_LAYERS, layers, where, &c->layers));
     FR_TRY(fr_json_int(text, "num_attention_heads", 1, 4096, (int64_t)usual->heads, where, &heads));
     int64_t kv_heads = usual->kv_heads ? (int64_t)usual->kv_heads : heads, head_dim = (int64_t)c->hidden / heads;
     c->heads = (size_t)heads;
@@ -40,13 +40,17 @@ static fr_status read_heads(fr_uniform_config *c, const fr_gguf *gguf) {
                    c->head_dim, values);
 }
 
+bool fr_uniform_biased_in_gguf(const fr_weights *weights) {
+    return fr_weights_has(weights, "", "blk.0.attn_q.bias") || fr_weights_has(weights, "", "blk.0.attn_qkv.bias");
+}
+
 fr_status fr_uniform_sizes_from_gguf(fr_uniform_config *c, const fr_gguf *gguf) {
     double eps;
     FR_TRY(fr_gguf_size(gguf, ".embedding_length", 1, 1 << 17, FR_GGUF_REQUIRED, &c->hidden));
     int64_t usual_ffn = fr_gguf_find(gguf, ".expert_count") ? 1 : FR_GGUF_REQUIRED; /* no layer may be dense */
     FR_TRY(fr_gguf_size(gguf, ".feed_forward_length", 1, 1 << 22, usual_ffn, &c->ffn));
     FR_TRY(fr_gguf_size(gguf, ".context_length", 1, 1 << 24, FR_GGUF_REQUIRED, &c->context_limit));
-    FR_TRY(fr_gguf_size(gguf, ".block_count", 1, 1024, FR_GGUF_REQUIRED, &c->layers));
+    FR_TRY(fr_gguf_size(gguf, ".block_count", 1, FR_MOST_LAYERS, FR_GGUF_REQUIRED, &c->layers));
     FR_TRY(fr_gguf_real(gguf, ".attention.layer_norm_rms_epsilon", 0.0, 1.0, NAN, &eps));
     c->eps = (float)eps;
     return FR_OK;

@@ -9,6 +9,8 @@
 #include "formats/json.h"
 #include "src/decoder/trunk.h"
 
+#define FR_MOST_LAYERS 1024 /* that a configuration may have; what is kept layer by layer has room for them */
+
 typedef struct fr_uniform_config {
     size_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context_limit;
     float eps;
@@ -23,6 +25,10 @@ fr_status fr_uniform_from_json(fr_uniform_config *config, const json_t *text, co
 
 /* layers: all blocks, MTP layers too. The rotary positions are not scaled, and neighbours turn together. */
 fr_status fr_uniform_from_gguf(fr_uniform_config *config, const fr_checkpoint *files);
+
+/* Whether the queries of a GGUF file's first layer have a bias, alone or in one tensor with those of keys and values:
+ * it has no key for that. */
+bool fr_uniform_biased_in_gguf(const fr_weights *weights);
 
 /* Of that the widths of the stream and the feed-forward, layers, positions and eps alone. */
 fr_status fr_uniform_sizes_from_gguf(fr_uniform_config *config, const fr_gguf *gguf);
