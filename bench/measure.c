@@ -128,22 +128,13 @@ fr_status fr_bench_begin_drafts(fr_session *session) {
     return fr_session_step(session, &id, 1, &count, &accepted);
 }
 
-static fr_status time_drafts(fr_session *session, size_t drafts, double *seconds) {
+fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds) {
     int32_t ids[FR_STEP_MAX];
     size_t count;
     double start = fr_clock();
     FR_TRY(fr_draft_now(session, drafts, ids, &count, NULL));
     *seconds = count == drafts ? fr_clock() - start : NAN;
     return FR_OK;
-}
-
-fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen) {
-    FR_TRY(time_drafts(session, 5, five));
-    return time_drafts(session, 15, fifteen);
-}
-
-fr_status fr_bench_time_draft(fr_session *session, double *one) {
-    return time_drafts(session, 1, one);
 }
 
 static double bytes_of(const fr_matrix *matrix) {

@@ -27,13 +27,10 @@ double fr_bench_decode(fr_session *session, size_t count, size_t position);
  * take as long to read. */
 void fr_bench_fill(fr_session *session, size_t length);
 
-/* A prompt of 128 ids and a token, behind which a session drafts; then the seconds of proposing 5 and 15 drafts, NaN
- * where fewer came. A draft step is a tenth of their difference: what starting costs is left out. */
+/* A prompt of 128 ids and a token, behind which a session drafts; then the seconds of proposing so many drafts, NaN
+ * where fewer came. A draft step is a tenth of what 15 take more than 5: what starting costs is left out. */
 fr_status fr_bench_begin_drafts(fr_session *session);
-fr_status fr_bench_time_drafts(fr_session *session, double *five, double *fifteen);
-
-/* The same of one draft. */
-fr_status fr_bench_time_draft(fr_session *session, double *one);
+fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
 /* What a step of a chain reads of weights, the target's head too where it is the drafter's. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
