@@ -120,6 +120,11 @@ fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t 
     return FR_OK;
 }
 
+void fr_rows_expect_same(const fr_rows *got, const fr_rows *expected) {
+    ck_assert_uint_eq(got->count, expected->count);
+    ck_assert_mem_eq(got->values, expected->values, expected->count * sizeof(float));
+}
+
 void fr_rows_compare(const float *got, const float *expected, size_t count) {
     float scale = 0;
     for (size_t i = 0; i < count; i++) scale = fmaxf(scale, fabsf(expected[i]));

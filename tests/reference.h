@@ -50,6 +50,9 @@ typedef struct fr_rows {
 
 fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab);
 
+/* Ends the test where they are not the same, bit for bit. */
+void fr_rows_expect_same(const fr_rows *got, const fr_rows *expected);
+
 /* Ends the test where a logit is further from the expected one than 5e-5 of the largest of them. */
 void fr_rows_compare(const float *got, const float *expected, size_t count);
 

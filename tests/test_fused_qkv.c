@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "formats/gguf_write.h"
+#include "tests/gguf_copy.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -63,8 +63,7 @@ static void put_fused(fr_gguf_writer *w, const fr_tensor *q, const fr_tensor *k,
     fr_gguf_put_tensor(w, name, q->type, false, q->dims, shape);
 }
 
-/* What stands in front of the data, then the data, of the same walk. */
-static void walk(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+static void copy_fused(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i], *k = beside(all, t->name, 'q', 'k'), *v = beside(all, t->name, 'q', 'v');
         bool whole = k && v && k->type == t->type && v->type == t->type;
@@ -78,20 +77,7 @@ static void walk(const fr_tensors *all, fr_gguf_writer *w, bool data) {
 }
 
 static void fuse(void) {
-    fr_checkpoint files;
-    fr_gguf_writer w;
-    require(fr_checkpoint_open(&files, apart, true));
-    FILE *out = fopen(fused, "wb");
-    ck_assert_ptr_nonnull(out);
-    fr_gguf_writer_open(&w, out, files.gguf->architecture);
-    for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&w, &files.gguf->values[i]); /* 0: architecture */
-    walk(&files.tensors, &w, false);
-    require(fr_gguf_write_header(&w));
-    walk(&files.tensors, &w, true);
-    require(fr_gguf_write_end(&w));
-    fr_gguf_writer_close(&w);
-    ck_assert_int_eq(fclose(out), 0);
-    fr_checkpoint_close(&files);
+    fr_gguf_copy(apart, fused, copy_fused);
 }
 
 /* Logits of every position, behind them those of a chain of drafts, if there is a drafter; malloc'd. */
@@ -116,8 +102,7 @@ static fr_rows numbers_of(const char *path) {
 
 static void compare(const char *one, const char *other) {
     fr_rows expected = numbers_of(one), got = numbers_of(other);
-    ck_assert_uint_eq(got.count, expected.count);
-    ck_assert_mem_eq(got.values, expected.values, got.count * sizeof(float));
+    fr_rows_expect_same(&got, &expected);
     free(expected.values);
     free(got.values);
 }

@@ -49,7 +49,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
     fr_rows expected = logits_of(folder, NULL, prompt, PROMPT, 0), got = logits_of(file, NULL, prompt, PROMPT, 0);
-    ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
+    fr_rows_expect_same(&got, &expected);
     for (fr_fact fact = FR_FACT_VOCAB; fact < FR_FACT_WEIGHT_BYTES; fact++)
         ck_assert_int_eq(fr_model_fact(file, fact), fr_model_fact(folder, fact));
     ck_assert_ptr_null(fr_model_note(file, 0));
@@ -136,7 +136,7 @@ START_TEST(same_drafts_as_the_folder) {
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model), *file = open_drafter(names[_i], model);
     fr_rows expected = logits_of(model, folder, prompt, PROMPT, STEPS),
             got = logits_of(model, file, prompt, PROMPT, STEPS);
-    ck_assert_mem_eq(got.values, expected.values, expected.count * sizeof(float));
+    fr_rows_expect_same(&got, &expected);
     if (_i == 0) {
         ck_assert_ptr_null(fr_drafter_note(file, 0));
     } else {

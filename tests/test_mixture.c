@@ -82,11 +82,6 @@ static answer answer_of(const char *path) {
     return a;
 }
 
-static void expect_same(const fr_rows *got, const fr_rows *expected) {
-    ck_assert_uint_eq(got->count, expected->count);
-    ck_assert_mem_eq(got->values, expected->values, expected->count * sizeof(float));
-}
-
 static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-odd", MODELS "glm4-moe-own",
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
@@ -97,8 +92,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
     answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
     ck_assert_uint_eq(folders_own.logits.count, folders_own.logits.capacity);
     ck_assert_uint_eq(folders_own.drafts.count, _i ? folders_own.drafts.capacity : 0);
-    expect_same(&files.logits, &folders_own.logits);
-    expect_same(&files.drafts, &folders_own.drafts);
+    fr_rows_expect_same(&files.logits, &folders_own.logits);
+    fr_rows_expect_same(&files.drafts, &folders_own.drafts);
     free(folders_own.logits.values);
     free(folders_own.drafts.values);
     free(files.logits.values);
@@ -437,8 +432,8 @@ START_TEST(gated_experts_of_width_0_are_none) {
     answer silent = answer_of(folder);
     write_gated(false);
     answer none = answer_of(folder);
-    expect_same(&none.logits, &silent.logits);
-    expect_same(&none.drafts, &silent.drafts);
+    fr_rows_expect_same(&none.logits, &silent.logits);
+    fr_rows_expect_same(&none.drafts, &silent.drafts);
     write_gguf(folder, "f32", true);
     answer written = answer_of(in_folder("model.gguf"));
     for (size_t i = 0; i < none.logits.count; i++)

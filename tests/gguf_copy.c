@@ -1,0 +1,28 @@
+/* GGUF files made of others: see gguf_copy.h. */
+#include "tests/gguf_copy.h"
+
+#include <check.h>
+
+#include "formats/checkpoint.h"
+#include "formats/error.h"
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied) {
+    fr_checkpoint files;
+    fr_gguf_writer w;
+    FILE *out = fopen(to, "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_checkpoint_open(&files, from, true));
+    fr_gguf_writer_open(&w, out, files.gguf->architecture);
+    for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&w, &files.gguf->values[i]); /* 0: architecture */
+    copied(&files.tensors, &w, false);
+    require(fr_gguf_write_header(&w));
+    copied(&files.tensors, &w, true);
+    require(fr_gguf_write_end(&w));
+    fr_gguf_writer_close(&w);
+    ck_assert_int_eq(fclose(out), 0);
+    fr_checkpoint_close(&files);
+}

@@ -1,0 +1,14 @@
+/* GGUF files for suites, made of others: the same values, other tensors.
+ *
+ * In: a file, what puts tensors. Out: a file. All functions end the test on any failure. */
+#ifndef FR_TESTS_GGUF_COPY_H
+#define FR_TESTS_GGUF_COPY_H
+
+#include "formats/gguf_write.h"
+
+/* Called twice, with the file's tensors: to put those that the copy has, then to write their data in that order. */
+typedef void fr_gguf_copied(const fr_tensors *all, fr_gguf_writer *writer, bool data);
+
+void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied);
+
+#endif
