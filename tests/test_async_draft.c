@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "forerun.h"
+#include "brief.h"
 
 #ifdef __SANITIZE_THREAD__
 #define INTERLEAVINGS 10000
@@ -35,7 +36,7 @@ typedef struct pair {
 } pair;
 
 static size_t interleavings(void) {
-    return getenv("FORERUN_BRIEF") ? 75 : INTERLEAVINGS;
+    return fr_test_brief() ? 75 : INTERLEAVINGS;
 }
 
 static uint32_t state;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brief.h"
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/answer.h"
@@ -336,8 +337,8 @@ int main(void) {
     tcase_add_test(tests, a_folder_as_gguf_gives_its_answer);
     tcase_add_test(tests, heads_apart_give_one_answer);
     tcase_add_test(tests, heads_whole_give_one_answer);
-    tcase_add_loop_test(tests, quantized_heads_give_one_answer, 0, sizeof quantized / sizeof *quantized);
-    tcase_add_loop_test(tests, every_cache_gives_one_answer, 0, sizeof caches / sizeof *caches);
+    fr_test_add_loop(tests, quantized_heads_give_one_answer, sizeof quantized / sizeof *quantized);
+    fr_test_add_loop(tests, every_cache_gives_one_answer, sizeof caches / sizeof *caches);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     Suite *suite = suite_create("deepseek");
     suite_add_tcase(suite, tests);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brief.h"
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/reference.h"
@@ -552,7 +553,7 @@ enum { PAIRS = sizeof pairs / sizeof *pairs };
  * another family too. With FORERUN_BRIEF in the environment (valgrind) each instruction set runs once. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
-    size_t which = (size_t)_i % PAIRS, run = 0, runs = getenv("FORERUN_BRIEF") ? 1 : 2;
+    size_t which = (size_t)_i % PAIRS, run = 0, runs = fr_test_brief() ? 1 : 2;
     double temperature = _i < PAIRS ? 0.0 : 0.8, accepted = 0;
     int32_t plain[IDS], ids[IDS];
     answer(&(manner){pairs[which].target, NULL, "none", 1, 16, 3, temperature, "scalar"}, plain, &accepted);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/reference.h"
+#include "brief.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 
@@ -386,7 +387,7 @@ int main(void) {
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 4);
     tcase_add_loop_test(tests, what_is_handed_on_is_the_drafters, 0, 6);
     tcase_add_loop_test(tests, nonsense_is_one_line, 0, NONSENSE);
-    tcase_add_loop_test(tests, rejection_has_the_targets_law, 0, LAWS);
+    fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,9 +6,12 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -346,6 +349,26 @@ START_TEST(threads_are_where_the_plan_says) {
 }
 END_TEST
 
+/* Beside programs that keep every CPU busy a team goes on: a yield at each barrier would hand them a turn of 3 ms each
+ * time, which is minutes for these. */
+static volatile int living;
+
+START_TEST(busy_neighbours_leave_turns) {
+    pid_t neighbours[2];
+    for (size_t i = 0; i < 2; i++) {
+        neighbours[i] = fork();
+        ck_assert_int_ge(neighbours[i], 0);
+        while (neighbours[i] == 0) (void)living; /* until it is killed */
+    }
+    check_relay(2, false, 50000, 0);
+    check_relay(8, true, 5000, 0);
+    for (size_t i = 0; i < 2; i++) {
+        kill(neighbours[i], SIGKILL);
+        waitpid(neighbours[i], NULL, 0);
+    }
+}
+END_TEST
+
 static TCase *add_case(Suite *suite, const char *name, double timeout) {
     TCase *cases = tcase_create(name);
     tcase_set_timeout(cases, timeout);
@@ -359,6 +382,7 @@ int main(void) {
     Suite *suite = suite_create("pool");
     TCase *runs = add_case(suite, "runs", 60), *barriers = add_case(suite, "barriers", 300);
     TCase *life = add_case(suite, "life", 120), *callers = add_case(suite, "callers", 60);
+    TCase *beside = add_case(suite, "beside", 20);
     tcase_add_loop_test(runs, everyone_runs_once, 0, 2 * TEAMS);
     tcase_add_test(runs, one_thread_starts_none);
     tcase_add_test(runs, threads_have_room_for_kernels);
@@ -367,6 +391,7 @@ int main(void) {
     tcase_add_loop_test(barriers, nobody_is_early_unpinned, 0, RELAYS);
     tcase_add_loop_test(barriers, sleepers_wake, 0, RELAYS);
     tcase_add_test(barriers, largest_team);
+    tcase_add_test(beside, busy_neighbours_leave_turns);
     tcase_add_test(life, open_and_close);
     tcase_add_test(life, failed_open_leaves_nothing);
     tcase_add_test(callers, callers_take_turns);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "brief.h"
 #include "formats/map.h"
 #include "src/base/hash.h"
 #include "src/session/fingerprint.h"
@@ -419,7 +420,7 @@ int main(void) {
     tcase_set_timeout(file, 300);
     tcase_add_checked_fixture(file, make_folder, remove_folder);
     tcase_add_test(file, in_memory);
-    tcase_add_loop_test(file, a_restored_session_equals_a_fresh_run, 0, fixtures);
+    fr_test_add_loop(file, a_restored_session_equals_a_fresh_run, fixtures);
     tcase_add_test(file, short_and_empty_timelines_come_back);
     tcase_add_test(file, little_is_run_again);
     tcase_add_test(file, what_is_attached_comes_back);

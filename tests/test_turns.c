@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brief.h"
 #include "src/session/state.h"
 #include "tests/alloc_guard.h"
 #include "tests/reference.h"
@@ -447,7 +448,7 @@ int main(void) {
     while (fr_reference_name((size_t)fixtures)) fixtures++;
     TCase *turns = tcase_create("turns");
     tcase_set_timeout(turns, 300);
-    tcase_add_loop_test(turns, any_change_of_the_timeline_equals_a_fresh_run, 0, fixtures);
+    fr_test_add_loop(turns, any_change_of_the_timeline_equals_a_fresh_run, fixtures);
     tcase_add_test(turns, what_a_truncation_runs_again);
     tcase_add_test(turns, few_checkpoints_stay_spread);
     tcase_add_test(turns, a_prompt_that_goes_on_runs_only_what_is_new);

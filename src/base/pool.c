@@ -50,12 +50,18 @@
 #define SPINS_PER_LOOK 64 /* at the clock */
 #define YIELDS 4 /* fewer cost a sleep at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
 
+/* Beside another program that keeps the CPU busy a yield hands it a turn of 3 ms, and since 6.18 Linux makes who yields
+ * make up for it: with one at each barrier a team stands still. After one that took long, waiters sleep for a while. */
+#define LONG_YIELD_NANOSECONDS 500000
+#define CROWDED_NANOSECONDS 250000000
+
 typedef _Atomic uint32_t word;
 
 typedef struct seat {
     _Alignas(CACHE_LINE) word steps;
     _Alignas(CACHE_LINE) fr_team team; /* off the line that others poll */
     int cpu;                           /* its place; -1: not pinned */
+    int64_t crowded_until;             /* yields would take long until then; its own thread's */
     pthread_t thread;
 } seat;
 
@@ -98,25 +104,35 @@ static int64_t nanoseconds(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Lets the other threads of this CPU run; false where that has just taken long. */
+static bool yielded(seat *own) {
+    int64_t before = nanoseconds();
+    if (before < own->crowded_until) return false;
+    sched_yield();
+    int64_t after = nanoseconds();
+    if (after - before > LONG_YIELD_NANOSECONDS) own->crowded_until = after + CROWDED_NANOSECONDS;
+    return true;
+}
+
 /* Unpinned, the thread that is waited for may have been put on the waiter's own CPU; and on a shared one another
  * session has work to do. */
-static bool reached_spinning(const seat *own, word *steps, uint32_t step) {
+static bool reached_spinning(seat *own, word *steps, uint32_t step) {
     int64_t give_up = 0;
     do {
         for (int i = 0; i < SPINS_PER_LOOK; i++) {
             if (reached(steps, step)) return true;
             fr_pause();
         }
-        if (own->cpu < 0 || fr_core_is_shared(own->cpu)) sched_yield();
+        if ((own->cpu < 0 || fr_core_is_shared(own->cpu)) && !yielded(own)) return false;
         if (!give_up) give_up = nanoseconds() + SPIN_NANOSECONDS;
     } while (nanoseconds() < give_up);
     return false;
 }
 
-static bool reached_yielding(word *steps, uint32_t step) {
+static bool reached_yielding(seat *own, word *steps, uint32_t step) {
     for (int i = 0; i < YIELDS; i++) {
         if (reached(steps, step)) return true;
-        sched_yield();
+        if (!yielded(own)) return false;
     }
     return false;
 }
@@ -133,9 +149,10 @@ static void sleep_until(word *steps, uint32_t step) {
     }
 }
 
-static void wait_until(const seat *own, word *steps, uint32_t step) {
-    if (own->team.pool->oversubscribed ? reached_yielding(steps, step) : reached_spinning(own, steps, step)) return;
-    sleep_until(steps, step);
+static void wait_until(seat *own, word *steps, uint32_t step) {
+    bool arrived = own->team.pool->oversubscribed ? reached_yielding(own, steps, step)
+                                                  : reached_spinning(own, steps, step);
+    if (!arrived) sleep_until(steps, step);
 }
 
 /* --------------------------------------------------------------------------------------------------------- the team */
