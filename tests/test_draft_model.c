@@ -11,8 +11,9 @@
 
 #define LLAMA FR_TEST_MODELS "llama"
 #define SMALL "tests/data/llama/q4_0.gguf"
+#define STATES FR_TEST_MODELS "qwen35-tied"
 
-enum { VOCAB = 512, PROMPT = 50, DEPTH = 6, TEXT = 80 };
+enum { VOCAB = 400, PROMPT = 50, DEPTH = 6, TEXT = 80 };
 
 typedef struct subject {
     fr_options *options;
@@ -28,17 +29,21 @@ static void set(const subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-static subject open_subject(const char *drafter, int64_t threads) {
+static subject open_pair(const char *target, const char *drafter, int64_t threads) {
     subject s = {.options = fr_options_new()};
     set(&s, FR_OPT_CONTEXT, 256);
     set(&s, FR_OPT_THREADS, threads);
     set(&s, FR_OPT_IGNORE_EOS, 1);
     require(fr_options_set_text(s.options, FR_OPT_KV_K, "f32"));
     require(fr_options_set_text(s.options, FR_OPT_KV_V, "f32"));
-    require(fr_model_open(LLAMA, s.options, &s.target));
+    require(fr_model_open(target, s.options, &s.target));
     require(fr_model_open(drafter, s.options, &s.small));
     require(fr_drafter_open(drafter, s.target, s.options, &s.drafter));
     return s;
+}
+
+static subject open_subject(const char *drafter, int64_t threads) {
+    return open_pair(LLAMA, drafter, threads);
 }
 
 static void close_subject(subject *s) {
@@ -193,6 +198,57 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
+/* Rounds of one id each, for which nothing is drafted. */
+static void idle(fr_session *session, int32_t *ids, size_t rounds) {
+    size_t got, accepted;
+    for (size_t i = 0; i < rounds; i++) {
+        require(fr_session_step(session, ids + i, 1, &got, &accepted));
+        ck_assert_uint_eq(got, 1);
+        ck_assert_uint_eq(accepted, 0);
+    }
+}
+
+/* Of one session, and of several that are behind by other numbers of rows and propose together; more of them than a
+ * forward has room for, too. A model that has states drafts for itself. */
+START_TEST(what_rounds_without_drafts_left_is_followed_together) {
+    enum { SESSIONS = 3, MOST = 50 };
+    static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};
+    int32_t ids[SESSIONS][PROMPT + 4 * MOST];
+    size_t length[SESSIONS], got, accepted;
+    subject s = _i < 2 ? open_subject(SMALL, 1 + _i) : open_pair(STATES, STATES, 2);
+    fr_session *sessions[SESSIONS];
+    fr_round rounds[SESSIONS];
+    fr_engine *engine;
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    set(&s, FR_OPT_CHUNK, _i == 1 ? 7 : 512);
+    require(fr_engine_open(s.target, s.drafter, s.options, SESSIONS, &engine));
+    for (size_t i = 0; i < SESSIONS; i++) {
+        make_prompt(ids[i], length[i] = PROMPT - 7 * i, 30 + (uint32_t)i);
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_prompt(sessions[i], ids[i], length[i]));
+    }
+    for (size_t part = 0; part < sizeof behind / sizeof *behind; part++) {
+        for (size_t i = 0; i < SESSIONS; i++) {
+            idle(sessions[i], ids[i] + length[i], behind[part][i]);
+            length[i] += behind[part][i];
+            rounds[i] = (fr_round){.session = sessions[i], .ids = ids[i] + length[i], .limit = FR_STEP_MAX};
+        }
+        if (part % 2) check_drafts(&s, sessions[0], ids[0], length[0]);
+        require(fr_engine_step(engine, rounds, SESSIONS));
+        for (size_t i = 0; i < SESSIONS; i++) {
+            require(rounds[i].status);
+            length[i] += rounds[i].count;
+            check_drafts(&s, sessions[i], ids[i], length[i]);
+        }
+    }
+    require(fr_session_step(sessions[0], ids[0] + length[0], FR_STEP_MAX, &got, &accepted));
+    check_drafts(&s, sessions[0], ids[0], length[0] + got);
+    for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 static const struct {
     const char *target, *drafter, *line;
 } misfits[] = {
@@ -220,6 +276,7 @@ int main(void) {
     tcase_add_loop_test(cases, the_text_is_the_targets, 0, 2);
     tcase_add_loop_test(cases, a_models_own_drafts_all_stand, 0, 2);
     tcase_add_test(cases, sessions_draft_together);
+    tcase_add_loop_test(cases, what_rounds_without_drafts_left_is_followed_together, 0, 3);
     tcase_add_loop_test(cases, what_can_not_draft_is_refused, 0, sizeof misfits / sizeof *misfits);
     Suite *suite = suite_create("draft_model");
     suite_add_tcase(suite, cases);

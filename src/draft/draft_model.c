@@ -6,8 +6,10 @@
  * The model has a cache of its own, whose frontier is the number of ids that it has run and that stand:
  *
  *     prompt --> run up to the last id (begin, or the next proposal)
- *     proposal: what is new, and the last id, whose logits give the first draft; then the drafts themselves
+ *     proposal: what is new with the last id, whose logits give the first draft; then the drafts themselves
  *     accepted drafts but the last have been run (commit): the frontier moves over them
+ *
+ * Rounds without drafts leave it behind; it follows when it next proposes, in as few forwards as there are.
  *
  * Pictures are ids to it. What it caches is of the types of the target's cache. Sessions of an engine work in one
  * workspace, all in one batch; each has a table of the cache's pages, of which there are enough for all. Leviathan et
@@ -52,10 +54,13 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .place = {{at, at, at}}};
 }
 
-/* Rows of ids [from, to) of a timeline, from row `at` on. */
-static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at) {
-    for (size_t p = from; p < to; p++, at++)
-        w->rows[at] = row_of(timeline, view->ids[p], p, p > from ? (int32_t)at - 1 : -1);
+/* Rows of ids [from, to) of a timeline, from row `at` on; parent: the first one's. */
+static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
+                  int32_t parent) {
+    for (size_t p = from; p < to; p++, at++) {
+        w->rows[at] = row_of(timeline, view->ids[p], p, parent);
+        parent = (int32_t)at;
+    }
 }
 
 /* The first `count` rows; logits of the last `heads`. */
@@ -81,7 +86,7 @@ static fr_status catch_up(state *s, const fr_draft_view *view, size_t end) {
         size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
         FR_TRY(fr_kv_claim(&s->kv, to - from));
         fr_recurrent_certain(&s->kv.recurrent, to);
-        place(w, 0, view, from, to, 0);
+        place(w, 0, view, from, to, 0, -1);
         run(w, view->pool, to - from, 0);
         fr_kv_commit(&s->kv, to);
     }
@@ -103,14 +108,47 @@ static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     fr_failure_keep(catch_up(s, view, view->length - 1));
 }
 
-/* The first row with logits of a session, and pages for its chain. */
-static fr_status begin_chain(fr_proposal *p) {
+/* Ids before the last one that are not in the cache. */
+static size_t behind(const fr_proposal *p) {
+    return p->view->length - 1 - ((state *)p->draft)->kv.length;
+}
+
+/* What a session has to run before its last id, where that is more rows than there is room for; pages for the rest and
+ * for its chain. */
+static fr_status begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
     cut(s, p->view);
-    FR_TRY(catch_up(s, p->view, last));
+    if (behind(p) > room) FR_TRY(catch_up(s, p->view, last));
+    FR_TRY(fr_kv_claim(&s->kv, behind(p) + p->count));
+    fr_recurrent_certain(&s->kv.recurrent, last);
     s->length = p->view->length;
-    return fr_kv_claim(&s->kv, p->count);
+    return FR_OK;
+}
+
+/* Those who can begin. Gives how many, and how many rows they are behind. */
+static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
+    size_t going = 0;
+    *rows = 0;
+    for (fr_proposal *p = first; p; p = p->next) {
+        p->failure = fr_failure_keep(begin_chain(p, w->most - w->sessions - *rows));
+        if (p->failure.status != FR_OK) continue;
+        *rows += behind(p);
+        w->asks[going++] = p;
+    }
+    return going;
+}
+
+/* Everybody's rows up to the last id, and behind them those of the last ids. */
+static void place_first(workspace *w, size_t going, size_t rows) {
+    for (size_t i = 0, at = 0; i < going; i++) {
+        const fr_draft_view *view = w->asks[i]->view;
+        size_t last = view->length - 1, new = behind(w->asks[i]);
+        w->timelines[i] = &((state *)w->asks[i]->draft)->kv;
+        place(w, i, view, last - new, last, at, -1);
+        at += new;
+        place(w, i, view, last, last + 1, rows + i, new ? (int32_t)at - 1 : -1);
+    }
 }
 
 /* Hands the first `count` rows' drafts out; gives how many chains go on, whose next rows are then the first ones. */
@@ -131,18 +169,10 @@ static size_t take_drafts(workspace *w, size_t count) {
 
 static void model_propose(fr_proposal *first) {
     workspace *w = ((state *)first->draft)->work;
-    size_t going = 0;
-    for (fr_proposal *p = first; p; p = p->next) {
-        p->failure = fr_failure_keep(begin_chain(p));
-        if (p->failure.status == FR_OK) w->asks[going++] = p;
-    }
-    for (size_t i = 0; i < going; i++) {
-        const fr_draft_view *view = w->asks[i]->view;
-        w->timelines[i] = &((state *)w->asks[i]->draft)->kv;
-        place(w, i, view, view->length - 1, view->length, i);
-    }
-    while (going) {
-        run(w, first->view->pool, going, going);
+    size_t rows, going = begin_chains(w, first, &rows);
+    place_first(w, going, rows);
+    for (; going; rows = 0) {
+        run(w, first->view->pool, rows + going, going);
         for (size_t i = 0; i < going; i++) {
             state *s = (state *)w->asks[i]->draft;
             if (w->asks[i]->proposed == 0) fr_kv_commit(&s->kv, s->length);
