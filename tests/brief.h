@@ -1,6 +1,7 @@
-/* The short form of suites that are long under valgrind: FORERUN_BRIEF in the environment asks for it.
+/* The short form of suites that take hours under valgrind: FORERUN_BRIEF in the environment asks for it.
  *
- * In: a loop test and how often it would run. Out: the case has all its runs, or in the short form every fifth. */
+ * In: a loop test, how often it runs, and how often in the short form. Out: the case has all its runs, or so few of
+ * them, spread over the whole. What repeats the same code for the sake of numbers is left out of the short form. */
 #ifndef FR_TESTS_BRIEF_H
 #define FR_TESTS_BRIEF_H
 
@@ -12,8 +13,13 @@ static inline bool fr_test_brief(void) {
     return getenv("FORERUN_BRIEF") != NULL;
 }
 
-static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count) {
-    for (int i = 0; i < count; i += fr_test_brief() ? 5 : 1) tcase_add_loop_test(cases, test, i, i + 1);
+static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, int few) {
+    int step = fr_test_brief() ? (count + few - 1) / few : 1;
+    for (int i = 0; i < count; i += step) tcase_add_loop_test(cases, test, i, i + 1);
+}
+
+static inline void fr_test_add_long(TCase *cases, const TTest *test) {
+    if (!fr_test_brief()) tcase_add_test(cases, test);
 }
 
 #endif

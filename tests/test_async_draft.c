@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "forerun.h"
-#include "brief.h"
+#include "tests/brief.h"
 
 #ifdef __SANITIZE_THREAD__
 #define INTERLEAVINGS 10000

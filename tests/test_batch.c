@@ -7,6 +7,7 @@
 
 #include "src/base/sizes.h"
 #include "src/families/model.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 enum { CONTEXT = 256, ROWS = 40, TIMELINES = 4, LEAVES = 5 };
@@ -259,7 +260,7 @@ int main(void) {
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 120);
     tcase_add_loop_test(all, neighbours_change_nothing, 0, sizeof subjects / sizeof *subjects);
-    tcase_add_loop_test(all, a_row_of_a_tree_is_a_row_of_its_branch, 0, sizeof subjects / sizeof *subjects);
+    fr_test_add_loop(all, a_row_of_a_tree_is_a_row_of_its_branch, sizeof subjects / sizeof *subjects, 4);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "brief.h"
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/answer.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 #define FOLDER "tests/data/deepseek-v3"
@@ -334,11 +334,11 @@ int main(void) {
     tcase_add_test(tests, a_cache_that_does_not_fit_is_refused);
     tcase_add_test(tests, values_of_another_type_are_refused);
     tcase_add_test(tests, a_folder_as_gguf_is_the_converters);
-    tcase_add_test(tests, a_folder_as_gguf_gives_its_answer);
+    fr_test_add_long(tests, a_folder_as_gguf_gives_its_answer);
     tcase_add_test(tests, heads_apart_give_one_answer);
-    tcase_add_test(tests, heads_whole_give_one_answer);
-    fr_test_add_loop(tests, quantized_heads_give_one_answer, sizeof quantized / sizeof *quantized);
-    fr_test_add_loop(tests, every_cache_gives_one_answer, sizeof caches / sizeof *caches);
+    fr_test_add_long(tests, heads_whole_give_one_answer);
+    fr_test_add_loop(tests, quantized_heads_give_one_answer, sizeof quantized / sizeof *quantized, 1);
+    fr_test_add_loop(tests, every_cache_gives_one_answer, sizeof caches / sizeof *caches, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     Suite *suite = suite_create("deepseek");
     suite_add_tcase(suite, tests);

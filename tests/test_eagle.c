@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "brief.h"
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -689,8 +689,8 @@ int main(void) {
     tcase_add_loop_test(tests, odd_drafts_are_the_references, 0, ODD);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
-    tcase_add_loop_test(tests, conversations_draft_as_fresh_sessions, 0, DRAFTERS);
-    tcase_add_loop_test(tests, drafting_changes_no_id, 0, 2 * PAIRS);
+    fr_test_add_loop(tests, conversations_draft_as_fresh_sessions, DRAFTERS, 1);
+    fr_test_add_loop(tests, drafting_changes_no_id, 2 * PAIRS, 2);
     tcase_add_loop_test(tests, what_does_not_fit_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_test(tests, words_are_the_drafters);
     tcase_add_test(tests, none_is_packed_without_its_target);

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "brief.h"
 #include "src/base/hash.h"
 #include "src/base/sizes.h"
 #include "src/session/state.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
@@ -733,10 +733,10 @@ int main(void) {
     tcase_set_timeout(shared, 60);
     tcase_set_timeout(one, 60);
     tcase_set_timeout(calls, full() ? 0 : 120);
-    fr_test_add_loop(one, neighbours_change_nothing, FIXTURES * CROWDS);
-    tcase_add_loop_test(shared, what_was_run_is_not_run_again, 0, 2 * FIXTURES);
+    fr_test_add_loop(one, neighbours_change_nothing, FIXTURES * CROWDS, 2);
+    fr_test_add_loop(shared, what_was_run_is_not_run_again, 2 * FIXTURES, 2);
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
-    tcase_add_loop_test(shared, evicted_and_run_again, 0, FIXTURES);
+    fr_test_add_loop(shared, evicted_and_run_again, FIXTURES, 1);
     tcase_add_loop_test(shared, no_page_is_left, 0, FIXTURES);
     tcase_add_loop_test(shared, closed_while_others_hold_its_pages, 0, FIXTURES);
     tcase_add_loop_test(shared, a_restore_without_pages_changes_nothing, 0, FIXTURES);

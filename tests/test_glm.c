@@ -14,6 +14,7 @@
 #include "formats/safetensors.h"
 #include "src/session/state.h"
 #include "tests/answer.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 #define FOLDER "tests/data/glm-ocr"
@@ -642,13 +643,13 @@ int main(void) {
     tcase_add_loop_test(cases, drafts_behind_a_picture, 0, 2);
     tcase_add_loop_test(cases, text_behind_a_picture, 0, 2);
     tcase_add_test(cases, image_tokens_need_their_picture);
-    tcase_add_loop_test(cases, an_aborted_picture_can_be_cut_away, 0, 4);
+    fr_test_add_loop(cases, an_aborted_picture_can_be_cut_away, 4, 1);
     tcase_add_test(cases, a_cut_picture_gives_no_rows_to_text);
     tcase_add_test(cases, partial_rotation);
     tcase_add_test(cases, gguf_is_the_same_model);
     tcase_add_test(cases, a_folder_as_gguf_is_the_same_model);
     tcase_add_test(cases, quantized_logits);
-    tcase_add_test(cases, quantized_text_is_one_answer);
+    fr_test_add_long(cases, quantized_text_is_one_answer);
     tcase_add_loop_test(cases, the_mtp_cache_is_that_of_the_text, 0, sizeof speculations / sizeof *speculations);
     tcase_add_test(cases, turns_leave_the_mtp_cache_that_of_the_text);
     tcase_add_loop_test(cases, rejection_at_every_depth_leaves_no_trace, 1, 5);

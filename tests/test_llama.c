@@ -11,6 +11,7 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -270,7 +271,7 @@ int main(void) {
     tcase_add_test(tests, a_file_says_what_the_reference_says);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 3);
     tcase_add_test(tests, both_tokenizers_are_the_same);
-    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, 4);
+    fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, 4, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     Suite *suite = suite_create("llama");
     suite_add_tcase(suite, tests);

@@ -11,6 +11,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "src/draft/pairs.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -454,8 +455,8 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, FOLDERS);
     tcase_add_loop_test(tests, logits_are_within_a_part_of_their_scale, 0, FOLDERS);
     tcase_add_loop_test(tests, copies_are_not_held_twice, 0, 2);
-    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, FOLDERS);
-    tcase_add_loop_test(tests, packed_experts_give_one_answer, 0, 2);
+    fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
+    fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, a_name_that_is_missing_or_too_many_is_told, 0, sizeof names / sizeof *names);
     tcase_add_test(tests, nan_in_a_router_ends_in_a_line);

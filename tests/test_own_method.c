@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/reference.h"
-#include "brief.h"
+#include "tests/brief.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 
@@ -385,9 +385,9 @@ int main(void) {
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 4);
-    tcase_add_loop_test(tests, what_is_handed_on_is_the_drafters, 0, 6);
+    fr_test_add_loop(tests, what_is_handed_on_is_the_drafters, 6, 2);
     tcase_add_loop_test(tests, nonsense_is_one_line, 0, NONSENSE);
-    fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS);
+    fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS, 1);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

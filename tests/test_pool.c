@@ -360,8 +360,8 @@ START_TEST(busy_neighbours_leave_turns) {
         ck_assert_int_ge(neighbours[i], 0);
         while (neighbours[i] == 0) (void)living; /* until it is killed */
     }
-    check_relay(2, false, 50000, 0);
-    check_relay(8, true, 5000, 0);
+    check_relay(2, false, 150000, 0);
+    check_relay(8, true, 15000, 0);
     for (size_t i = 0; i < 2; i++) {
         kill(neighbours[i], SIGKILL);
         waitpid(neighbours[i], NULL, 0);

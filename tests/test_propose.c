@@ -11,6 +11,7 @@
 #include "forerun_lab.h"
 #include "src/base/sizes.h"
 #include "src/session/state.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 enum { SESSIONS = 8, CONTEXT = 256, CHUNK = 8, ROUNDS = 9, LONGEST = 60, MOST = 15 };
@@ -400,7 +401,7 @@ END_TEST
 int main(void) {
     TCase *cases = tcase_create("propose");
     tcase_set_timeout(cases, 120);
-    tcase_add_loop_test(cases, together_as_alone, 0, PAIRS * CROWDS);
+    fr_test_add_loop(cases, together_as_alone, PAIRS * CROWDS, 3);
     tcase_add_test(cases, a_method_is_asked_once);
     tcase_add_test(cases, silent_links_go_on_together);
     Suite *suite = suite_create("propose");

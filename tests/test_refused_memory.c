@@ -6,11 +6,11 @@
 #include <check.h>
 #include <string.h>
 
-#include "brief.h"
 #include "forerun_lab.h"
 #include "formats/error.h"
 #include "src/base/arena.h"
 #include "src/decoder/kv.h"
+#include "tests/brief.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);
 void *__wrap_fr_arena_take(fr_arena *arena, size_t count, size_t item);

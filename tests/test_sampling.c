@@ -11,6 +11,7 @@
 #include "src/session/sampler.h"
 #include "src/session/state.h"
 #include "tests/alloc_guard.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 #define DATA  "tests/data/sampling/"
@@ -771,8 +772,8 @@ int main(void) {
     tcase_add_loop_test(exact, drawing_allocates_nothing, 0, 2);
     tcase_add_test(exact, settings_that_mean_nothing_are_refused);
     tcase_add_test(exact, a_bias_outside_the_vocabulary_is_an_error_line);
-    tcase_add_loop_test(draws, gumbel_draws_have_the_targets_distribution, 0, HOT);
-    tcase_add_loop_test(draws, rejection_draws_have_the_targets_distribution, 0, HOT);
+    fr_test_add_loop(draws, gumbel_draws_have_the_targets_distribution, HOT, 1);
+    fr_test_add_loop(draws, rejection_draws_have_the_targets_distribution, HOT, 1);
     tcase_add_loop_test(draws, rounds_of_rejection_have_the_references_distribution, 0, 5);
     suite_add_tcase(suite, exact);
     suite_add_tcase(suite, draws);

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "brief.h"
 #include "formats/map.h"
 #include "src/base/hash.h"
 #include "src/session/fingerprint.h"
 #include "src/session/state.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 #define MORE 12
@@ -420,7 +420,7 @@ int main(void) {
     tcase_set_timeout(file, 300);
     tcase_add_checked_fixture(file, make_folder, remove_folder);
     tcase_add_test(file, in_memory);
-    fr_test_add_loop(file, a_restored_session_equals_a_fresh_run, fixtures);
+    fr_test_add_loop(file, a_restored_session_equals_a_fresh_run, fixtures, 2);
     tcase_add_test(file, short_and_empty_timelines_come_back);
     tcase_add_test(file, little_is_run_again);
     tcase_add_test(file, what_is_attached_comes_back);

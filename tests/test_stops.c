@@ -6,6 +6,7 @@
 
 #include "src/base/sizes.h"
 #include "src/session/state.h"
+#include "tests/brief.h"
 
 enum { MOST = 120 };
 
@@ -194,7 +195,7 @@ int main(void) {
     TCase *cases = tcase_create("stops");
     tcase_set_timeout(cases, 60);
     tcase_add_unchecked_fixture(cases, open_demo, close_demo);
-    tcase_add_test(cases, steps_end_where_the_text_does);
+    fr_test_add_long(cases, steps_end_where_the_text_does);
     tcase_add_test(cases, forks_stop_there_too);
     tcase_add_test(cases, a_new_prompt_is_a_new_text);
     suite_add_tcase(suite, cases);

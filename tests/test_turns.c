@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brief.h"
 #include "src/session/state.h"
 #include "tests/alloc_guard.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 #define CONTEXT 640 /* ten times what the fixtures' sliding layers keep, at CHUNK */
@@ -448,9 +448,9 @@ int main(void) {
     while (fr_reference_name((size_t)fixtures)) fixtures++;
     TCase *turns = tcase_create("turns");
     tcase_set_timeout(turns, 300);
-    fr_test_add_loop(turns, any_change_of_the_timeline_equals_a_fresh_run, fixtures);
+    fr_test_add_loop(turns, any_change_of_the_timeline_equals_a_fresh_run, fixtures, 2);
     tcase_add_test(turns, what_a_truncation_runs_again);
-    tcase_add_test(turns, few_checkpoints_stay_spread);
+    fr_test_add_long(turns, few_checkpoints_stay_spread);
     tcase_add_test(turns, a_prompt_that_goes_on_runs_only_what_is_new);
     tcase_add_test(turns, an_abort_is_seen_between_chunks);
     tcase_add_test(turns, a_reset_lets_go_of_every_page);
