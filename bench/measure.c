@@ -175,13 +175,17 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* The target's head where there is none of its own; EAGLE-3's fc is for a chain's beginning. */
+/* Of EAGLE-3's fc, which the target's rows go through and those of a chain don't; 0: there is none. */
+static double target_row_bytes(const fr_drafter *drafter) {
+    return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
+}
+
+/* The target's head where there is none of its own. */
 static double pairs_bytes(const fr_drafter *drafter) {
     const fr_pair_net *net = drafter->net;
     double bytes = streamed(&drafter->weights, chosen_experts(&net->spec->experts));
     if (!is_bound(&drafter->weights, net->head)) bytes += bytes_of(net->head);
-    if (drafter->method == &fr_draft_eagle3) bytes -= bytes_of(&((const fr_eagle *)drafter->net)->fc);
-    return bytes;
+    return bytes - target_row_bytes(drafter);
 }
 
 double fr_bench_draft_bytes(const fr_drafter *drafter) {
@@ -189,6 +193,10 @@ double fr_bench_draft_bytes(const fr_drafter *drafter) {
     if (drafter->method != &fr_draft_model) return pairs_bytes(drafter);
     const fr_model *model = drafter->net;
     return streamed(&model->weights, chosen_experts(fr_spec_experts(&model->trunk.spec)));
+}
+
+double fr_bench_first_draft_bytes(const fr_drafter *drafter) {
+    return fr_bench_draft_bytes(drafter) + target_row_bytes(drafter);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- ratios */

@@ -32,8 +32,10 @@ void fr_bench_fill(fr_session *session, size_t length);
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
-/* What a step of a chain reads of weights, the target's head too where it is the drafter's. */
+/* What a step of a chain reads of weights, the target's head too where it is the drafter's; and a chain's first one,
+ * which begins with the target's row. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
+double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 
 /* The middle of T(rows) / T(1) over pairs in turn, and T(1) itself. */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);

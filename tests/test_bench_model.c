@@ -236,24 +236,27 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
-/* Of EAGLE-3 the layer and its head, of EAGLE-1 what begins a pair, the layer and the target's head, of a model all
- * that a token reads: counted by the shapes in their files, whose vectors are next to nothing. */
+/* Of EAGLE-3 the layer and its head, and fc where a chain begins; of EAGLE-1 what begins a pair, the layer and the
+ * target's head, of a model all that a token reads: counted by the shapes in their files, whose vectors are next to
+ * nothing. */
 START_TEST(a_draft_step_reads_what_it_needs) {
     static const struct {
         const char *drafter;
         double values; /* of 2 bytes */
+        double first;  /* more of them */
     } drafters[] = {
-        {"tests/data/llama/eagle3", 256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64},
-        {"tests/data/llama/eagle", 256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256},
-        {"tests/data/models/llama", 7 * (3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256) + 512 * 256},
+        {"tests/data/llama/eagle3", 256 * 256 + 3 * 256 * 256 + 2 * 32 * 512 + 64 * 512 + 256 * 64, 256 * 768},
+        {"tests/data/llama/eagle", 256 * 512 + 3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256 + 512 * 256, 0},
+        {"tests/data/models/llama", 7 * (3 * 256 * 256 + 2 * 32 * 256 + 2 * 64 * 256) + 512 * 256, 0},
     };
     fr_model *model;
     fr_drafter *drafter;
     ck_assert_int_eq(fr_model_open("tests/data/models/llama", NULL, &model), FR_OK);
     for (size_t i = 0; i < sizeof drafters / sizeof *drafters; i++) {
-        double bytes = 2 * drafters[i].values;
+        double bytes = 2 * drafters[i].values, first = bytes + 2 * drafters[i].first;
         ck_assert_int_eq(fr_drafter_open(drafters[i].drafter, model, NULL, &drafter), FR_OK);
         ck_assert_double_eq_tol(fr_bench_draft_bytes(drafter), bytes, 0.01 * bytes);
+        ck_assert_double_eq_tol(fr_bench_first_draft_bytes(drafter), first, 0.01 * first);
         fr_drafter_close(drafter);
     }
     fr_model_close(model);
