@@ -10,7 +10,9 @@
  * blocks; runs; rows.
  * Between two chunks, chains wait in y. Weights are prefetched AHEAD bytes before use, of each tile of a pair half as
  * many: more pushes the activations out of the L1 cache. What pages begin with is prefetched PAGES_AHEAD bytes before
- * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse).
+ * use, as that is all the start that the processor's prefetchers need (Zen 4: 1 and 3 KB do as well, 4 KB worse). What
+ * Intel's fewest rows ask of L2 they ask FEW_AHEAD bytes before use, of each tile. (A step's time over that of reading,
+ * one row, 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07, 1.15.)
  *
  * Memory is fast where it is read in order. So a pair's tiles are not neighbours but half of the outputs apart, and
  * each half is read from its start to its end; and a chunk is as long as the panel's size allows. (Two cores of
@@ -19,7 +21,8 @@
  *
  * Up to 8 rows are multiplied together by a register of codes just after it was unpacked. One or two wait for memory
  * whatever is done, and take a tile at a time; a pair where the processor's prefetchers do most of the work, which look
- * further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%). From 3 on they take a pair: each broadcast of
+ * further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%), and two rows where hints ask for L2 (Q4_0 1.05 and
+ * 1.00 times the time of reading, Q4_K 1.11 and 1.00). From 3 on they take a pair: each broadcast of
  * activations is a load and meets two registers of codes, where one alone may be bound by loads, and twice as many
  * chains of products hide each other's latency (4 rows from the caches of Zen 4: 1.03 to 1.09 times a single tile's
  * speed). Q6_K alone has more to unpack and to scale than registers to do it for two tiles.
@@ -40,12 +43,13 @@
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers of codes that hold a run of a tile */
-    FEWEST = 2,       /* rows that take a tile at a time */
+    FEWEST = 2,       /* rows that mostly take a tile at a time */
     FEW = 8,          /* rows that are multiplied together */
     MANY = 64,
     PAIR = 2,
     PANEL = 4096,     /* runs of rows in a chunk: 192 KB, on the stack */
-    AHEAD = 8192,     /* bytes, as the next two */
+    AHEAD = 8192,     /* bytes, as the next three */
+    FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
 };
@@ -396,20 +400,22 @@ typedef struct product {
     size_t blocks, features;
 } product;
 
-FR_INLINE fr_prefetch_hint hint_of(const format *f, size_t rows) {
-    fr_prefetch_hint here = fr_prefetch_hint_here();
-    if (rows <= FEWEST && fr_prefetch_few_to_l2()) return FR_PREFETCH_L2;
-    return here == FR_PREFETCH_L2 && rows <= rows_paged(f) ? FR_PREFETCH_PAGES : here;
-}
-
 /* Columns and rows that are multiplied at a time, with all tiles. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
     fr_prefetch_hint how;
+    bool few_to_l2; /* these rows are so few that L2 serves them, though more are not */
     __m512i values;
     fr_qblock panel[PANEL]; /* of a run: the rows, then the next run's */
 } chunk;
+
+FR_INLINE void choose_hint(const format *f, chunk *c) {
+    fr_prefetch_hint here = fr_prefetch_hint_here();
+    bool paged = here == FR_PREFETCH_L2 && c->rows <= rows_paged(f);
+    c->few_to_l2 = c->rows <= FEWEST && fr_prefetch_few_to_l2();
+    c->how = c->few_to_l2 ? FR_PREFETCH_L2 : paged ? FR_PREFETCH_PAGES : here;
+}
 
 /* A chunk of one tile or of a pair. */
 typedef struct place {
@@ -433,7 +439,7 @@ FR_INLINE size_t steps(const product *job, size_t tiles) {
 FR_INLINE place place_of(const format *f, const product *job, const chunk *c, size_t tile, size_t tiles) {
     size_t tile_bytes = job->blocks * f->bytes, half = steps(job, PAIR), left = job->features - tile * FR_TILE_FEATURES;
     place at = {.apart = half * tile_bytes, .y_stride = job->y_stride, .how = c->how};
-    at.ahead = c->how == FR_PREFETCH_PAGES ? PAGES_AHEAD : AHEAD / tiles;
+    at.ahead = c->how == FR_PREFETCH_PAGES ? PAGES_AHEAD : c->few_to_l2 ? FEW_AHEAD : AHEAD / tiles;
     at.y[0] = job->y + c->row * job->y_stride + tile * FR_TILE_FEATURES;
     at.y[1] = at.y[0] + half * FR_TILE_FEATURES;
     at.bytes = job->w + tile * tile_bytes + c->from * f->bytes;
@@ -547,9 +553,11 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
         compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* One row or two. That rows may be paged is asked first, as it is known when this is compiled. */
+/* One row or two. What is known when this is compiled is asked first. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
-    if (rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES) compute_tiles(f, by, job, c, rows, PAIR);
+    bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
+    bool two_streams = rows == FEWEST && f->joining != HALVES && c->few_to_l2;
+    if (paged || two_streams) compute_tiles(f, by, job, c, rows, PAIR);
     else compute_tiles(f, by, job, c, rows, 1);
 }
 
@@ -592,7 +600,7 @@ FR_INLINE void matmul_block(const format *f, const products *by, const product *
     for (c.row = 0; c.row < job->rows; c.row += c.rows) {
         size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
-        c.how = hint_of(f, c.rows);
+        choose_hint(f, &c);
         compute_part(f, by, job, &c);
     }
 }

@@ -4,11 +4,12 @@
 #include <cpuid.h>
 #include <stdatomic.h>
 
-/* What CPUID says of a processor, as its leaves 0 and 1 have it (AMD64 Architecture Programmer's Manual 3, appendix E;
- * Intel 64 and IA-32 Architectures Software Developer's Manual 2, CPUID). */
+/* What CPUID says of a processor, as its leaves 0, 1 and 7 have it (AMD64 Architecture Programmer's Manual 3, appendix
+ * E; Intel 64 and IA-32 Architectures Software Developer's Manual 2, CPUID). */
 typedef struct processor {
     bool amd, intel;
-    unsigned family, model;
+    unsigned family;
+    bool fp16; /* AVX-512 arithmetic on halves */
 } processor;
 
 static processor this_processor(void) {
@@ -19,7 +20,7 @@ static processor this_processor(void) {
     p.intel = ebx == signature_INTEL_ebx && ecx == signature_INTEL_ecx && edx == signature_INTEL_edx;
     __get_cpuid(1, &eax, &ebx, &ecx, &edx);
     p.family = (eax >> 8 & 15) + (eax >> 20 & 255);
-    p.model = (eax >> 4 & 15) | (eax >> 12 & 0xf0);
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) p.fp16 = edx >> 23 & 1;
     return p;
 }
 
@@ -39,7 +40,7 @@ static int hint_on(const processor *p) {
 }
 
 static int few_to_l2_on(const processor *p) {
-    return p->intel && p->family == 6 && (p->model == 0x8f || p->model == 0xcf);
+    return p->intel && p->fp16;
 }
 
 fr_prefetch_hint fr_prefetch_hint_here(void) {
