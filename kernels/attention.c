@@ -1,11 +1,12 @@
 /* The walk of SIMD flash attention through the cache: see attention.h.
  *
  * Blocks of 64 positions are the outer loop, so that K and V come from memory once for all queries. Within a block,
- * four positions of K stay in the L1 cache while every query takes its four scores; then each query's weights are made;
- * then a strip of V's columns stays there while every query adds them up, in registers over the 64 positions. What an
- * instruction set does not multiply as it lies is decoded on the way, once for all queries, into a tile that is as
- * small. Neighbouring queries that see the same of a block take a step together, so that one load of K or V serves
- * several sums. */
+ * eight positions of K stay in the L1 cache while every query takes its scores of them, four at a time; then each
+ * query's weights are made; then a strip of V's columns stays there while every query adds them up, in registers over
+ * the 64 positions. What an instruction set does not multiply as it lies, or not for so many queries, is decoded on the
+ * way, once for all, into a tile that is as small. Neighbouring queries that see the same of a block take a step
+ * together, so that one load of K or V serves several sums. Memory is asked for what comes next: for V while scores are
+ * taken, for the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/compiler.h"
@@ -17,6 +18,8 @@ typedef struct walk {
     float *tile;
     fr_attn_state *states; /* [attn->count] */
     const uint8_t *k, *v;  /* of the block's first position */
+    const uint8_t *next_k; /* of the next block's; NULL: nobody sees any of it */
+    bool asked;            /* for k, while the block before was added up */
     uint64_t seen;         /* bit i: some query sees position i of the block */
 } walk;
 
@@ -25,30 +28,47 @@ static uint64_t bits(int32_t from, int32_t to) {
     return from < to ? UINT64_MAX >> (FR_ATTN_BLOCK - (to - from)) << from : 0;
 }
 
+static bool alike(const fr_attn_state *a, const fr_attn_state *b) {
+    return a->from == b->from && a->to == b->to && a->first == b->first;
+}
+
+/* How many queries take a step together: neighbours that are alike, in groups as even as they can be. */
+static void group_queries(const walk *w) {
+    size_t most = w->steps->together;
+    for (size_t j = 0, end; j < w->attn->count; j = end) {
+        fr_attn_state *state = w->states;
+        for (end = j + 1; end < w->attn->count && alike(&state[j], &state[end]);) end++;
+        for (size_t groups = (end - j + most - 1) / most; groups > 0; j += state[j].together, groups--)
+            state[j].together = (uint32_t)((end - j + groups - 1) / groups);
+    }
+}
+
 static void enter_block(walk *w, int64_t block) {
+    const fr_attn *attn = w->attn;
+    int64_t next = block + FR_ATTN_BLOCK;
+    bool sees_next = false;
     w->seen = 0;
-    for (size_t j = 0; j < w->attn->count; j++) {
-        const fr_attn_query *query = &w->attn->queries[j];
+    for (size_t j = 0; j < attn->count; j++) {
+        const fr_attn_query *query = &attn->queries[j];
         fr_attn_state *state = &w->states[j];
         int64_t from = query->first - block, to = query->last - block + 1;
-        state->first = from >= 0 || w->attn->partial_stride;
+        state->first = from >= 0 || attn->partial_stride;
         state->from = (int32_t)(from < 0 ? 0 : from < FR_ATTN_BLOCK ? from : FR_ATTN_BLOCK);
         state->to = (int32_t)(to < 0 ? 0 : to < FR_ATTN_BLOCK ? to : FR_ATTN_BLOCK);
         w->seen |= bits(state->from, state->to);
+        sees_next |= query->first < next + FR_ATTN_BLOCK && query->last >= next;
     }
     if (w->seen == 0) return;
-    w->k = w->attn->k_pages[block / FR_ATTN_BLOCK] + w->attn->k_at;
-    w->v = w->attn->v_pages[block / FR_ATTN_BLOCK] + w->attn->v_at;
+    group_queries(w);
+    w->k = attn->k_pages[block / FR_ATTN_BLOCK] + attn->k_at;
+    w->v = attn->v_pages[block / FR_ATTN_BLOCK] + attn->v_at;
+    w->asked = w->k == w->next_k;
+    w->next_k = sees_next ? attn->k_pages[next / FR_ATTN_BLOCK] + attn->k_at : NULL;
 }
 
-/* How many queries from the j-th on can take a step together. */
-static size_t alike(const walk *w, size_t j) {
-    const fr_attn_state *state = &w->states[j];
-    size_t most = w->attn->count - j < w->steps->together ? w->attn->count - j : w->steps->together, count = 1;
-    while (count < most && state[count].from == state->from && state[count].to == state->to &&
-           state[count].first == state->first)
-        count++;
-    return count;
+/* Whether the steps read values of this type where they lie. */
+static bool as_it_lies(const walk *w, fr_dtype type) {
+    return !w->steps->decode[type] || w->attn->count <= w->steps->undecoded[type];
 }
 
 /* Columns [d, d + width) of positions [from, from + count) of the block: where they lie, or decoded into the tile.
@@ -56,24 +76,22 @@ static size_t alike(const walk *w, size_t j) {
 static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, size_t stride, int32_t from,
                             int32_t count, size_t d, size_t width) {
     const uint8_t *data = block + (size_t)from * stride + fr_dtype_row_bytes(type, d);
-    if (!w->steps->decode[type]) return (fr_attn_rows){type, data, stride};
+    if (as_it_lies(w, type)) return (fr_attn_rows){type, data, stride};
     for (int32_t i = 0; i < count; i++)
         if (w->seen >> (from + i) & 1)
             w->steps->decode[type](w->tile + (size_t)i * width, data + (size_t)i * stride, width);
     return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
-/* Asks for `bytes` bytes ahead of their time: the share of them that falls to queries [j, j + count), so that requests
- * go out between steps, not in a burst that would wait for itself. Inline always: gcc drops calls of functions that
- * only ask. */
-FR_INLINE void prefetch(const walk *w, const char *from, size_t bytes, size_t j, size_t count) {
-    size_t at = bytes * j / w->attn->count, end = bytes * (j + count) / w->attn->count;
-    for (at = (at + 63) / 64 * 64; at < end; at += 64) __builtin_prefetch(from + at, 0, 2);
+/* Parts [begin, end) of so many of `bytes` bytes that will be needed: a share for each step. */
+static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, size_t end, size_t parts) {
+    size_t at = (bytes * begin / parts + 63) / 64 * 64;
+    return (fr_attn_ahead){from + at, from + bytes * end / parts};
 }
 
 /* Reads a line after the other of the K that is seen. Processors stream what is read in order: from memory this and the
  * scores behind it are 2.5 times as fast as scores that find nothing in the caches (Zen 5), and asking ahead without
- * reading doesn't set it going. */
+ * reading doesn't set it going. Many queries compute for longer than what they ask for is on its way. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t row_bytes = fr_dtype_row_bytes(attn->k_type, attn->head_dim);
@@ -84,35 +102,44 @@ static void stream_keys(const walk *w) {
     }
 }
 
-/* All scores; meanwhile V is asked for. */
-static void score_block(const walk *w) {
+/* Scores of the j-th query and those together with it for the tile of K that begins with position `first`. Meanwhile V
+ * is asked for, where it isn't the beginning of K. */
+static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     const fr_attn *attn = w->attn;
-    stream_keys(w);
-    for (int32_t i = 0; i < FR_ATTN_BLOCK; i += FR_ATTN_SCORES) {
-        if ((w->seen & bits(i, i + FR_ATTN_SCORES)) == 0) continue;
-        fr_attn_rows k = rows_of(w, attn->k_type, w->k, attn->k_stride, i, FR_ATTN_SCORES, 0, attn->head_dim);
-        const char *v = (const char *)w->v + (size_t)i * attn->v_stride;
-        for (size_t j = 0, count; j < attn->count; j += count) {
-            fr_attn_state *state = &w->states[j];
-            count = alike(w, j);
-            prefetch(w, v, FR_ATTN_SCORES * attn->v_stride, j, count);
-            if (i + FR_ATTN_SCORES > state->from && i < state->to)
-                w->steps->scores(state, count, k, i, attn->head_dim, attn->scale);
-        }
+    fr_attn_state *state = &w->states[j];
+    for (int32_t i = first; i < first + FR_ATTN_TILE; i += FR_ATTN_SCORES) {
+        fr_attn_rows four = {k.type, (const uint8_t *)k.data + (size_t)(i - first) * k.stride, k.stride};
+        size_t bytes = FR_ATTN_SCORES * attn->v_stride;
+        fr_attn_ahead v = {0};
+        if (w->v != w->k) v = part_of(w->v + (size_t)i * attn->v_stride, bytes, j, j + state->together, attn->count);
+        if (i + FR_ATTN_SCORES > state->from && i < state->to)
+            w->steps->scores(state, state->together, four, i, attn->head_dim, attn->scale, v);
     }
 }
 
-/* All outputs. */
+static void score_block(const walk *w) {
+    const fr_attn *attn = w->attn;
+    if (!w->asked || as_it_lies(w, attn->k_type)) stream_keys(w);
+    for (int32_t i = 0; i < FR_ATTN_BLOCK; i += FR_ATTN_TILE) {
+        if ((w->seen & bits(i, i + FR_ATTN_TILE)) == 0) continue;
+        fr_attn_rows k = rows_of(w, attn->k_type, w->k, attn->k_stride, i, FR_ATTN_TILE, 0, attn->head_dim);
+        for (size_t j = 0; j < attn->count; j += w->states[j].together) score_tile(w, j, k, i);
+    }
+}
+
+/* All outputs; meanwhile the next block's K is asked for. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
-    size_t n = attn->value_dim;
+    size_t n = attn->value_dim, bytes = FR_ATTN_BLOCK * attn->k_stride, asked = 0, end;
     for (size_t d = 0, width; d < n; d += width) {
         width = n - d < w->steps->strip ? n - d : w->steps->strip;
         fr_attn_rows v = rows_of(w, attn->v_type, w->v, attn->v_stride, 0, FR_ATTN_BLOCK, d, width);
-        for (size_t j = 0, count; j < attn->count; j += count) {
+        for (size_t j = 0; j < attn->count; j += w->states[j].together, asked = end) {
             const fr_attn_state *state = &w->states[j];
-            count = alike(w, j);
-            if (state->from < state->to) w->steps->add(state, count, v, d, width);
+            fr_attn_ahead k = {0};
+            end = asked + state->together * width;
+            if (w->next_k) k = part_of(w->next_k, bytes, asked, end, n * attn->count);
+            if (state->from < state->to) w->steps->add(state, state->together, v, d, width, k);
         }
     }
 }

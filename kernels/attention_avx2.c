@@ -84,11 +84,12 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
 /* Eight of the 16 partial sums of four positions for `count` queries, a constant: those of columns d.. d + 7, d + 16 ..
  * Sums of twelve registers and what is multiplied just fit the 16 that there are. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
-                         size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES]) {
+                         size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
     FR_UNROLLED for (size_t j = 0; j < count; j++)
         FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm256_setzero_ps();
     for (; d + 8 <= head_dim; d += 16) {
         __m256 values[TOGETHER];
+        fr_attn_ask(ahead, 1);
         FR_UNROLLED for (size_t j = 0; j < count; j++) values[j] = _mm256_loadu_ps(states[j].q + d);
         FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
             __m256 row = load(rows[i], d, 8);
@@ -106,12 +107,13 @@ FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t coun
 }
 
 FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
-                     float scale) {
+                     float scale, fr_attn_ahead ahead) {
     __m256 low[TOGETHER][FR_ATTN_SCORES], high[TOGETHER][FR_ATTN_SCORES];
     const void *rows[FR_ATTN_SCORES];
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
-    half_sums(load, states, count, rows, 0, head_dim, low);
-    half_sums(load, states, count, rows, 8, head_dim, high);
+    half_sums(load, states, count, rows, 0, head_dim, low, &ahead);
+    half_sums(load, states, count, rows, 8, head_dim, high, &ahead);
+    fr_attn_ask(&ahead, SIZE_MAX);
     for (size_t j = 0; j < count; j++) {
         for (size_t i = 0; i < FR_ATTN_SCORES; i++) low[j][i] = _mm256_add_ps(low[j][i], high[j][i]);
         _mm_storeu_ps(states[j].weights + first, _mm_mul_ps(sum8_of_4(low[j]), _mm_set1_ps(scale)));
@@ -119,19 +121,20 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
 }
 
 FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
-                              size_t head_dim, float scale) {
+                              size_t head_dim, float scale, fr_attn_ahead ahead) {
     switch (count) {
-    case 1: score(load, states, 1, k, first, head_dim, scale); break;
-    case 2: score(load, states, 2, k, first, head_dim, scale); break;
-    default: score(load, states, TOGETHER, k, first, head_dim, scale);
+    case 1: score(load, states, 1, k, first, head_dim, scale, ahead); break;
+    case 2: score(load, states, 2, k, first, head_dim, scale, ahead); break;
+    default: score(load, states, TOGETHER, k, first, head_dim, scale, ahead);
     }
 }
 
-static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
+                   fr_attn_ahead ahead) {
     switch (k.type) {
-    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale); break;
-    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale); break;
-    default: score_by_count(load_f32, states, count, k, first, head_dim, scale);
+    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale, ahead); break;
+    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale, ahead); break;
+    default: score_by_count(load_f32, states, count, k, first, head_dim, scale, ahead);
     }
 }
 
@@ -179,12 +182,13 @@ static void weigh(fr_attn_state *state) {
 /* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries;
  * `left` columns are left. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
-                       size_t width, size_t left) {
+                       size_t width, size_t left, fr_attn_ahead *ahead) {
     __m256 sum[TOGETHER][COLUMNS], e[TOGETHER];
     FR_UNROLLED for (size_t j = 0; j < count; j++)
         FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm256_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
         const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
+        fr_attn_ask(ahead, 2);
         FR_UNROLLED for (size_t j = 0; j < count; j++) e[j] = _mm256_set1_ps(states[j].weights[i]);
         FR_UNROLLED for (size_t r = 0; r < width; r++) {
             __m256 values = load(row, c + 8 * r, left);
@@ -202,25 +206,27 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
 }
 
 FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
-                            size_t width) {
+                            size_t width, fr_attn_ahead *ahead) {
     if (width < STRIP) {
         for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 8) columns(load, states + j, 1, v, c, d + c, 1, width - c);
+            for (size_t c = 0; c < width; c += 8) columns(load, states + j, 1, v, c, d + c, 1, width - c, ahead);
         return;
     }
     switch (count) {
-    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 8); break;
-    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 8); break;
-    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 8);
+    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 8, ahead); break;
+    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 8, ahead); break;
+    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 8, ahead);
     }
 }
 
-static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width,
+                fr_attn_ahead ahead) {
     switch (v.type) {
-    case FR_F16: add_by_count(load_f16, states, count, v, d, width); break;
-    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width); break;
-    default: add_by_count(load_f32, states, count, v, d, width);
+    case FR_F16: add_by_count(load_f16, states, count, v, d, width, &ahead); break;
+    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width, &ahead); break;
+    default: add_by_count(load_f32, states, count, v, d, width, &ahead);
     }
+    fr_attn_ask(&ahead, SIZE_MAX);
 }
 
 void fr_attn_avx2(const fr_attn *attn) {

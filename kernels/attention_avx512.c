@@ -1,12 +1,19 @@
-/* The steps of flash attention (attention.h) on registers of 16 floats. Up to four queries go together: 16 sums in
- * flight for each four loads of K or V, and of q or e. */
+/* The steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together: 24 sums in
+ * flight for four loads of K or V, and six of q or e. Converting halves takes as long as multiplying: many queries do
+ * it once for all. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { TOGETHER = 4, COLUMNS = 4, STRIP = 16 * COLUMNS };
+enum {
+    TOGETHER = 6,
+    COLUMNS = 4,
+    STRIP = 16 * COLUMNS,
+    UNDECODED = 8, /* queries for which halves are converted each time */
+    LINES = 2      /* asked for with each register of K and each position of V */
+};
 
 FR_INLINE __m512 f16_of(__m256i halves) {
     return _mm512_cvtph_ps(halves);
@@ -14,6 +21,22 @@ FR_INLINE __m512 f16_of(__m256i halves) {
 
 FR_INLINE __m512 bf16_of(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+
+static void decode_f16(float *y, const void *x, size_t n) {
+    const uint16_t *halves = x;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, f16_of(_mm256_loadu_si256((const void *)(halves + i))));
+    if (i == n) return;
+    _mm512_mask_storeu_ps(y + i, lanes(n - i), f16_of(_mm256_maskz_loadu_epi16(lanes(n - i), halves + i)));
+}
+
+static void decode_bf16(float *y, const void *x, size_t n) {
+    const uint16_t *halves = x;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, bf16_of(_mm256_loadu_si256((const void *)(halves + i))));
+    if (i == n) return;
+    _mm512_mask_storeu_ps(y + i, lanes(n - i), bf16_of(_mm256_maskz_loadu_epi16(lanes(n - i), halves + i)));
 }
 
 /* d of a block, in all lanes. */
@@ -65,46 +88,76 @@ FR_INLINE __m512 load_bf16(const void *row, size_t d, __mmask16 mask) {
 /* One register of columns for `count` queries, a constant. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
-    __m512 values[TOGETHER];
-    FR_UNROLLED for (size_t j = 0; j < count; j++) values[j] = load_lanes(states[j].q + d, mask);
-    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
-        __m512 row = load(rows[i], d, mask);
-        FR_UNROLLED for (size_t j = 0; j < count; j++) p[j][i] = _mm512_mask3_fmadd_ps(row, values[j], p[j][i], mask);
+    __m512 values[FR_ATTN_SCORES];
+    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) values[i] = load(rows[i], d, mask);
+    FR_UNROLLED for (size_t j = 0; j < count; j++) {
+        __m512 q = load_lanes(states[j].q + d, mask);
+        FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++)
+            p[j][i] = _mm512_mask3_fmadd_ps(q, values[i], p[j][i], mask);
     }
+}
+
+/* sum16 of the 16 registers of four queries and four positions: lanes 4 j.. are query j's. */
+FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
+    __m512 four[FR_ATTN_SCORES], two[2];
+    FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) {
+        __m512 eight_01 = _mm512_add_ps(_mm512_shuffle_f32x4(p[0][i], p[1][i], 0x44),
+                                        _mm512_shuffle_f32x4(p[0][i], p[1][i], 0xee));
+        __m512 eight_23 = _mm512_add_ps(_mm512_shuffle_f32x4(p[2][i], p[3][i], 0x44),
+                                        _mm512_shuffle_f32x4(p[2][i], p[3][i], 0xee));
+        four[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eight_01, eight_23, 0x88),
+                                _mm512_shuffle_f32x4(eight_01, eight_23, 0xdd));
+    }
+    FR_UNROLLED for (size_t i = 0; i < 2; i++)
+        two[i] = _mm512_add_ps(_mm512_shuffle_ps(four[2 * i], four[2 * i + 1], 0x44),
+                               _mm512_shuffle_ps(four[2 * i], four[2 * i + 1], 0xee));
+    return _mm512_add_ps(_mm512_shuffle_ps(two[0], two[1], 0x88), _mm512_shuffle_ps(two[0], two[1], 0xdd));
 }
 
 /* Whole registers are not masked: a masked load is an operation more. */
 FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
-                     float scale) {
+                     float scale, fr_attn_ahead ahead) {
     __m512 p[TOGETHER][FR_ATTN_SCORES];
     const void *rows[FR_ATTN_SCORES];
     size_t d = 0;
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
     FR_UNROLLED for (size_t j = 0; j < count; j++)
         FR_UNROLLED for (size_t i = 0; i < FR_ATTN_SCORES; i++) p[j][i] = _mm512_setzero_ps();
-    for (; d + 16 <= head_dim; d += 16) score_step(load, p, states, count, rows, d, 0xffff);
+    for (; d + 16 <= head_dim; d += 16) {
+        fr_attn_ask(&ahead, LINES);
+        score_step(load, p, states, count, rows, d, 0xffff);
+    }
+    fr_attn_ask(&ahead, SIZE_MAX);
     if (d < head_dim) score_step(load, p, states, count, rows, d, lanes(head_dim - d));
-    FR_UNROLLED for (size_t j = 0; j < count; j++) {
+    if (count >= 4) {
+        __m512 s = _mm512_mul_ps(sum16_of_16(p), _mm512_set1_ps(scale));
+        FR_UNROLLED for (int j = 0; j < 4; j++)
+            _mm_storeu_ps(states[j].weights + first, _mm512_extractf32x4_ps(s, j));
+    }
+    FR_UNROLLED for (size_t j = count >= 4 ? 4 : 0; j < count; j++) {
         __m128 s = _mm_mul_ps(sum16_of_4(p[j][0], p[j][1], p[j][2], p[j][3]), _mm_set1_ps(scale));
         _mm_storeu_ps(states[j].weights + first, s);
     }
 }
 
 FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
-                              size_t head_dim, float scale) {
+                              size_t head_dim, float scale, fr_attn_ahead ahead) {
     switch (count) {
-    case 1: score(load, states, 1, k, first, head_dim, scale); break;
-    case 2: score(load, states, 2, k, first, head_dim, scale); break;
-    case 3: score(load, states, 3, k, first, head_dim, scale); break;
-    default: score(load, states, TOGETHER, k, first, head_dim, scale);
+    case 1: score(load, states, 1, k, first, head_dim, scale, ahead); break;
+    case 2: score(load, states, 2, k, first, head_dim, scale, ahead); break;
+    case 3: score(load, states, 3, k, first, head_dim, scale, ahead); break;
+    case 4: score(load, states, 4, k, first, head_dim, scale, ahead); break;
+    case 5: score(load, states, 5, k, first, head_dim, scale, ahead); break;
+    default: score(load, states, TOGETHER, k, first, head_dim, scale, ahead);
     }
 }
 
-static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
+                   fr_attn_ahead ahead) {
     switch (k.type) {
-    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale); break;
-    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale); break;
-    default: score_by_count(load_f32, states, count, k, first, head_dim, scale);
+    case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale, ahead); break;
+    case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale, ahead); break;
+    default: score_by_count(load_f32, states, count, k, first, head_dim, scale, ahead);
     }
 }
 
@@ -143,16 +196,17 @@ static void weigh(fr_attn_state *state) {
 
 /* `width` registers of columns for `count` queries, both constants: columns c.. of v, columns d.. of the queries. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
-                       size_t width, __mmask16 mask) {
-    __m512 sum[TOGETHER][COLUMNS], e[TOGETHER];
+                       size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
+    __m512 sum[TOGETHER][COLUMNS], values[COLUMNS];
     FR_UNROLLED for (size_t j = 0; j < count; j++)
         FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
         const void *row = (const uint8_t *)v.data + (size_t)i * v.stride;
-        FR_UNROLLED for (size_t j = 0; j < count; j++) e[j] = _mm512_set1_ps(states[j].weights[i]);
-        FR_UNROLLED for (size_t r = 0; r < width; r++) {
-            __m512 values = load(row, c + 16 * r, mask);
-            FR_UNROLLED for (size_t j = 0; j < count; j++) sum[j][r] = _mm512_fmadd_ps(e[j], values, sum[j][r]);
+        fr_attn_ask(ahead, LINES);
+        FR_UNROLLED for (size_t r = 0; r < width; r++) values[r] = load(row, c + 16 * r, mask);
+        FR_UNROLLED for (size_t j = 0; j < count; j++) {
+            __m512 e = _mm512_set1_ps(states[j].weights[i]);
+            FR_UNROLLED for (size_t r = 0; r < width; r++) sum[j][r] = _mm512_fmadd_ps(e, values[r], sum[j][r]);
         }
     }
     FR_UNROLLED for (size_t j = 0; j < count; j++) {
@@ -166,33 +220,39 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
 }
 
 FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
-                            size_t width) {
+                            size_t width, fr_attn_ahead *ahead) {
     if (width < STRIP) {
         for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 16) columns(load, states + j, 1, v, c, d + c, 1, lanes(width - c));
+            for (size_t c = 0; c < width; c += 16)
+                columns(load, states + j, 1, v, c, d + c, 1, lanes(width - c), ahead);
         return;
     }
     switch (count) {
-    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 0xffff); break;
-    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 0xffff); break;
-    case 3: columns(load, states, 3, v, 0, d, COLUMNS, 0xffff); break;
-    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 0xffff);
+    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 0xffff, ahead); break;
+    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 0xffff, ahead); break;
+    case 3: columns(load, states, 3, v, 0, d, COLUMNS, 0xffff, ahead); break;
+    case 4: columns(load, states, 4, v, 0, d, COLUMNS, 0xffff, ahead); break;
+    case 5: columns(load, states, 5, v, 0, d, COLUMNS, 0xffff, ahead); break;
+    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 0xffff, ahead);
     }
 }
 
-static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width,
+                fr_attn_ahead ahead) {
     switch (v.type) {
-    case FR_F16: add_by_count(load_f16, states, count, v, d, width); break;
-    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width); break;
-    default: add_by_count(load_f32, states, count, v, d, width);
+    case FR_F16: add_by_count(load_f16, states, count, v, d, width, &ahead); break;
+    case FR_BF16: add_by_count(load_bf16, states, count, v, d, width, &ahead); break;
+    default: add_by_count(load_f32, states, count, v, d, width, &ahead);
     }
+    fr_attn_ask(&ahead, SIZE_MAX);
 }
 
 void fr_attn_avx512(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
-        .decode = {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
         .scores = scores,
         .weigh = weigh,
         .add = add,

@@ -61,7 +61,9 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
-static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale) {
+static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
+                   fr_attn_ahead ahead) {
+    fr_attn_ask(&ahead, SIZE_MAX);
     (void)count;
     const char *rows[FR_ATTN_SCORES];
     float *s = states->weights + first;
@@ -125,7 +127,9 @@ FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride,
     }
 }
 
-static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width) {
+static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width,
+                fr_attn_ahead ahead) {
+    fr_attn_ask(&ahead, SIZE_MAX);
     (void)count;
     if (width == STRIP) {
         columns(states, v.data, v.stride, d, COLUMNS, 4);

@@ -165,7 +165,7 @@ typedef void fr_attn_fn(const fr_attn *attn);
 /* Scratch that any implementation may use, in floats, whole cache lines: decoded rows, and a state for each query. */
 #define FR_ATTN_STATE 80
 static inline size_t fr_attn_tile(size_t head_dim) {
-    return (4 * head_dim + 64 * 64 + 15) / 16 * 16;
+    return (8 * head_dim + 64 * 64 + 15) / 16 * 16;
 }
 static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
     return fr_attn_tile(head_dim) + count * FR_ATTN_STATE;
