@@ -240,6 +240,20 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
+/* Every head of a row multiplies every latent that the row sees twice: whole as a key, but for the rotary part as a
+ * value. */
+static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
+    const fr_trunk *trunk = &session->model->trunk;
+    double seen = 0;
+    for (size_t r = 0; r < rows; r++) seen += (double)(position + r + 1);
+    for (size_t i = 0; i < trunk->spec.layers; i++) {
+        const fr_attention_spec *spec = &trunk->spec.layer[i].attention;
+        if (trunk->spec.layer[i].mixer != FR_MIXER_MLA) continue;
+        cost->bytes += (double)(position + rows) * (double)session->kv.layers[spec->kv].k.bytes;
+        cost->attention += (double)spec->heads * seen * (double)(spec->head_dim + spec->latent);
+    }
+}
+
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position) {
     fr_expert_use before = fr_model_expert_use(session->engine->activations);
     fr_bench_forward(session, rows, position);
@@ -247,7 +261,9 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
     use.all -= before.all;
     use.read -= before.read;
     use.pairs -= before.pairs;
-    return cost_with(session->model, rows, &use);
+    fr_bench_cost cost = cost_with(session->model, rows, &use);
+    add_latents(&cost, session, rows, position);
+    return cost;
 }
 
 /* Reads memory behind a pair; *bandwidth: what it was before, then what it is. Whether the pair counts: its memory kept
@@ -305,8 +321,25 @@ double fr_bench_product_peak(const fr_model *model, double dot_peak) {
     return dot_share(fr_bench_main_type(model)) * dot_peak;
 }
 
-double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, double bandwidth, double peak) {
-    return fmax(rows->bytes / bandwidth, rows->macs / peak) / (one->bytes / bandwidth);
+static bool has_latents(const fr_trunk_spec *spec) {
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].mixer == FR_MIXER_MLA) return true;
+    return false;
+}
+
+fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth) {
+    const fr_model *model = session->model;
+    fr_pool *pool = session->engine->pool;
+    bool integers = fr_weights_quantized(&model->weights), latents = has_latents(&model->trunk.spec);
+    double floats = latents || !integers ? fr_bench_fma_peak(pool, fr_model_isa(model)) : INFINITY;
+    double products = integers ? fr_bench_dot_peak(pool, fr_model_isa(model)) : floats;
+    return (fr_bench_limits){bandwidth, fr_bench_product_peak(model, products), latents ? floats : INFINITY};
+}
+
+double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, const fr_bench_limits *limits) {
+    double read = rows->bytes / limits->bandwidth, multiplied = rows->macs / limits->peak;
+    return (fmax(read, multiplied) + rows->attention / limits->attention) /
+           (one->bytes / limits->bandwidth + one->attention / limits->attention);
 }
 
 fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memory *memory, size_t rows,
@@ -316,8 +349,8 @@ fr_bench_verify fr_bench_verify_limited(fr_session *session, const fr_bench_memo
     double bandwidth = fr_bench_memory_read(session->engine->pool, memory);
     size_t again = 0;
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair += counts(session, memory, &bandwidth, &again)) {
-        double peak = fr_bench_dot_peak(session->engine->pool, fr_model_isa(session->model));
-        limits[pair] = fr_bench_row_limit(&one_cost, &cost, bandwidth, fr_bench_product_peak(session->model, peak));
+        fr_bench_limits now = fr_bench_limits_now(session, bandwidth);
+        limits[pair] = fr_bench_row_limit(&one_cost, &cost, &now);
         fr_bench_forward(session, rows, position); /* so that both find what a step leaves in the caches */
         double one = fr_bench_forward(session, 1, position);
         ratios[pair] = fr_bench_forward(session, rows, position) / one;

@@ -41,10 +41,12 @@ double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
 /* What a forward reads of the weights, as the file has them, and multiplies: every bound tensor but looked-up rows, of
- * a mixture's experts those that its rows chose. Recurrent layers' states are read and written. */
+ * a mixture's experts those that its rows chose. Recurrent layers' states are read and written; latents are read once
+ * for all heads and rows. */
 typedef struct fr_bench_cost {
     double bytes, macs;
-    double experts; /* read in a layer, the mean over the layers; NaN: the model is no mixture */
+    double attention; /* multiply-adds of attention among latents; others', which reading binds, are not counted */
+    double experts;   /* read in a layer, the mean over the layers; NaN: the model is no mixture */
 } fr_bench_cost;
 
 /* Of `rows` ids at a position: a forward is run, and what it chose is counted. What it chooses follows from the ids of
@@ -66,9 +68,18 @@ typedef struct fr_bench_stream {
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);
 
+/* What a machine can do at most in a second: bytes read, multiply-adds of this model's products, and attention's. */
+typedef struct fr_bench_limits {
+    double bandwidth, peak, attention;
+} fr_bench_limits;
+
 /* L(K): the least that T(K) / T(1) can be, if nothing but reading and multiplying took time, from what the forwards of
- * one row and of K rows cost. peak: multiply-adds a second that products of this model can have. */
-double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, double bandwidth, double peak);
+ * one row and of K rows cost. */
+double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, const fr_bench_limits *limits);
+
+/* The same beside a bandwidth that was measured: what the session's threads can multiply now. Peaks are 0 where there
+ * is no loop for the instruction set; attention's is infinite where it isn't among latents. */
+fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
 /* Of the machine's dot peak, what a model's products can have of it. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);

@@ -154,23 +154,28 @@ double fr_bench_break_even(size_t drafts, double cost) {
 }
 
 typedef struct limits {
-    double bandwidth, peak; /* NaN: not known; the peak is the products' */
-    fr_bench_cost one;      /* of a row at position 0 */
+    fr_bench_limits most; /* NaN: not known */
+    fr_bench_cost one;    /* of a row at position 0 */
+    bool latents;         /* attention is among latents */
 } limits;
 
 static limits measure_limits(fr_bench_run *run) {
-    limits l = {NAN, NAN, fr_bench_cost_of(run->session, 1, 0)};
+    limits l = {{NAN, NAN, NAN}, fr_bench_cost_of(run->session, 1, 0), false};
+    l.latents = l.one.attention > 0;
     if (l.one.bytes < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");
     double bandwidth = fr_bench_read_bandwidth(run->session->engine->pool, BANDWIDTH, 5);
-    bool integers = fr_weights_quantized(&run->model->weights);
-    fr_pool *pool = run->session->engine->pool;
-    double peak = (integers ? fr_bench_dot_peak : fr_bench_fma_peak)(pool, fr_model_isa(run->model));
-    if (bandwidth > 0 && peak > 0) {
-        l.bandwidth = bandwidth;
-        l.peak = fr_bench_product_peak(run->model, peak);
-    }
+    fr_bench_limits most = fr_bench_limits_now(run->session, bandwidth);
+    if (bandwidth > 0 && most.peak > 0) l.most = most;
     return l;
+}
+
+/* L(rows) at a depth; it knows nothing of what other attention than latent reads, and is told of an empty context alone
+ * there. */
+static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
+    if (isnan(l->most.peak) || (depth && !l->latents)) return NAN;
+    fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
+    return fr_bench_row_limit(&one, cost, &l->most);
 }
 
 /* T(rows) and T(rows)/T(1), in turn with T(1). */
@@ -225,12 +230,12 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
-/* first: of the depths. L(K) knows nothing of what attention reads, so it is told of an empty context alone. */
+/* first: of the depths. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;
     fr_bench_cost cost = fr_bench_cost_of(run->session, rows, depth);
-    double limit = isnan(l->peak) || depth ? NAN : fr_bench_row_limit(&l->one, &cost, l->bandwidth, l->peak);
+    double limit = limit_at(run, depth, &cost, l);
     snprintf(words, sizeof words, "T(%zu)", rows);
     fr_bench_name(name, sizeof name, words, depth);
     fr_bench_doing(run, name);
@@ -242,11 +247,16 @@ static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, co
 }
 
 static void put_remarks(const fr_bench_run *run, const limits *l) {
-    if (!isnan(l->peak))
+    if (!isnan(l->most.peak))
         fr_bench_remark(run->report,
                         "Memory is read at %.1f GB/s, measured before: a step reads %.3f GB of weights. Products are "
                         "at most %.0f GMAC/s: a row has %.3f GMAC.",
-                        l->bandwidth / 1e9, l->one.bytes / 1e9, l->peak / 1e9, l->one.macs / 1e9);
+                        l->most.bandwidth / 1e9, l->one.bytes / 1e9, l->most.peak / 1e9, l->one.macs / 1e9);
+    if (!isnan(l->most.peak) && l->latents)
+        fr_bench_remark(run->report,
+                        "Attention among latents is at most %.0f GMAC/s. L(K) has its multiply-adds, one after the "
+                        "other with reading: of the latents once for all rows and heads.",
+                        l->most.attention / 1e9);
     if (!isnan(l->one.experts))
         fr_bench_remark(run->report,
                         "Of a mixture's experts those count as read that the K rows chose: how many of a layer, the "

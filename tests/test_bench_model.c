@@ -289,7 +289,8 @@ START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
     ck_assert_double_eq_tol(rows.bytes - one.bytes, (rows.experts - TOP) * expert, 1);
     ck_assert_double_lt(one.bytes, (double)fr_model_bytes(model) - (EXPERTS - TOP - 0.1) * expert);
     ck_assert_double_eq_tol(rows.macs, ROWS * one.macs, 1);
-    ck_assert_double_eq_tol(fr_bench_row_limit(&one, &rows, 1, 1e30), rows.bytes / one.bytes, 1e-9);
+    fr_bench_limits reading = {1, 1e30, 1};
+    ck_assert_double_eq_tol(fr_bench_row_limit(&one, &rows, &reading), rows.bytes / one.bytes, 1e-9);
     fr_session_close(session);
     fr_model_close(model);
     fr_options_free(options);
@@ -300,6 +301,31 @@ START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
     ck_assert_double_gt(number_of(row_of(told, "T(8)"), "experts_mean"), TOP);
     json_decref(told);
     fr_command_free(&command);
+}
+END_TEST
+
+/* Three layers, four heads that share latents of 64 values and a rotary part of 16, cached as F16. */
+START_TEST(latents_are_read_once_and_multiplied_by_every_head_of_every_row) {
+    enum { LAYERS = 3, HEADS = 4, LATENT = 64, ROTARY = 16, ROWS = 4, DEPTH = 50 };
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_KV_K, "f16"), FR_OK);
+    ck_assert_int_eq(fr_model_open("tests/data/deepseek-v3", options, &model), FR_OK);
+    ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_OK);
+    fr_bench_prompt(model, session->ids, DEPTH + ROWS, 0);
+    fr_bench_cost near = fr_bench_cost_of(session, ROWS, 0), far = fr_bench_cost_of(session, ROWS, DEPTH);
+    double pairs = LAYERS * HEADS * (2 * LATENT + ROTARY);
+    ck_assert_double_eq(near.attention, pairs * (1 + 2 + 3 + 4));
+    ck_assert_double_eq(far.attention, pairs * (51 + 52 + 53 + 54));
+    if (near.experts == far.experts)
+        ck_assert_double_eq(far.bytes - near.bytes, LAYERS * DEPTH * (LATENT + ROTARY) * 2);
+    fr_bench_limits limits = {2, 1e30, 5};
+    double limit = (far.bytes / 2 + far.attention / 5) / (near.bytes / 2 + near.attention / 5);
+    ck_assert_double_eq_tol(fr_bench_row_limit(&near, &far, &limits), limit, 1e-9);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
 }
 END_TEST
 
@@ -556,6 +582,7 @@ int main(void) {
     tcase_add_test(tests, rows_are_timed_against_one_and_break_even_grows_with_drafting);
     tcase_add_test(tests, a_draft_step_reads_what_it_needs);
     tcase_add_test(tests, a_mixture_reads_the_experts_that_rows_choose);
+    tcase_add_test(tests, latents_are_read_once_and_multiplied_by_every_head_of_every_row);
     tcase_add_test(tests, break_even_is_where_the_tokens_of_a_round_are_its_cost);
     tcase_add_test(tests, what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not);
     tcase_add_test(tests, a_figure_that_spreads_more_than_it_may_is_not_told);
