@@ -48,6 +48,7 @@ typedef struct fr_draft_view {
 typedef struct fr_draft {
     const fr_draft_method *method;
     bool follows; /* wants all of the target's hidden rows */
+    bool lags;    /* follows the timeline when it proposes or begins: rounds without a proposal leave it behind */
 } fr_draft;
 
 /* What a session's method is asked, and what it answers. */

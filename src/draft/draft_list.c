@@ -204,6 +204,7 @@ fr_draft *fr_draft_list_open(const fr_draft_list *list, const fr_drafter *drafte
     for (size_t i = 0; i < list->count; i++) {
         state.links[i] = list->methods[i]->open(drafter, arena, sizes);
         state.base.follows |= state.links[i] && state.links[i]->follows;
+        state.base.lags |= state.links[i] && state.links[i]->lags;
         whole &= state.links[i] != NULL;
     }
     if (!whole) return NULL;

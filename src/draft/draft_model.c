@@ -235,7 +235,7 @@ static fr_draft *model_open(const fr_drafter *drafter, fr_arena *arena, const fr
     workspace *work = sizes->workspace;
     fr_kv measured;
     if (!work) lay_out_cache(&measured, &(fr_arena){0}, drafter->net, sizes);
-    state opened = {.base = {.method = &fr_draft_model}, .work = work};
+    state opened = {.base = {.method = &fr_draft_model, .lags = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
     if (!place || arena->overflow) return NULL;

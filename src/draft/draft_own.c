@@ -29,7 +29,7 @@ fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, f
         free(chances);
         return fr_fail_memory("a method of the caller's", FR_STEP_MAX * vocab * sizeof *chances);
     }
-    *s = (own){.base = {.method = &fr_draft_own_method, .follows = inner->follows},
+    *s = (own){.base = {.method = &fr_draft_own_method, .follows = inner->follows, .lags = inner->lags},
                .method = *method,
                .vocab = vocab,
                .chances = chances,

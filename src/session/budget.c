@@ -19,6 +19,10 @@
 #define CHEAP       0.05        /* of a round: the loss of a try that */
 #define LAST_CHEAP  8           /* may come after so many rounds */
 #define FIRST_DEAR  1.7         /* two drafts cost less than so many first ones: the first is dear */
+#define FOLLOWED    7           /* rows behind that cost nothing beside a draft's first */
+#define FOLLOW_ROUNDS 32.0      /* that following more of them is spread over, at least */
+#define FOLLOW_GUESS (1.0 / 16) /* of a draft's time: what one of them costs */
+#define FEW         4           /* of those: too few to time */
 #define ALMOST_ALONE 0.8        /* of what drafts cost alone: no step is shared */
 #define MOST_SHARE  2.0         /* that drafts beside others may cost of what they do alone */
 
@@ -31,6 +35,7 @@ typedef struct candidate {
     double all_stood;      /* it and all before it */
     double gain;           /* tokens that it adds */
     double rows;           /* that those before it are expected to be */
+    double follow;         /* seconds that a first one takes to follow the text */
 } candidate;
 
 /* An estimate of everything for one moment. */
@@ -73,6 +78,10 @@ void fr_budget_reset(fr_budget *budget) {
 
 void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline) {
     *timeline = (fr_budget_timeline){.drafted = budget->round};
+}
+
+void fr_budget_followed(fr_budget_timeline *timeline) {
+    timeline->behind = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ times */
@@ -148,6 +157,18 @@ static void draft_times(const fr_budget *budget, bool hoped, double *seconds) {
     seconds[0] = 0;
 }
 
+/* Rows that a timeline has to follow by, at a cost. */
+static size_t rows_behind(const fr_budget_timeline *timeline) {
+    return timeline->behind > FOLLOWED ? timeline->behind - FOLLOWED : 0;
+}
+
+/* Seconds a row. Before two readings tell, it is guessed: where weights are streamed once for all rows, these cost a
+ * small share of a draft each; one reading, which may be of a clock that was held up, is believed below that. */
+static double follow_time(const fr_budget *budget) {
+    double guess = budget->draft[1].usual * FOLLOW_GUESS, usual = budget->follow.usual;
+    return budget->follow.count == 0 || (budget->follow.count == 1 && usual > guess) ? guess : usual;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- outlook */
 
 /* T at an expected number of rows. */
@@ -177,6 +198,7 @@ static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *
                    .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&budget->usual)))};
     c.all_stood = c.stands;
     c.gain = c.came * c.all_stood;
+    c.follow = follow_time(budget) * (double)rows_behind(timeline) / greater(FOLLOW_ROUNDS, (double)timeline->behind);
     return c;
 }
 
@@ -184,7 +206,7 @@ static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *
 static double cost(const outlook *o, const candidate *c) {
     double rows = (double)(o->base + c->depth) + o->rows - c->rows;
     double alone = o->drafting + o->draft[c->depth + 1] - o->draft[c->depth];
-    return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) +
+    return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) +
            drafting(o, fr_larger(o->longest, c->depth + 1), alone) - drafting(o, o->longest, o->drafting);
 }
 
@@ -201,7 +223,7 @@ static double surplus_of(const outlook *o, size_t timeline, double worth) {
         deepen(o->parts[timeline].timeline, &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        best = greater(best, (tokens - worth * (verify + draft)) / (double)c.depth);
+        best = greater(best, (tokens - worth * (verify + draft + c.follow)) / (double)c.depth);
     }
     return best;
 }
@@ -315,6 +337,8 @@ static void price(const outlook *known, const attempt *a, double *tokens, double
     outlook o;
     size_t drafts = 0;
     open_outlook(&o, known->budget, known->parts, known->count, known->base - known->count, false);
+    for (size_t i = 0; i < o.count; i++)
+        o.next[i].follow = follow_time(o.budget) * (double)rows_behind(o.parts[i].timeline);
     while (drafts < a->drafts) {
         drafts++;
         add_draft(&o, a->whose[drafts], drafts);
@@ -466,15 +490,29 @@ static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
     count(&budget->usual, part->accepted > 0);
 }
 
+/* What following took beyond drafting; a row beside others in a forward takes no longer than a draft. */
+static void learn_following(fr_budget *budget, size_t rows, double seconds, double draft) {
+    if (rows >= FEW)
+        add_reading(&budget->follow, lesser(seconds / (double)rows, draft), budget->round, DRAFT_HELD_UP);
+    budget->followed = follow_time(budget) * (double)rows;
+}
+
 /* What drafting took for one timeline, or beside the longest chain for the others. */
 static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
-    size_t drafting = 0, longest = 0;
+    size_t drafting = 0, longest = 0, behind = 0;
     double times[FR_STEP_MAX], alone = 0;
     draft_times(budget, false, times);
     for (size_t i = 0; i < timelines; i++) {
-        drafting += parts[i].asked > 0;
+        if (parts[i].asked == 0) continue;
+        drafting++;
         longest = fr_larger(longest, parts[i].asked);
         alone += times[parts[i].asked];
+        behind += rows_behind(parts[i].timeline);
+    }
+    double known = times[longest] + budget->share.usual * (alone - times[longest]);
+    if (behind && known > 0 && seconds > known) { /* less says that what is known was held up */
+        learn_following(budget, behind, seconds - known, times[1]);
+        return;
     }
     bool bounds = drafting > 1 && seconds < times[longest]; /* the longest chain alone takes no longer */
     if (drafting == 1 || bounds) add_reading(&budget->draft[longest], seconds, budget->round, DRAFT_HELD_UP);
@@ -483,13 +521,14 @@ static void learn_drafting(fr_budget *budget, const fr_budget_part *parts, size_
     add_reading(&budget->share, greater(0, lesser(share, MOST_SHARE)), budget->round, DRAFT_HELD_UP);
 }
 
-/* A try that brought more than the best would have, or would but for bad luck, is followed by another one; after one
- * that did not, the next waits longer. What it lost is no more than was known before: a clock may have been held up. */
+/* A try that brought more than the best would have, or would but for bad luck, is followed by another one, whatever it
+ * took to follow the text, which is done then; after one that did not, the next waits longer. What it lost is no more
+ * than was known before: a clock may have been held up. */
 static void learn_of_try(fr_budget *budget, const fr_budget_part *parts, size_t timelines, double seconds) {
     double tokens = (double)timelines;
     for (size_t i = 0; i < timelines; i++) tokens += (double)parts[i].accepted;
     budget->allowance -= lesser(budget->loss, greater(0, seconds - budget->tokens / budget->rate));
-    if (greater(tokens, budget->tokens) > seconds * budget->rate)
+    if (greater(tokens, budget->tokens) > (seconds - budget->followed) * budget->rate)
         budget->interval = 1;
     else
         budget->interval = budget->interval < 4 ? 4 : 2 * budget->interval;
@@ -498,17 +537,25 @@ static void learn_of_try(fr_budget *budget, const fr_budget_part *parts, size_t 
     budget->next_try = budget->round + budget->interval;
 }
 
-void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t taken,
-                      double draft_seconds, double verify_seconds) {
-    size_t rows = timelines + taken;
-    for (size_t i = 0; i < timelines; i++) {
-        learn_drafts(budget, &parts[i]);
-        rows += parts[i].drafted;
-    }
-    if (verify_seconds <= 0) return;
+/* Of a round of so many rows. */
+static void learn_times(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t rows,
+                        double draft_seconds, double verify_seconds) {
     if (budget->round++ == 0) budget->allowance = START * verify_seconds;
     if (rows <= FR_BUDGET_ROWS) add_reading(&budget->verify[rows], verify_seconds, budget->round, VERIFY_HELD_UP);
     learn_drafting(budget, parts, timelines, draft_seconds);
     budget->allowance += ALLOWANCE * (draft_seconds + verify_seconds);
     if (budget->trying) learn_of_try(budget, parts, timelines, draft_seconds + verify_seconds);
+}
+
+void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t taken,
+                      double draft_seconds, double verify_seconds) {
+    size_t rows = timelines + taken;
+    budget->followed = 0;
+    for (size_t i = 0; i < timelines; i++) {
+        learn_drafts(budget, &parts[i]);
+        rows += parts[i].drafted;
+    }
+    if (verify_seconds > 0) learn_times(budget, parts, timelines, rows, draft_seconds, verify_seconds);
+    for (size_t i = 0; i < timelines; i++)
+        if (parts[i].lags) parts[i].timeline->behind = parts[i].asked ? 1 : parts[i].timeline->behind + 1;
 }

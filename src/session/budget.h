@@ -15,6 +15,11 @@
  * but the longest chain cost a measured share of what they would cost alone (1: one timeline after the other; less
  * where they stand in one batch).
  *
+ * A method that has a cache of its own follows the text when it drafts: of the ids that a timeline has got since it
+ * drafted last those beyond a few, which stream no weight more, cost a measured time each. Once it drafts that is paid,
+ * so it counts as spread over as many rounds as made them, or over a few at least; what is only tried pays it whole.
+ * A prompt's end leaves nobody behind.
+ *
  * Drafts are added one at a time, the one first that gains most beyond what its time is worth; of all numbers of drafts
  * the best is taken. Everything learned fades: the text changes, the cache grows, other programs take memory bandwidth.
  *
@@ -51,7 +56,8 @@ typedef struct fr_budget_timeline {
     fr_budget_rate stood[FR_STEP_MAX]; /* by depth, from 1 */
     fr_budget_rate came[FR_STEP_MAX];
     fr_budget_rate usual; /* stood[1] over a long time */
-    uint64_t drafted;     /* the round in which it drafted last */
+    uint64_t drafted;     /* the round in which it drafted last; */
+    size_t behind;        /* ids that it has got since, if its method lags */
 } fr_budget_timeline;
 
 /* What is known of an engine. */
@@ -59,6 +65,7 @@ typedef struct fr_budget {
     fr_budget_timing verify[FR_BUDGET_ROWS + 1]; /* seconds by rows */
     fr_budget_timing draft[FR_STEP_MAX];         /* seconds by drafts that one timeline was asked for, alone */
     fr_budget_timing share;                      /* what drafts beside the longest chain cost of what they do alone */
+    fr_budget_timing follow;                     /* seconds a row that timelines were behind, beyond a few */
     fr_budget_rate usual;                        /* every timeline's stood[1], over a long time */
     uint64_t round;
     uint64_t next_try; /* the round from which something else may be tried */
@@ -68,6 +75,7 @@ typedef struct fr_budget {
     double loss;      /* what it is expected to lose, */
     double tokens;    /* and to bring */
     double rate;      /* tokens a second of the best */
+    double followed;  /* seconds of the last round that following is thought to have taken */
 } fr_budget;
 
 /* A timeline's part in a round. */
@@ -75,11 +83,15 @@ typedef struct fr_budget_part {
     fr_budget_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t asked, drafted, accepted;
+    bool lags; /* its method follows the text when it drafts: rounds without drafts leave it behind */
 } fr_budget_part;
 
 /* Knows nothing. */
 void fr_budget_reset(fr_budget *budget);
 void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline);
+
+/* A timeline's method has followed all of it. */
+void fr_budget_followed(fr_budget_timeline *timeline);
 
 /* How many drafts to ask of each of `count` timelines, `room` in all. taken: rows that the round has already beside
  * one for each of them. */

@@ -92,7 +92,8 @@ static fr_status begin(fr_round *t) {
         give_next(t);
     } else if (room(t)) {
         s->stage = FR_STAGE_VERIFY;
-        s->drafts = (fr_budget_part){.timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1)};
+        s->drafts = (fr_budget_part){
+            .timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1), .lags = s->draft->lags};
     }
     return FR_OK;
 }

@@ -103,6 +103,7 @@ static void begin_drafting(fr_session *s) {
     fr_draft_view view = fr_session_view(s);
     s->draft->method->begin(s->draft, &view);
     s->told = s->length;
+    fr_budget_followed(&s->budget);
 }
 
 /* An image token whose row has gone can't be run again. */
@@ -276,6 +277,7 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->untold = s->untold;
     copy->restored = s->restored;
     if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
+    if (alike) copy->budget.behind = s->budget.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
     fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
