@@ -366,13 +366,13 @@ tsan: ## tests of what threads share, under that sanitizer
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
 	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
-# What other suites run in a thousand combinations, or for its speed, takes hours and reads nothing else; two checks of
-# kernels have a short form, and FORERUN_BRIEF asks suites for fewer rounds of the same.
+# What other suites run in a thousand combinations, or for its speed, takes hours and reads nothing else; test_isa asks
+# for rounding and flushing, which valgrind does not imitate; two checks of kernels have a short form, and FORERUN_BRIEF
+# asks suites for fewer rounds of the same.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
   test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
-  test_bench_model) $(TEST_SCRIPTS) \
-  $(SPEED),$(TESTS))
+  test_bench_model test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick')
 .PHONY: valgrind
