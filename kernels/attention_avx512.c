@@ -131,8 +131,10 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
     if (d < head_dim) score_step(load, p, states, count, rows, d, lanes(head_dim - d));
     if (count >= 4) {
         __m512 s = _mm512_mul_ps(sum16_of_16(p), _mm512_set1_ps(scale));
-        FR_UNROLLED for (int j = 0; j < 4; j++)
-            _mm_storeu_ps(states[j].weights + first, _mm512_extractf32x4_ps(s, j));
+        _mm_storeu_ps(states[0].weights + first, _mm512_castps512_ps128(s));
+        _mm_storeu_ps(states[1].weights + first, _mm512_extractf32x4_ps(s, 1));
+        _mm_storeu_ps(states[2].weights + first, _mm512_extractf32x4_ps(s, 2));
+        _mm_storeu_ps(states[3].weights + first, _mm512_extractf32x4_ps(s, 3));
     }
     FR_UNROLLED for (size_t j = count >= 4 ? 4 : 0; j < count; j++) {
         __m128 s = _mm_mul_ps(sum16_of_4(p[j][0], p[j][1], p[j][2], p[j][3]), _mm_set1_ps(scale));
