@@ -23,22 +23,6 @@ FR_INLINE __m512 bf16_of(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
 
-static void decode_f16(float *y, const void *x, size_t n) {
-    const uint16_t *halves = x;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, f16_of(_mm256_loadu_si256((const void *)(halves + i))));
-    if (i == n) return;
-    _mm512_mask_storeu_ps(y + i, lanes(n - i), f16_of(_mm256_maskz_loadu_epi16(lanes(n - i), halves + i)));
-}
-
-static void decode_bf16(float *y, const void *x, size_t n) {
-    const uint16_t *halves = x;
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, bf16_of(_mm256_loadu_si256((const void *)(halves + i))));
-    if (i == n) return;
-    _mm512_mask_storeu_ps(y + i, lanes(n - i), bf16_of(_mm256_maskz_loadu_epi16(lanes(n - i), halves + i)));
-}
-
 /* d of a block, in all lanes. */
 FR_INLINE __m512 scale_of(const uint8_t *block) {
     uint16_t half;
@@ -83,6 +67,20 @@ FR_INLINE __m512 load_f16(const void *row, size_t d, __mmask16 mask) {
 
 FR_INLINE __m512 load_bf16(const void *row, size_t d, __mmask16 mask) {
     return bf16_of(_mm256_maskz_loadu_epi16(mask, (const uint16_t *)row + d));
+}
+
+FR_INLINE void decode(load_fn *load, float *y, const void *x, size_t n) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) _mm512_storeu_ps(y + i, load(x, i, 0xffff));
+    if (i < n) _mm512_mask_storeu_ps(y + i, lanes(n - i), load(x, i, lanes(n - i)));
+}
+
+static void decode_f16(float *y, const void *x, size_t n) {
+    decode(load_f16, y, x, n);
+}
+
+static void decode_bf16(float *y, const void *x, size_t n) {
+    decode(load_bf16, y, x, n);
 }
 
 /* One register of columns for `count` queries, a constant. */
