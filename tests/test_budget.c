@@ -372,6 +372,7 @@ static const shape shapes[] = {
     {"a small useless model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.15, 0.1, 0.1, 0.1}, 0.02},
 };
 #define SHAPES     (sizeof shapes / sizeof *shapes)
+#define LAGGING    4 /* the last ones: their methods follow the text when they draft */
 #define SHORT_RUNS 100 /* of each, with other clocks */
 
 static double shape_verify(const shape *s, size_t rows) {
@@ -483,11 +484,12 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 END_TEST
 
 /* One reading in 20 is ten times too long, and now and then many of one number of rows are: not one text in a hundred
- * stays at a wrong depth for that. Where a method lags, looking again soon costs too much: one may stay there until the
- * next prompt. */
+ * stays at a wrong depth for that. Shapes that lag are not asked: looking again soon costs them too much, so one may
+ * stay there until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
-    for (size_t run = 0; run < (s->follow > 0 ? 0 : SHORT_RUNS); run++) {
+    ck_assert_double_eq(s->follow, 0);
+    for (size_t run = 0; run < SHORT_RUNS; run++) {
         single depth;
         clock_noise noise = {0.08, 0.05, 77 * run + 5};
         sums sum = {0};
@@ -706,7 +708,7 @@ int main(void) {
     tcase_add_test(cases, senseless_readings_do_no_harm);
     tcase_add_loop_test(cases, short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none, 0, SHAPES);
     tcase_add_loop_test(cases, a_first_text_loses_three_forwards_at_most, 0, SHAPES);
-    tcase_add_loop_test(cases, no_text_is_lost_to_clocks_held_up, 0, SHAPES);
+    tcase_add_loop_test(cases, no_text_is_lost_to_clocks_held_up, 0, SHAPES - LAGGING);
     tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
     tcase_add_test(cases, there_are_never_more_rows_than_there_is_room_for);
