@@ -155,13 +155,11 @@ double fr_bench_break_even(size_t drafts, double cost) {
 
 typedef struct limits {
     fr_bench_limits most; /* NaN: not known */
-    fr_bench_cost one;    /* of a row at position 0 */
-    bool latents;         /* attention is among latents */
+    fr_bench_cost one;    /* of a row at position 0; with attention where that is among latents */
 } limits;
 
 static limits measure_limits(fr_bench_run *run) {
-    limits l = {{NAN, NAN, NAN}, fr_bench_cost_of(run->session, 1, 0), false};
-    l.latents = l.one.attention > 0;
+    limits l = {{NAN, NAN, NAN}, fr_bench_cost_of(run->session, 1, 0)};
     if (l.one.bytes < MEMORY) return l;
     fr_bench_doing(run, "the machine's limits");
     double bandwidth = fr_bench_read_bandwidth(run->session->engine->pool, BANDWIDTH, 5);
@@ -173,7 +171,7 @@ static limits measure_limits(fr_bench_run *run) {
 /* L(rows) at a depth; it knows nothing of what other attention than latent reads, and is told of an empty context alone
  * there. */
 static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
-    if (isnan(l->most.peak) || (depth && !l->latents)) return NAN;
+    if (isnan(l->most.peak) || (depth && l->one.attention == 0)) return NAN;
     fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
     return fr_bench_row_limit(&one, cost, &l->most);
 }
@@ -252,7 +250,7 @@ static void put_remarks(const fr_bench_run *run, const limits *l) {
                         "Memory is read at %.1f GB/s, measured before: a step reads %.3f GB of weights. Products are "
                         "at most %.0f GMAC/s: a row has %.3f GMAC.",
                         l->most.bandwidth / 1e9, l->one.bytes / 1e9, l->most.peak / 1e9, l->one.macs / 1e9);
-    if (!isnan(l->most.peak) && l->latents)
+    if (!isnan(l->most.peak) && l->one.attention > 0)
         fr_bench_remark(run->report,
                         "Attention among latents is at most %.0f GMAC/s. L(K) has its multiply-adds, one after the "
                         "other with reading: of the latents once for all rows and heads.",

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/reference.h"
 #include "tests/brief.h"
+#include "tests/reference.h"
 
 enum { PROMPT = 30, TEXT = 60, DEPTH = 6 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/reference.h"
 #include "tests/brief.h"
+#include "tests/reference.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 

@@ -349,10 +349,10 @@ START_TEST(threads_are_where_the_plan_says) {
 }
 END_TEST
 
-/* Beside programs that keep every CPU busy a team goes on: a yield at each barrier would hand them a turn of 3 ms each
- * time, which is minutes for these. */
 static volatile int living;
 
+/* Beside programs that keep every CPU busy a team goes on: a yield at each barrier would hand them a turn of 3 ms each
+ * time, which is minutes for these. */
 START_TEST(busy_neighbours_leave_turns) {
     pid_t neighbours[2];
     for (size_t i = 0; i < 2; i++) {
