@@ -1,4 +1,4 @@
-/* The short form of suites that take hours under valgrind: FORERUN_BRIEF in the environment asks for it.
+/* The short form of suites that take hours under valgrind or an emulator: FORERUN_BRIEF in the environment asks for it.
  *
  * In: a loop test, how often it runs, and how often in the short form. Out: the case has all its runs, or so few of
  * them, spread over the whole. What repeats the same code for the sake of numbers is left out of the short form. */

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/brief.h"
 #include "tests/command.h"
 
 #define START "-p 'The function returns a' "
@@ -629,11 +630,11 @@ int main(void) {
     tcase_add_test(cases, contexts);
     tcase_add_test(cases, colours_mark_accepted_drafts);
     tcase_add_test(cases, stats_are_for_people);
-    tcase_add_loop_test(cases, the_first_write_that_fails_ends_the_command, 0, sizeof writers / sizeof *writers);
+    fr_test_add_loop(cases, the_first_write_that_fails_ends_the_command, sizeof writers / sizeof *writers, 2);
     tcase_add_test(cases, a_closed_stream_is_no_file);
     tcase_add_test(cases, a_file_that_can_not_be_written_is_named);
     tcase_add_test(cases, loading_shows_on_a_terminal);
-    tcase_add_test(cases, scoring_shows_on_a_terminal);
+    fr_test_add_long(cases, scoring_shows_on_a_terminal);
     Suite *suite = suite_create("cli");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
