@@ -359,7 +359,7 @@ static bool full(void) {
 }
 
 static size_t sequences(void) {
-    return full() ? 1250 : fr_test_brief() ? 2 : 20;
+    return full() ? 2000 : fr_test_brief() ? 2 : 20;
 }
 
 START_TEST(any_calls_say_what_they_say_alone) {

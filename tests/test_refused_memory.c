@@ -97,7 +97,7 @@ START_TEST(every_refusal_is_told) {
     ck_assert_msg(open_all((size_t)_i, options) == FR_OK, "%s", fr_last_error());
     size_t all = takes;
     ck_assert_uint_gt(all, 40);
-    for (refused_take = 1; refused_take <= all; refused_take += fr_test_brief() ? 16 : 1) {
+    for (refused_take = 1; refused_take <= all; refused_take += fr_test_brief() ? 5 : 1) {
         takes = 0;
         ck_assert_msg(open_all((size_t)_i, options) == FR_MEMORY, "piece %zu of %zu", refused_take, all);
         ck_assert_msg(strstr(fr_last_error(), "memory"), "%s", fr_last_error());
@@ -156,7 +156,7 @@ START_TEST(a_refused_page_changes_nothing) {
     claims = 0;
     ck_assert_uint_eq(talk(model, drafter, options, expected), 0);
     size_t all = claims;
-    for (size_t refused = 1; refused <= all; refused += fr_test_brief() ? 7 : 1) {
+    for (size_t refused = 1; refused <= all; refused += fr_test_brief() ? 5 : 1) {
         claims = 0;
         refused_claim = refused;
         ck_assert_uint_eq(talk(model, drafter, options, said), 1);
