@@ -381,7 +381,7 @@ VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) tes
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick')
 .PHONY: valgrind
-valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full
+valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full --suppressions=tests/valgrind.supp
 valgrind: programs ## test programs under valgrind
 	@CK_FORK=no FORERUN_BRIEF=1 LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
 

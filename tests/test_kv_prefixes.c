@@ -21,16 +21,19 @@ typedef struct setting {
     fr_kv_shape shapes[2];
     size_t layers, batch;
     bool drafts;
+    size_t recurrent; /* layers of small_states beside those */
 } setting;
 
+static const fr_recurrent_shape small_states = {.heads = 1, .key_dim = 4, .value_dim = 4, .channels = 8, .taps = 4};
+
 static const setting settings[] = {
-    {"full and sliding", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, false},
-    {"a window of whole pages", {{1, 2, 128, 0}, {1, 2, 0, 0}}, 2, BATCH, false},
-    {"full and sliding, drafts", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, true},
-    {"full", {{1, 2, 0, 0}}, 1, BATCH, false},
-    {"full, drafts", {{1, 2, 0, 0}}, 1, BATCH, true},
-    {"sliding layers that let go of nothing", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, CONTEXT, true},
-    {"sliding", {{1, 2, 100, 0}}, 1, BATCH, false},
+    {"full and sliding", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, false, 0},
+    {"a window of whole pages", {{1, 2, 128, 0}, {1, 2, 0, 0}}, 2, BATCH, false, 0},
+    {"full and sliding, drafts", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, true, 0},
+    {"full", {{1, 2, 0, 0}}, 1, BATCH, false, 0},
+    {"full, drafts", {{1, 2, 0, 0}}, 1, BATCH, true, 0},
+    {"sliding layers that let go of nothing", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, CONTEXT, true, 0},
+    {"sliding", {{1, 2, 100, 0}}, 1, BATCH, false, 0},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -85,7 +88,12 @@ static void layout(world *w, fr_arena *arena) {
     const setting *set = w->set;
     const fr_kv_types types = {FR_F32, FR_F32};
     const fr_kv_shape drafter_shape = {1, 2, 0, 0};
-    const fr_kv_sizes sizes = {.context = CONTEXT, .batch = set->batch, .timelines = 2};
+    const fr_kv_sizes sizes = {.context = CONTEXT,
+                               .batch = set->batch,
+                               .timelines = 2,
+                               .checkpoints = set->recurrent,
+                               .recurrent = &small_states,
+                               .recurrent_count = set->recurrent};
     const fr_kv_sizes drafts = {.context = CONTEXT, .batch = CONTEXT, .timelines = 2, .pages = 2 * BLOCKS + 2};
     fr_kv_layout(&w->kv, arena, set->shapes, set->layers, types, sizes);
     fr_kv_layout(&w->drafter, arena, &drafter_shape, 1, types, drafts);
@@ -571,6 +579,12 @@ static void act(world *w) {
         go_on(w, t);
 }
 
+static size_t take_all(fr_kv_pages *pages) {
+    size_t taken = 0;
+    while (fr_kv_pages_take(pages)) taken++;
+    return taken;
+}
+
 /* With all pages given up none is missing. */
 static void end(world *w) {
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
@@ -582,9 +596,7 @@ static void end(world *w) {
     ck_assert_uint_gt(use.cached, 0);
     for (size_t pool = POOLS; pool-- > 0;) {
         fr_kv_pages *pages = pool_of(w, pool);
-        size_t taken = 0;
-        while (fr_kv_pages_take(pages)) taken++;
-        ck_assert_uint_eq(taken, pages->count);
+        ck_assert_uint_eq(take_all(pages), pages->count);
     }
 }
 
@@ -686,11 +698,52 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
+/* A timeline of recurrent layers whose state at a position is in two points with one page: it left its text there, once
+ * with each of two ids. */
+enum { LEFT_AT = 40 };
+static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
+    uint8_t *states = NULL;
+    for (size_t n = 0; n < 2; n++) {
+        says[n] = plain_text(0);
+        says[n].ids[LEFT_AT + 5] = -(int32_t)n;
+        t->says = says[n];
+        run(w, t, PAGE);
+        if (!states) states = fr_kv_pages_take(w->kv.recurrent.pages);
+        fr_kv_prefixes_add_point(&w->prefixes, &t->path, LEFT_AT, states);
+        fr_kv_rewind(&t->kv, LEFT_AT);
+        fr_kv_path_cut(&w->prefixes, &t->path, LEFT_AT);
+    }
+    return states;
+}
+
+/* Points that hold a page together are no obstacle: not where nobody else does, and not where one does who writes. */
+START_TEST(states_of_branches_are_given_up) {
+    const setting recurrent = {"recurrent", {{1, 2, 0, 0}}, 1, BATCH, false, 1};
+    world *w = open_world(&recurrent);
+    timeline *t = &w->timelines[0];
+    fr_kv_pages *pages = w->kv.recurrent.pages;
+    text says[2];
+    uint8_t *states = leave_a_text(w, t, says), *base = states;
+    for (size_t n = 0; n < 2; n++)
+        ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[n]), CONTEXT, false), LEFT_AT);
+    fr_recurrent_return(&t->kv.recurrent, states, LEFT_AT);
+    fr_kv_pages_drop(pages, &states, 0, 1);
+    if (_i == 0) leave(w, t);
+    ck_assert_uint_eq(take_all(pages), pages->count - (_i == 1));
+    if (_i == 1) {
+        ck_assert_msg(fr_recurrent_claim(&t->kv.recurrent, LEFT_AT) == FR_OK, "%s", fr_last_error());
+        ck_assert_ptr_eq(t->kv.recurrent.base, base);
+    }
+    ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&says[0]), CONTEXT, false), 0);
+    close_world(w);
+}
+END_TEST
+
 /* Blocks that all have one hash, which whoever chooses the ids can have: few of them are kept, and nothing is slow or
  * wrong for it. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
-    const setting roomy = {"roomy", {{1, 2, 0, 0}}, 1, BATCH, false};
+    const setting roomy = {"roomy", {{1, 2, 0, 0}}, 1, BATCH, false, 0};
     world *w = open_world(&roomy);
     timeline *t = &w->timelines[0];
     size_t found = 0;
@@ -722,6 +775,7 @@ int main(void) {
     tcase_add_test(directed, what_only_the_index_holds_is_no_obstacle);
     tcase_add_loop_test(directed, a_prompts_end_outlives_what_was_passed, 0, 2);
     tcase_add_test(directed, a_page_begun_in_the_middle_stays_out);
+    tcase_add_loop_test(directed, states_of_branches_are_given_up, 0, 2);
     tcase_add_test(directed, colliding_blocks_are_few);
     suite_add_tcase(suite, any);
     suite_add_tcase(suite, directed);

@@ -48,10 +48,9 @@ void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t block
 }
 
 bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page) {
-    size_t number = fr_kv_page_number(pages, page);
-    if (pages->holders[number] == 2 && pages->keeper.release)
-        pages->keeper.release(pages->keeper.context, pages, number);
-    return pages->holders[number] == 1;
+    if (fr_kv_page_shared(pages, page) && pages->keeper.release)
+        pages->keeper.release(pages->keeper.context, pages, page);
+    return !fr_kv_page_shared(pages, page);
 }
 
 bool fr_kv_page_shared(const fr_kv_pages *pages, const uint8_t *page) {

@@ -19,7 +19,8 @@ typedef struct fr_kv_pages fr_kv_pages;
 /* Who holds pages that he can do without. */
 typedef struct fr_kv_keeper {
     void (*reclaim)(void *context, fr_kv_pages *pages); /* none is free: makes one free, if there is any */
-    void (*release)(void *context, fr_kv_pages *pages, size_t page); /* lets go of that one, if he holds it */
+    /* Lets go of that one, where he and one other are all that hold it. */
+    void (*release)(void *context, fr_kv_pages *pages, const uint8_t *page);
     void (*left)(void *context, const fr_kv_pages *pages, size_t page); /* all but one have let go of that one */
     void *context;
 } fr_kv_keeper;

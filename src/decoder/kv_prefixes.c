@@ -214,13 +214,29 @@ void fr_kv_prefixes_add_point(fr_kv_prefixes *p, const fr_kv_path *path, size_t 
     fr_kv_pages_hold(p->states, &place->states, &states, 0, 1);
 }
 
-/* The longest unused whose page nobody else holds goes. */
+static bool is_in(const fr_kv_point *point, const uint8_t *page) {
+    return point->node != NONE && point->states == page;
+}
+
+/* Whether points and so many others are all that hold a page. Branches that leave a text behind a position have a point
+ * each there, with the same page. */
+static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
+    size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
+    for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
+    return holders == others;
+}
+
+static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
+    for (size_t i = 0; i < p->point_count; i++)
+        if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
+}
+
+/* The page of the longest unused goes that points alone hold. */
 static void reclaim_states(fr_kv_prefixes *p) {
-    fr_kv_point *oldest = NULL;
-    for (fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
-        if (at->node != NONE && !fr_kv_page_shared(p->states, at->states) && (!oldest || at->used < oldest->used))
-            oldest = at;
-    if (oldest) drop_point(p, oldest);
+    const fr_kv_point *oldest = NULL;
+    for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++)
+        if (at->node != NONE && (!oldest || at->used < oldest->used) && points_hold(p, at->states, 0)) oldest = at;
+    if (oldest) drop_points_with(p, oldest->states);
 }
 
 static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
@@ -321,16 +337,17 @@ static void reclaim(void *context, fr_kv_pages *pool) {
     while (pool == p->drafter && pool->free_count == 0 && leaves->count) remove_node(p, leaves->nodes[1]);
 }
 
-static void release(void *context, fr_kv_pages *pool, size_t page) {
+static void release(void *context, fr_kv_pages *pool, const uint8_t *page) {
     fr_kv_prefixes *p = context;
+    size_t number = fr_kv_page_number(pool, page);
     if (pool == p->drafter) return;
-    for (size_t i = 0; pool == p->states && i < p->point_count; i++)
-        if (p->points[i].node != NONE && fr_kv_page_number(pool, p->points[i].states) == page)
-            drop_point(p, &p->points[i]);
-    if (pool == p->states) return;
+    if (pool == p->states) {
+        if (points_hold(p, page, 1)) drop_points_with(p, page);
+        return;
+    }
     fr_kv_kind kind = pool == &p->pages[FR_KV_SLIDING] ? FR_KV_SLIDING : FR_KV_FULL;
-    uint32_t n = p->owner[kind][page];
-    if (n == NONE) return;
+    uint32_t n = p->owner[kind][number];
+    if (n == NONE || pool->holders[number] > 2) return;
     if (kind == FR_KV_SLIDING)
         drop_page(p, n, kind);
     else if (is_unused(p, FR_KV_LEAVES, &p->nodes[n]))
