@@ -43,8 +43,22 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
+/* How many hold pages of states: points, which are cache, and others. */
+static size_t holders_of_states(const fr_engine *engine, size_t *points) {
+    const fr_kv_prefixes *prefixes = &engine->prefixes;
+    size_t holders = 0;
+    *points = 0;
+    for (size_t i = 0; i < prefixes->point_count; i++) {
+        holders += prefixes->states->holders[i];
+        *points += prefixes->points[i].node != 0;
+    }
+    return holders;
+}
+
 /* All that is left of closed sessions is cache. */
 static void check_nobody_holds(const fr_engine *engine) {
+    size_t points;
+    ck_assert_uint_eq(holders_of_states(engine, &points), points);
     fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
     ck_assert_uint_eq(use.used, 0);
     ck_assert_uint_eq(use.shared, 0);

@@ -208,7 +208,7 @@ void fr_kv_rewind(fr_kv *kv, size_t length) {
         fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], fr_kv_blocks(length), kv->blocks);
     kv->length = length;
     if (length == 0) kv->from = 0;
-    if (length < kv->recurrent.at) fr_recurrent_reset(&kv->recurrent);
+    if (length == 0 || length < kv->recurrent.at) fr_recurrent_reset(&kv->recurrent);
 }
 
 void fr_kv_reset(fr_kv *kv) {
