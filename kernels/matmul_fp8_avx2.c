@@ -5,10 +5,10 @@
  * time where a processor is slow with them; of 10,000 weights of a block one or two are such. (By way of float16, which
  * knows nothing of the kind, one row takes 13.0 us instead of 9.4 on Zen 3, 64 outputs of 2048 columns in L2.)
  *
- * Up to 8 rows take their weights as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 of them. They take
+ * Up to 6 rows take their weights as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 of them. They take
  * columns in chunks, so that the L1 cache holds them; sums wait in memory in between. More rows find weights decoded in
- * a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, three at a time. The order of
- * additions is the same whichever way. */
+ * a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, three at a time, while the next
+ * panel's codes are prefetched. The order of additions is the same whichever way. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 #include "quant/fp8.h"
@@ -16,7 +16,7 @@
 enum {
     FEATURES = 2,
     ROWS = 4,
-    DIRECT = 8,         /* rows, at most, that take weights as they are decoded */
+    DIRECT = 6,         /* rows, at most, that take weights as they are decoded */
     TOGETHER = 16,      /* outputs that they take a chunk of columns of, one after the other */
     GROUP = 8,          /* outputs of a panel */
     CHUNK = 512,        /* columns of it */
@@ -90,6 +90,10 @@ FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, siz
                 p[r][o][h] = kept(p[r][o][h], _mm256_fmadd_ps(w[o][h], values, p[r][o][h]), h, count);
         }
     }
+}
+
+static fr_prefetch_hint hint(const product *job) {
+    return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
 }
 
 /* --------------------------------------------------------------------------------------------------------- few rows */
@@ -188,10 +192,9 @@ static size_t chunk_length(const product *job) {
 }
 
 static void direct(const product *job) {
-    bool streamed = job->features * job->w_stride >= STREAMED;
     size_t chunk = chunk_length(job), step = job->rows == 1 ? 2 : 1;
     float waiting[TOGETHER * DIRECT][16];
-    tile t = {.how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE, .waiting = waiting};
+    tile t = {.how = hint(job), .waiting = waiting};
     for (size_t group = 0; group < job->features; group += TOGETHER)
         for (t.from = 0; t.from < job->cols; t.from = t.to) {
             t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
@@ -237,16 +240,30 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
+/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. They are prefetched an
+ * output a pass of rows, a line every so many columns, for a burst of lines would keep the rows waiting. */
+typedef struct coming {
+    fr_prefetch_hint how;
+    size_t group, from, output;
+} coming;
+
+FR_INLINE void prefetch_line(const product *job, const coming *next, size_t at) {
+    fr_prefetch(next->how, weight_row(job, next->group + next->output) + next->from + at, 64);
+}
+
 /* Rows from `row` of a batch on by the outputs o and o + 1 of the group, over a chunk. */
-FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, size_t o, size_t from, size_t count,
-                    size_t rows) {
+FR_INLINE void pass(const product *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
+                    size_t from, size_t count, size_t rows) {
     sums p;
     size_t i = 0;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t f = 0; f < 2; f++)
             FR_UNROLLED for (size_t h = 0; h < 2; h++)
                 p[r][f][h] = from ? _mm256_loadu_ps(at->sums[row + r][o + f] + 8 * h) : _mm256_setzero_ps();
-    for (; i + 16 <= count; i += 16) panel_step(p, at->w[o] + i, x + i, job->x_stride, rows, 16);
+    for (; i + 16 <= count; i += 16) {
+        if (i % 64 == 0 && next->output < GROUP) prefetch_line(job, next, i);
+        panel_step(p, at->w[o] + i, x + i, job->x_stride, rows, 16);
+    }
     if (i < count) {
         float values[ROWS][16] = {0};
         for (size_t r = 0; r < rows; r++) memcpy(values[r], x + i + r * job->x_stride, (count - i) * sizeof *x);
@@ -258,29 +275,33 @@ FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, s
 }
 
 /* All rows of a batch, three at a time. */
-FR_INLINE void pass_rows(const product *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
+FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
+                         size_t count) {
     size_t tiles = (rows + 2) / 3;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
         const float *x = job->x + (batch + row) * job->x_stride + from;
         taken = (rows - row + tiles - 1) / tiles;
-        for (size_t o = 0; o < GROUP; o += 2) {
-            if (taken == 1) pass(job, at, x, row, o, from, count, 1);
-            else if (taken == 2) pass(job, at, x, row, o, from, count, 2);
-            else pass(job, at, x, row, o, from, count, 3);
+        for (size_t o = 0; o < GROUP; o += 2, next.output++) {
+            if (taken == 1) pass(job, at, &next, x, row, o, from, count, 1);
+            else if (taken == 2) pass(job, at, &next, x, row, o, from, count, 2);
+            else pass(job, at, &next, x, row, o, from, count, 3);
         }
     }
 }
 
 static void by_panels(const product *job) {
     panel at;
+    fr_prefetch_hint how = hint(job);
     memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;
             for (size_t from = 0, count; from < job->cols; from += count) {
                 count = job->cols - from < CHUNK ? job->cols - from : CHUNK;
+                bool last = from + count == job->cols;
+                coming next = {how, last ? group + GROUP : group, last ? 0 : from + count, 0};
                 fill(job, &at, group, from, count);
-                pass_rows(job, &at, batch, rows, from, count);
+                pass_rows(job, &at, next, batch, rows, from, count);
             }
             for (size_t r = 0; r < rows; r++)
                 for (size_t o = 0; o < GROUP && group + o < job->features; o++)

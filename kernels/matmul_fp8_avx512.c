@@ -5,9 +5,10 @@
  * two instructions fewer, but denormal codes would be denormal factors, which some processors take a hundred cycles
  * for.)
  *
- * Up to 6 rows take their weights as they are decoded, 4 outputs at a time. More rows find them decoded in a panel:
- * GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a time; their sums wait in memory
- * between chunks. The order of additions is the same whichever way. */
+ * Up to 24 rows take their weights as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows find
+ * them decoded in a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a
+ * time; their sums wait in memory between chunks, and the next panel's codes are prefetched. The order of additions is
+ * the same whichever way. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/fp8.h"
@@ -16,7 +17,9 @@
 
 enum {
     FEATURES = 4,
-    ROWS = 6,
+    FEW = 24,   /* rows, at most, that take weights as they are decoded, */
+    DIRECT = 8, /* and how many of them together */
+    ROWS = 6,   /* that pass by a panel together */
     GROUP = 8,          /* outputs of a panel */
     CHUNK = 512,        /* columns of it */
     BATCH = 48,         /* rows that pass by it */
@@ -34,7 +37,7 @@ typedef struct product {
     size_t scale_stride, first, cols, features;
 } product;
 
-typedef __m512 sums[ROWS][FEATURES];
+typedef __m512 sums[DIRECT][FEATURES];
 
 /* Outputs past the end repeat the last one and are not stored. */
 FR_INLINE size_t output(const product *job, size_t o) {
@@ -71,40 +74,68 @@ FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, si
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
 /* The columns of a block of scales, from `from` on. */
-FR_INLINE void direct_block(const product *job, sums p, size_t feature, size_t from, size_t rows) {
+FR_INLINE void direct_block(const product *job, sums p, const float *x, size_t feature, size_t from, size_t rows,
+                            size_t features) {
     const uint8_t *codes[FEATURES];
     __m512 scale[FEATURES], w[FEATURES];
     size_t i = from, end = from + FR_FP8_BLOCK < job->cols ? from + FR_FP8_BLOCK : job->cols;
-    FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) {
+    FR_UNROLLED for (size_t o = 0; o < features; o++) {
         codes[o] = weight_row(job, feature + o);
         scale[o] = block_scale(job, feature + o, from / FR_FP8_BLOCK);
     }
     for (; i + 16 <= end; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) w[o] = decode(codes[o] + i, scale[o], 0xffff);
-        step(p, w, job->x + i, job->x_stride, rows, FEATURES, 0xffff);
+        FR_UNROLLED for (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], 0xffff);
+        step(p, w, x + i, job->x_stride, rows, features, 0xffff);
     }
     if (i == end) return;
-    FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) w[o] = decode(codes[o] + i, scale[o], lanes(end - i));
-    step(p, w, job->x + i, job->x_stride, rows, FEATURES, lanes(end - i));
+    FR_UNROLLED for (size_t o = 0; o < features; o++) w[o] = decode(codes[o] + i, scale[o], lanes(end - i));
+    step(p, w, x + i, job->x_stride, rows, features, lanes(end - i));
 }
 
-/* While a block of columns is computed, as much of the next tile is prefetched, in the order of memory. */
-FR_INLINE void direct(const product *job, size_t rows) {
-    bool streamed = job->features * job->w_stride >= STREAMED;
-    fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
-    for (size_t feature = 0; feature < job->features; feature += FEATURES) {
-        sums p;
-        const uint8_t *next = weight_row(job, feature + FEATURES);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) p[r][o] = _mm512_setzero_ps();
-        for (size_t i = 0; i < job->cols; i += FR_FP8_BLOCK, next += FEATURES * FR_FP8_BLOCK) {
-            fr_prefetch(how, next, FEATURES * FR_FP8_BLOCK);
-            direct_block(job, p, feature, i, rows);
+static fr_prefetch_hint hint(const product *job) {
+    return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
+}
+
+/* While a block of columns is computed, as much of the next outputs is prefetched, in the order of memory. */
+FR_INLINE void direct_tile(const product *job, fr_prefetch_hint how, size_t row, size_t feature, size_t rows,
+                           size_t features) {
+    sums p;
+    const float *x = job->x + row * job->x_stride;
+    const uint8_t *next = weight_row(job, feature + features);
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        FR_UNROLLED for (size_t o = 0; o < FEATURES; o++) p[r][o] = _mm512_setzero_ps();
+    for (size_t i = 0; i < job->cols; i += FR_FP8_BLOCK, next += features * FR_FP8_BLOCK) {
+        fr_prefetch(how, next, features * FR_FP8_BLOCK);
+        direct_block(job, p, x, feature, i, rows, features);
+    }
+    __mmask8 stored = (__mmask8)(lanes(job->features - feature) & lanes(features));
+    FR_UNROLLED for (size_t r = 0; r < rows; r++)
+        _mm_mask_storeu_ps(job->y + (row + r) * job->y_stride + feature, stored,
+                           sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
+}
+
+/* All rows, split evenly over as few tiles as can be: those behind the first find the weights in the L1 cache. */
+static void direct(const product *job) {
+    size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
+    size_t features = most > 6 ? 3 : 4;
+    for (size_t feature = 0; feature < job->features; feature += features) {
+        fr_prefetch_hint how = hint(job);
+        for (size_t row = 0, left = tiles, rows; left > 0; row += rows, left--, how = FR_PREFETCH_NONE) {
+            rows = (job->rows - row + left - 1) / left;
+            switch (rows) {
+            case 1: direct_tile(job, how, row, feature, 1, 4); break;
+            case 2: direct_tile(job, how, row, feature, 2, 4); break;
+            case 3: direct_tile(job, how, row, feature, 3, 4); break;
+            case 4: direct_tile(job, how, row, feature, 4, 4); break;
+            case 5: direct_tile(job, how, row, feature, 5, 4); break;
+            case 6:
+                if (features == 4) direct_tile(job, how, row, feature, 6, 4);
+                else direct_tile(job, how, row, feature, 6, 3);
+                break;
+            case 7: direct_tile(job, how, row, feature, 7, 3); break;
+            default: direct_tile(job, how, row, feature, DIRECT, 3);
+            }
         }
-        __mmask8 stored = (__mmask8)(lanes(job->features - feature) & 15);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++)
-            _mm_mask_storeu_ps(job->y + r * job->y_stride + feature, stored,
-                               sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
     }
 }
 
@@ -127,15 +158,28 @@ FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, si
     }
 }
 
+/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. They are prefetched
+ * two outputs a pass of rows, a line of each every so many columns, for a burst of lines would keep rows waiting. */
+typedef struct coming {
+    fr_prefetch_hint how;
+    size_t group, from, output;
+} coming;
+
+FR_INLINE void prefetch_line(const product *job, const coming *next, size_t at) {
+    FR_UNROLLED for (size_t o = 0; o < 2; o++)
+        fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
+}
+
 /* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
-FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, size_t o, size_t from, size_t count,
-                    size_t rows) {
+FR_INLINE void pass(const product *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
+                    size_t from, size_t count, size_t rows) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t f = 0; f < FEATURES; f++)
             p[r][f] = from ? _mm512_loadu_ps(at->sums[row + r][o + f]) : _mm512_setzero_ps();
     for (size_t i = 0; i < count; i += 16) {
         __m512 w[FEATURES];
+        if (i % 64 == 0 && next->output < GROUP) prefetch_line(job, next, i);
         FR_UNROLLED for (size_t f = 0; f < FEATURES; f++) w[f] = _mm512_loadu_ps(at->w[o + f] + i);
         if (count - i >= 16) step(p, w, x + i, job->x_stride, rows, FEATURES, 0xffff);
         else step(p, w, x + i, job->x_stride, rows, FEATURES, lanes(count - i));
@@ -145,32 +189,36 @@ FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, s
 }
 
 /* All rows of a batch, split evenly over as few tiles as can be. */
-FR_INLINE void pass_rows(const product *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
+FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
+                         size_t count) {
     size_t tiles = (rows + ROWS - 1) / ROWS;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
         const float *x = job->x + (batch + row) * job->x_stride + from;
         taken = (rows - row + tiles - 1) / tiles;
-        for (size_t o = 0; o < GROUP; o += FEATURES) switch (taken) {
-            case 1: pass(job, at, x, row, o, from, count, 1); break;
-            case 2: pass(job, at, x, row, o, from, count, 2); break;
-            case 3: pass(job, at, x, row, o, from, count, 3); break;
-            case 4: pass(job, at, x, row, o, from, count, 4); break;
-            case 5: pass(job, at, x, row, o, from, count, 5); break;
-            default: pass(job, at, x, row, o, from, count, ROWS);
+        for (size_t o = 0; o < GROUP; o += FEATURES, next.output += 2) switch (taken) {
+            case 1: pass(job, at, &next, x, row, o, from, count, 1); break;
+            case 2: pass(job, at, &next, x, row, o, from, count, 2); break;
+            case 3: pass(job, at, &next, x, row, o, from, count, 3); break;
+            case 4: pass(job, at, &next, x, row, o, from, count, 4); break;
+            case 5: pass(job, at, &next, x, row, o, from, count, 5); break;
+            default: pass(job, at, &next, x, row, o, from, count, ROWS);
             }
     }
 }
 
 static void by_panels(const product *job) {
     panel at;
+    fr_prefetch_hint how = hint(job);
     memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;
             for (size_t from = 0, count; from < job->cols; from += count) {
                 count = job->cols - from < CHUNK ? job->cols - from : CHUNK;
+                bool last = from + count == job->cols;
+                coming next = {how, last ? group + GROUP : group, last ? 0 : from + count, 0};
                 fill(job, &at, group, from, count);
-                pass_rows(job, &at, batch, rows, from, count);
+                pass_rows(job, &at, next, batch, rows, from, count);
             }
             for (size_t r = 0; r < rows; r++)
                 for (size_t o = 0; o < GROUP && group + o < job->features; o++)
@@ -182,14 +230,7 @@ void fr_matmul_fp8_avx512(float *y, size_t y_stride, const float *x, size_t x_st
                           size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
                           size_t features) {
     const product job = {y, y_stride, x, x_stride, rows, w, w_stride, scales, scale_stride, first, cols, features};
-    switch (rows) {
-    case 0: break;
-    case 1: direct(&job, 1); break;
-    case 2: direct(&job, 2); break;
-    case 3: direct(&job, 3); break;
-    case 4: direct(&job, 4); break;
-    case 5: direct(&job, 5); break;
-    case ROWS: direct(&job, ROWS); break;
-    default: by_panels(&job);
-    }
+    if (rows == 0) return;
+    if (rows <= FEW) direct(&job);
+    else by_panels(&job);
 }

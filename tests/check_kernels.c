@@ -356,7 +356,7 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
 
 /* Small shapes, then those of which no cache holds the weights; blocks of scales that begin and end anywhere. */
 static void check_matmul_fp8(operation *op) {
-    static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 47, 48, 49, 50, 64, 97};
+    static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 20, 24, 25, 47, 48, 49, 50, 64, 97};
     static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
     matmul_case c = {.type = FR_F8_E4M3};
     for (size_t i = 0; i < COUNT(rows); i++)
