@@ -186,7 +186,7 @@ START_TEST(any_change_of_the_timeline_equals_a_fresh_run) {
     for (size_t c = 0; c < 3; c++)
         for (int draft = 0; draft < 2; draft++) {
             options = options_with(checkpoints[c], c == 1 && draft, draft ? "f16" : NULL);
-            walk_randomly(&reference, options, draft, 30);
+            walk_randomly(&reference, options, draft, fr_test_brief() ? 8 : 30);
             fr_options_free(options);
         }
     fr_reference_close(&reference);
