@@ -339,10 +339,10 @@ START_TEST(lying_sizes_do_no_harm) {
     const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
     save_with("gemma4-e", &manners[0], NULL, 200, 0, attached);
-    blob original = read_file(), b = {malloc(original.size + 64), 0};
-    size_t taken = 0;
+    blob original = read_file(), b = {calloc(original.size + 64, 1), 0};
+    size_t taken = 0, lies = fr_test_brief() ? 150 : 1500;
     engine e = open_engine("gemma4-e", &manners[0], NULL);
-    for (size_t i = 0; i < 1500; i++) {
+    for (size_t i = 0; i < lies; i++) {
         memcpy(b.bytes, original.bytes, original.size);
         b.size = original.size;
         if (draw(3) == 0) b.size = 8 + draw(b.size + 40);
@@ -366,7 +366,7 @@ START_TEST(lying_sizes_do_no_harm) {
         ck_assert(status == FR_OK || status == FR_NUMERIC);
         if (draw(4) == 0) require(fr_session_truncate(e.session, draw(fr_session_length(e.session) + 1)));
     }
-    ck_assert_uint_gt(taken, 100);
+    ck_assert_uint_gt(taken, lies / 15);
     free(original.bytes);
     free(b.bytes);
     close_engine(&e);
