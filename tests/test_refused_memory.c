@@ -102,6 +102,7 @@ START_TEST(every_refusal_is_told) {
         ck_assert_msg(open_all((size_t)_i, options) == FR_MEMORY, "piece %zu of %zu", refused_take, all);
         ck_assert_msg(strstr(fr_last_error(), "memory"), "%s", fr_last_error());
     }
+    refused_take = 0;
     fr_options_free(options);
 }
 END_TEST
