@@ -6,9 +6,9 @@
  * for.)
  *
  * Up to 24 rows take their weights as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows find
- * them decoded in a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a
- * time; their sums wait in memory between chunks, and the next panel's codes are prefetched. The order of additions is
- * the same whichever way. */
+ * them decoded in a panel: GROUP outputs by CHUNK columns in the L1 cache, which BATCH rows pass by, six at a time;
+ * their sums wait in memory between chunks, and the next panel's codes are prefetched. The order of additions is the
+ * same whichever way. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/fp8.h"
@@ -17,9 +17,9 @@
 
 enum {
     FEATURES = 4,
-    FEW = 24,   /* rows, at most, that take weights as they are decoded, */
-    DIRECT = 8, /* and how many of them together */
-    ROWS = 6,   /* that pass by a panel together */
+    FEW = 24,           /* rows, at most, that take weights as they are decoded, */
+    DIRECT = 8,         /* and how many of them together */
+    ROWS = 6,           /* that pass by a panel together */
     GROUP = 8,          /* outputs of a panel */
     CHUNK = 512,        /* columns of it */
     BATCH = 48,         /* rows that pass by it */
@@ -118,8 +118,9 @@ FR_INLINE void direct_tile(const product *job, fr_prefetch_hint how, size_t row,
 static void direct(const product *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
     size_t features = most > 6 ? 3 : 4;
+    fr_prefetch_hint first = hint(job);
     for (size_t feature = 0; feature < job->features; feature += features) {
-        fr_prefetch_hint how = hint(job);
+        fr_prefetch_hint how = first;
         for (size_t row = 0, left = tiles, rows; left > 0; row += rows, left--, how = FR_PREFETCH_NONE) {
             rows = (job->rows - row + left - 1) / left;
             switch (rows) {
