@@ -1,12 +1,13 @@
 /* Every kernel of block-quantized weights, of every instruction set that runs here, against the scalar definition, bit
  * for bit; the definition against sums over blocks as the file has them; packing forth and back.
  *
- *     check_blocks [--quick] [--filter TEXT] [--isa WORD] [--seed N]
+ *     check_blocks [--quick] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
  * The list is block_kernels.def: a kernel is checked because it has a line there (and timed, by bench/kernels.c). The
- * plain scalar build gives the answer, and every other build must give the same bits (one NaN is as good as another).
- * Arrays end where a page without access begins, or begin where one ends: a kernel that reads or writes one byte past
- * its arrays dies there, and the handler says which. One line a kernel; exit status 1 if any differs. */
+ * plain scalar build gives the answer, and every other build must give the same bits (one NaN is as good as another,
+ * and with --either-zero, for valgrind, -0 as 0: check_kernels.c says why). Arrays end where a page without access
+ * begins, or begin where one ends: a kernel that reads or writes one byte past its arrays dies there, and the handler
+ * says which. One line a kernel; exit status 1 if any differs. */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/packed.h"
@@ -48,7 +49,7 @@ typedef struct kind {
 } kind;
 
 static struct {
-    bool quick;
+    bool quick, either_zero;
     const char *filter, *isa;
     uint64_t seed;
 } options = {.filter = ""};
@@ -67,6 +68,7 @@ static void on_fault(int number) {
 }
 
 static bool differ(float a, float b) {
+    if (options.either_zero && a == b) return false;
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
@@ -354,6 +356,7 @@ static void read_options(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--quick") == 0) options.quick = true;
+        else if (strcmp(word, "--either-zero") == 0) options.either_zero = true;
         else if (value && strcmp(word, "--filter") == 0) options.filter = argv[++i];
         else if (value && strcmp(word, "--isa") == 0) options.isa = argv[++i];
         else if (value && strcmp(word, "--seed") == 0) options.seed = strtoull(argv[++i], NULL, 10);
