@@ -106,6 +106,7 @@ static fr_status read_entry(const header *head, const char *name, const json_t *
     const char *type = json_string_value(json_object_get(json, "dtype"));
     if (!type) return fr_fail(FR_INPUT, "%s: tensor %s: dtype is not a string", path, name);
     item->tensor.type = fr_dtype_from_name(type);
+    if (fr_dtype_block(item->tensor.type) > 1) item->tensor.type = FR_DTYPE_COUNT; /* GGUF's: no type of this format */
     item->tensor.type_name = type;
     FR_TRY(read_shape(path, json_object_get(json, "shape"), &item->tensor));
     FR_TRY(read_span(head, json_object_get(json, "data_offsets"), item));

@@ -441,7 +441,7 @@ END_TEST
 /* ------------------------------------------------------------------------------------------------ valid checkpoints */
 
 /* Every type, at odd offsets, in another order than their bytes; scalars, empty tensors at both ends and in the middle,
- * a type that is not read, spaces after the JSON. */
+ * a type that is not read and one of GGUF's, spaces after the JSON. */
 static const char good_header[] =
     "{\"__metadata__\":{\"format\":\"pt\"},"
     "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
@@ -451,6 +451,7 @@ static const char good_header[] =
     "\"bf16\":{\"dtype\":\"BF16\",\"shape\":[1,1,1,1,1,1,1,1],\"data_offsets\":[13,15]},"
     "\"none.middle\":{\"dtype\":\"F32\",\"shape\":[5,0,7],\"data_offsets\":[15,15]},"
     "\"vision\":{\"dtype\":\"F8_E5M2\",\"shape\":[2],\"data_offsets\":[15,17]},"
+    "\"blocks\":{\"dtype\":\"Q4_K\",\"shape\":[64,256],\"data_offsets\":[17,17]},"
     "\"i32\":{\"dtype\":\"I32\",\"shape\":[1],\"data_offsets\":[17,21]},"
     "\"i64\":{\"shape\":[1],\"data_offsets\":[21,29],\"dtype\":\"I64\"},"
     "\"none.last\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[29,29]}}   ";
@@ -470,7 +471,7 @@ START_TEST(one_file) {
         ck_assert_uint_eq(checkpoint.file_count, 1);
         ck_assert_str_eq(checkpoint.file_names[0], "model.safetensors");
         ck_assert_uint_eq(checkpoint.tensors.count, 9);
-        ck_assert_uint_eq(checkpoint.unread.count, 1);
+        ck_assert_uint_eq(checkpoint.unread.count, 2);
         const fr_tensor *f32 = expect_tensor(&checkpoint, "f32", FR_F32, 3, 8);
         ck_assert(f32->dims == 2 && f32->shape[0] == 1 && f32->shape[1] == 2);
         ck_assert_uint_eq(expect_tensor(&checkpoint, "f16", FR_F16, 11, 2)->dims, 0);
@@ -486,6 +487,8 @@ START_TEST(one_file) {
         const fr_tensor *tensor;
         ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, "vision", &tensor), FR_INPUT);
         ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor vision is of type F8_E5M2, which is not read"));
+        ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, "blocks", &tensor), FR_INPUT);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor blocks is of type Q4_K, which is not read"));
         ck_assert_int_eq(fr_checkpoint_tensor(&checkpoint, "audio", &tensor), FR_INPUT);
         ck_assert_ptr_nonnull(strstr(fr_last_error(), "tensor audio is missing"));
         fr_checkpoint_close(&checkpoint);

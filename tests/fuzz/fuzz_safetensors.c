@@ -1,10 +1,18 @@
 /* libFuzzer's target for safetensors: a header, and what is bound of the tensors that it names.
  *
  * In: a safetensors file; once as it is, and once with a first word that says where the header's last brace is, which
- * damage to the header moves. Out: nothing, unless the sanitizers find something. Every tensor that is read is bound as
- * what its shape allows: a matrix, a vector, indices. */
+ * damage to the header moves. Out: nothing, unless the sanitizers find something. Every tensor that is read has the
+ * bytes that its shape and type take, and is bound as what its shape allows: a matrix, a vector, indices. */
 #include "formats/safetensors.h"
 #include "tests/fuzz/harness.h"
+
+static void check_bytes(const fr_tensor *tensor) {
+    size_t values = 1;
+    for (uint32_t i = 0; i < tensor->dims; i++)
+        if (__builtin_mul_overflow(values, tensor->shape[i], &values)) abort();
+    if (fr_dtype_row_bytes(tensor->type, values) != tensor->bytes) abort();
+    if (tensor->bytes) (void)*((const volatile uint8_t *)tensor->data + tensor->bytes - 1);
+}
 
 static void bind(fr_weights *weights, const fr_tensor *tensor) {
     const float *vector;
@@ -12,7 +20,7 @@ static void bind(fr_weights *weights, const fr_tensor *tensor) {
     fr_matrix matrix;
     const char *name = tensor->name;
     size_t rows = tensor->dims ? (size_t)tensor->shape[0] : 1;
-    if (tensor->bytes) (void)*((const volatile uint8_t *)tensor->data + tensor->bytes - 1);
+    check_bytes(tensor);
     if (tensor->dims == 2 && !refused(fr_bind_matrix(weights, "", name, rows, (size_t)tensor->shape[1], FR_STREAMED,
                                                      &matrix)))
         return;

@@ -113,6 +113,7 @@ def weights():
          "s": entry("F32", [], 60, 64), "empty": entry("F32", [0, 5], 64, 64)}, bytes(64)))
     write("safetensors", "none", safetensors("{}", b""))
     write("safetensors", "padded", safetensors('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}   ', bytes(4)))
+    write("safetensors", "blocks", safetensors({"a": entry("Q4_K", [64, 256], 0, 0)}, b""))
     shards = {"a": "first.safetensors", "b": "first.safetensors", "c": "second.safetensors", "d": "second.safetensors"}
     write("index", "right", compact({"metadata": {"total_size": 20}, "weight_map": shards}))
     write("index", "a-tensor-too-much", compact({"weight_map": {**shards, "e": "first.safetensors"}}))
