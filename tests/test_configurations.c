@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/safetensors.h"
+#include "src/families/model.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
@@ -42,6 +43,11 @@ static const struct {
     {"glm4-moe-dense",
      "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
      NULL},
+    /* Gemma 4's 12B has a class of its own, without embeddings by layer. */
+    {"gemma4-dense-odd", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
+     "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
+    {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
+     "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     /* Embeddings are the head where the outer configuration says so. */
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };
@@ -155,11 +161,26 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
+/* Gemma4UnifiedTextConfig's, where they are not Gemma4TextConfig's. */
+START_TEST(gemma4_12b_has_defaults_of_its_own) {
+    fr_changed_folder folder;
+    fr_model *model;
+    const char *text = "{\"sliding_window\": null, \"max_position_embeddings\": null, "
+                       "\"hidden_size_per_layer_input\": null}";
+    require(open_changed("gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForCausalLM\"]}", text, &folder, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_CONTEXT_LIMIT), 262144);
+    ck_assert_uint_eq(model->trunk.spec.layer[0].attention.window, 1024);
+    fr_model_close(model);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 int main(void) {
     TCase *tests = tcase_create("configurations");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, another_spelling_gives_the_references_logits, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, rotary_positions_are_scaled_as_transformers_does, 0, SCALED);
+    tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     Suite *suite = suite_create("configurations");
     suite_add_tcase(suite, tests);

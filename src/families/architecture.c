@@ -8,8 +8,12 @@
 
 /* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
  * and llama.cpp's. */
-static const char *const assistants[] = {"Gemma4AssistantForCausalLM", "gemma4-assistant", "gemma4_assistant",
-                                         "gemma4_mtp", NULL};
+static const char *const assistants[] = {"Gemma4AssistantForCausalLM",
+                                         "Gemma4UnifiedAssistantForCausalLM",
+                                         "gemma4-assistant",
+                                         "gemma4_assistant",
+                                         "gemma4_mtp",
+                                         NULL};
 static const char *const eagles3[] = {"LlamaForCausalLMEagle3", "Eagle3LlamaForCausalLM", "Eagle3Speculator",
                                       "Eagle3DraftModel", "eagle3", NULL};
 static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
@@ -24,6 +28,10 @@ bool fr_architecture_in(const char *const *names, const char *architecture) {
     for (; *names; names++)
         if (strcmp(*names, architecture) == 0) return true;
     return false;
+}
+
+bool fr_is_gemma4_unified(const fr_checkpoint *files) {
+    return !files->gguf && strncmp(fr_checkpoint_architecture(files), "Gemma4Unified", 13) == 0;
 }
 
 bool fr_is_assistant(const fr_checkpoint *files) {

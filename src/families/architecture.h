@@ -19,6 +19,9 @@ bool fr_is_assistant(const fr_checkpoint *files);
 bool fr_is_eagle3(const fr_checkpoint *files);
 bool fr_is_eagle(const fr_checkpoint *files);
 
+/* Whether they are a folder of Gemma 4's 12B or its assistant, whose configurations have defaults of their own. */
+bool fr_is_gemma4_unified(const fr_checkpoint *files);
+
 /* Whether they are of a target's MTP layer alone, behind layers that another file has: GGUF's mtp-*.gguf. */
 bool fr_is_mtp(const fr_checkpoint *files);
 

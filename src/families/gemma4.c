@@ -143,7 +143,12 @@ static fr_status gemma4_read(fr_model *model, fr_trunk_spec *spec) {
     return status;
 }
 
-static const char *const architectures[] = {"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL};
+static const char *const architectures[] = {"Gemma4ForCausalLM",
+                                             "Gemma4ForConditionalGeneration",
+                                             "Gemma4UnifiedForCausalLM",
+                                             "Gemma4UnifiedForConditionalGeneration",
+                                             "gemma4",
+                                             NULL};
 
 const fr_family fr_family_gemma4 = {.architectures = architectures,
                                     .gguf = "gemma4",

@@ -1,9 +1,9 @@
 /* Gemma 4 as data: its configuration, as a spec and as names; targets (E-series, dense, mixture of experts) and their
  * assistants.
  *
- * In: config.json (or GGUF metadata) of Gemma4ForCausalLM, Gemma4ForConditionalGeneration (text part) or, for the
- * drafter, the text_config of Gemma4AssistantForCausalLM. Out: what trunk.h opens. Source of the architecture: the
- * published checkpoints and transformers 5.17, models gemma4 and gemma4_assistant. */
+ * In: config.json (or GGUF metadata) of Gemma4ForCausalLM, Gemma4ForConditionalGeneration, Gemma4Unified... (text part)
+ * or, for the drafter, the text_config of Gemma4AssistantForCausalLM. Out: what trunk.h opens. Source of the
+ * architecture: the published checkpoints and transformers 5.17, models gemma4, gemma4_assistant, gemma4_unified. */
 #ifndef FR_SRC_GEMMA4_H
 #define FR_SRC_GEMMA4_H
 

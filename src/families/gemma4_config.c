@@ -8,10 +8,18 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/families/architecture.h"
 #include "src/families/config_keys.h"
 #include "src/families/gemma4.h"
 
 #define SLIDING_PATTERN 6 /* without layer_types every sixth layer is full */
+
+/* Where the defaults of Gemma4TextConfig and of Gemma4UnifiedTextConfig, the 12B's, part. */
+typedef struct usual {
+    int64_t window, context_limit, ple;
+} usual;
+
+static const usual of_text = {512, 131072, 256}, of_unified = {1024, 262144, 0};
 
 static fr_status read_kind(const char *name, const char *where, fr_layer_kind *kind) {
     if (name && strcmp(name, "sliding_attention") == 0)
@@ -152,16 +160,18 @@ static fr_status refuse_unknown(const json_t *text, const char *where) {
     return fr_config_only(text, "use_bidirectional_attention", "vision", where);
 }
 
-static fr_status read_all(fr_gemma4_config *config, const json_t *text, bool assistant, const char *where) {
+static fr_status read_all(fr_gemma4_config *config, const json_t *text, const usual *without, bool assistant,
+                          const char *where) {
     double eps, softcap;
     FR_TRY(refuse_unknown(text, where));
     FR_TRY(fr_json_size(text, "vocab_size", 1, 1 << 24, 262144, where, &config->vocab));
     FR_TRY(fr_json_size(text, "hidden_size", 1, 1 << 17, 2304, where, &config->hidden));
     FR_TRY(fr_json_size(text, "num_hidden_layers", 1, 1024, 30, where, &config->layers));
     FR_TRY(fr_json_size(text, "num_attention_heads", 1, 4096, 8, where, &config->heads));
-    FR_TRY(fr_json_size(text, "sliding_window", 1, 1 << 24, 512, where, &config->window));
-    FR_TRY(fr_json_size(text, "max_position_embeddings", 1, 1 << 24, 131072, where, &config->context_limit));
-    FR_TRY(fr_json_size(text, "hidden_size_per_layer_input", 0, 1 << 16, 256, where, &config->ple));
+    FR_TRY(fr_json_size(text, "sliding_window", 1, 1 << 24, without->window, where, &config->window));
+    FR_TRY(fr_json_size(text, "max_position_embeddings", 1, 1 << 24, without->context_limit, where,
+                        &config->context_limit));
+    FR_TRY(fr_json_size(text, "hidden_size_per_layer_input", 0, 1 << 16, without->ple, where, &config->ple));
     FR_TRY(fr_json_real(text, "rms_norm_eps", 0.0, 1.0, 1e-6, where, &eps));
     FR_TRY(fr_json_real(text, "final_logit_softcapping", 1e-3, 1e6, 0.0, where, &softcap));
     FR_TRY(fr_json_bool(text, "attention_k_eq_v", false, where, &config->k_eq_v));
@@ -213,7 +223,8 @@ static fr_status from_json(fr_gemma4_config *config, const fr_weights *weights, 
     FR_TRY(fr_json_object(root, "text_config", where, &text));
     if (assistant && !text) return fr_fail(FR_INPUT, "%s: text_config is missing", where);
     FR_TRY(fr_config_head(text ? text : root, where, weights));
-    return read_all(config, text ? text : root, assistant, where);
+    const usual *without = fr_is_gemma4_unified(weights->files) ? &of_unified : &of_text;
+    return read_all(config, text ? text : root, without, assistant, where);
 }
 
 fr_status fr_gemma4_config_read(fr_gemma4_config *config, fr_weights *weights, bool assistant) {

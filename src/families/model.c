@@ -33,7 +33,8 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
                    "%s: architecture \"%s\" is not known (DeepseekV3ForCausalLM, Gemma4ForCausalLM, "
-                   "Gemma4ForConditionalGeneration, Glm4MoeForCausalLM, Glm4MoeLiteForCausalLM, "
+                   "Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration, Glm4MoeForCausalLM, "
+                   "Glm4MoeLiteForCausalLM, "
                    "GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM, Qwen3_5ForCausalLM, "
                    "Qwen3_5ForConditionalGeneration, Qwen3_5MoeForCausalLM, Qwen3_5MoeForConditionalGeneration; in "
                    "GGUF deepseek2, gemma4, glm4, glm4moe, llama, qwen35, qwen35moe, qwen3moe)",
