@@ -27,7 +27,7 @@ fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const f
 /* A published shape by its name (the error for an unknown one lists them), and what of it. */
 typedef struct fr_lab_shape {
     const char *name;
-    const char *type; /* of all matrices: any that fr_lab_quantize takes */
+    const char *type; /* of all matrices: any that fr_lab_quantize takes, but mixtures */
     size_t vocab;     /* ids; 0: the shape's own */
     size_t layers;    /* the first so many, the last of them of full attention; 0: all */
     size_t experts;   /* of each mixture so many; 0: all */
@@ -63,7 +63,8 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
 /* How a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the first
  * that matches decides. note: NULL, or told what a user may not expect. */
 typedef struct fr_lab_quantization {
-    const char *type; /* of matrices: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32 */
+    const char *type; /* of matrices, in any case: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32;
+                         q4_k and q5_k are the mixtures q4_k_m and q5_k_m too, q4_k_s and q5_k_s smaller ones */
     bool pure;        /* of every matrix; otherwise in llama-quantize's mixture */
     const char *const *overrides;
     size_t override_count;

@@ -80,7 +80,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x --output xml", "known: text ids json"},
     {"generate " MODEL "-p x --accept always", "known: gumbel"},
     {"generate " MODEL "-p x -ctk q9_9", "q9_9 is unknown"},
-    {"generate " MODEL "-p x -ctv F32", "F32 is unknown"},
+    {"generate " MODEL "-p x -ctv F3", "F3 is unknown"},
     {"generate " MODEL "-p x --stop ''", "not empty"},
     {"generate " MODEL "-p x --system y", "goes with --chat"},
     {"generate " MODEL "-p x --image y --prompt-cache z", "with pictures can't be saved yet"},
@@ -180,7 +180,7 @@ END_TEST
 
 static const char *const unbuilt[] = {
     "serve -m x",
-    "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv iq4_nl", "verify " MODEL "--cache-type-k q5_1",
+    "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv IQ4_NL", "verify " MODEL "--cache-type-k q5_1",
 };
 
 START_TEST(unbuilt_is_exit_2) {
@@ -266,6 +266,8 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",
     "generate " MODEL "-p x -n 1 -c 0 --cache-type-k f32 --cache-type-v f32 --isa scalar",
     "generate " MODEL "-p x -n 1 -ctk f16 -ctv bf16",
+    "generate " MODEL "-p x -n 1 -ctk F16 -ctv Bf16",
+    "synth --shape gemma4-1b --layers 2 --vocab 300 --type Q4_0 -o -",
     "generate -m tools/demo/target -p x -n 1 -ctk q8_0 -ctv q4_0",
     "generate " MODEL "-p x -n 1 -n 2", /* the last one counts */
     "generate " MODEL "-p -n -n 1",     /* a value may begin with a dash */

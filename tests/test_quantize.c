@@ -496,6 +496,43 @@ START_TEST(overrides_and_pure) {
 }
 END_TEST
 
+/* llama.cpp's names give what ours do, in any case. */
+START_TEST(names_of_llama_cpp) {
+    static const char *const names[][2] = {{"Q4_K_M", "q4_k"}, {"q5_k_m", "q5_k"}, {"Q8_0", "q8_0"},
+                                           {"F32", "f32"},     {"IQ4_NL", "iq4_nl"}, {"Bf16", "bf16"}};
+    make_folder();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char theirs[32], ours[32];
+        snprintf(theirs, sizeof theirs, "--type %s", names[i][0]);
+        snprintf(ours, sizeof ours, "--type %s", names[i][1]);
+        assert_same_files(quantized(FOLDER, theirs, "theirs.gguf"), quantized(FOLDER, ours, "ours.gguf"));
+    }
+    assert_same_files(quantized(FOLDER, "--type Q4_0 --tensor-type attn_v=Q8_0", "theirs.gguf"),
+                      quantized(FOLDER, "--type q4_0 --tensor-type attn_v=q8_0", "ours.gguf"));
+    remove_folder();
+}
+END_TEST
+
+/* The "S" mixtures: more bits for values in the first four layers of Q4_K_S, nowhere in Q5_K_S. */
+START_TEST(smaller_mixtures) {
+    make_folder();
+    fr_checkpoint files = open_model(quantized(FOLDER, "--type Q4_K_S", "small.gguf"));
+    int64_t number;
+    ck_assert(fr_gguf_int(files.gguf, "general.file_type", 0, INT64_MAX, 0, &number) == FR_OK && number == 14);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_v.weight")->type, FR_Q5_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_q.weight")->type, FR_Q4_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.2.ffn_down.weight")->type, FR_Q4_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "token_embd.weight")->type, FR_Q6_K);
+    fr_checkpoint_close(&files);
+    files = open_model(quantized(FOLDER, "--type q5_k_s", "small.gguf"));
+    ck_assert(fr_gguf_int(files.gguf, "general.file_type", 0, INT64_MAX, 0, &number) == FR_OK && number == 16);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_v.weight")->type, FR_Q5_K);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.2.ffn_down.weight")->type, FR_Q5_K);
+    fr_checkpoint_close(&files);
+    remove_folder();
+}
+END_TEST
+
 START_TEST(threads_and_pipes) {
     make_folder();
     const char *one = quantized(FOLDER, "--type q6_k -t 1", "one.gguf");
@@ -525,6 +562,8 @@ START_TEST(wrong_usage) {
     check_refused(2, "--type", "quantize -m " FOLDER " -o /dev/null");
     check_refused(2, "-o FILE", "quantize -m " FOLDER " --type q4_0");
     check_refused(2, "q3_k", "quantize -m " FOLDER " --type q3_k -o /dev/null");
+    check_refused(2, "Q4_K_M", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=Q4_K_M -o /dev/null");
+    check_refused(2, "Q4_K_M", "synth --shape gemma4-1b --type Q4_K_M /dev/null"); /* every matrix is of one */
     check_refused(2, "PATTERN=TYPE", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v -o /dev/null");
     check_refused(2, "q9_9", "quantize -m " FOLDER " --type q4_0 --tensor-type attn_v=q9_9 -o /dev/null");
     check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
@@ -679,6 +718,8 @@ int main(void) {
     tcase_add_test(tests, same_text);
     tcase_add_test(tests, from_gguf);
     tcase_add_test(tests, overrides_and_pure);
+    tcase_add_test(tests, names_of_llama_cpp);
+    tcase_add_test(tests, smaller_mixtures);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);
     tcase_add_test(tests, bad_weights);

@@ -23,7 +23,9 @@ enum {
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
 
-#define KV_TYPES .kind = FR_KIND_WORD, .words = "f32 f16 bf16 q8_0 q4_0", .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
+#define KV_TYPES                                                       \
+    .kind = FR_KIND_WORD, .any_case = true, .words = "f32 f16 bf16 q8_0 q4_0", \
+    .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL, .value = "MODEL",
@@ -111,8 +113,11 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                "qwen3-30b-a3b qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b",
                       .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = FR_KIND_WORD, .verbs = QUANTIZE | SYNTH,
-                     .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
-                     .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32"},
+                     .any_case = true,
+                     .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32 q4_k_m q4_k_s q5_k_m q5_k_s",
+                     .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
+                     .more = "In any case. quantize: q4_k and q5_k are llama-quantize's mixtures Q4_K_M and Q5_K_M; "
+                             "Q4_K_S and Q5_K_S are its smaller ones"},
     [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = QUANTIZE, .again = true,
                             .help = "for tensors whose name the regular expression matches; the first match decides",
                             .more = "May be given 64 times; a pattern that decides nothing is refused"},

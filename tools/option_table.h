@@ -30,6 +30,7 @@ typedef struct fr_option_row {
     bool again;          /* each time it is given counts */
     int64_t low, high;
     const char *words;   /* words that are built */
+    bool any_case;       /* of those words and the unbuilt ones */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
     const char *help;

@@ -43,9 +43,10 @@ static int take_real(fr_arguments *args, fr_arg arg, const char *name, const cha
 /* One word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
-    if (fr_has_word(row->words, word, length)) return 0;
+    bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
+    if (has(row->words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);
-    if (fr_has_word(row->unbuilt, word, length)) return fr_wrong_usage("%s %.*s is not built yet", name, shown, word);
+    if (has(row->unbuilt, word, length)) return fr_wrong_usage("%s %.*s is not built yet", name, shown, word);
     return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, row->words,
                           row->unbuilt ? "; not built yet: " : "", row->unbuilt ? row->unbuilt : "");
 }

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 const char *fr_next_word(const char **list, char separator, size_t *length) {
     const char *word = *list;
@@ -17,6 +18,14 @@ bool fr_has_word(const char *list, const char *wanted, size_t wanted_length) {
     size_t length;
     for (const char *word; (word = fr_next_word(&list, ' ', &length));) {
         if (length == wanted_length && memcmp(word, wanted, length) == 0) return true;
+    }
+    return false;
+}
+
+bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length) {
+    size_t length;
+    for (const char *word; (word = fr_next_word(&list, ' ', &length));) {
+        if (length == wanted_length && strncasecmp(word, wanted, length) == 0) return true;
     }
     return false;
 }

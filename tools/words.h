@@ -14,8 +14,9 @@ static inline size_t fr_least(size_t a, size_t b) {
 /* Walks a list of words between separators: gives the next one and its length, or NULL at the end. */
 const char *fr_next_word(const char **list, char separator, size_t *length);
 
-/* Whether a list of words with blanks between has one. */
+/* Whether a list of words with blanks between has one; and one in any case, where the list is of lower case. */
 bool fr_has_word(const char *list, const char *wanted, size_t wanted_length);
+bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length);
 
 /* How many single-character edits, swaps of neighbours among them, make one word of the other; large for words that are
  * no names. */

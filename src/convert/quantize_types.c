@@ -9,7 +9,8 @@
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
  *     attn_v, attn_qkv, ffn_down        Q6_K in half of the layers for Q4_K and Q5_K (their "M" mixture);
- *                                       Q5_K for IQ4_NL: attn_v where heads share it, ffn_down in the first layers
+ *                                       Q5_K for IQ4_NL: attn_v where heads share it, ffn_down in the first layers;
+ *                                       and in the first layers for Q4_K_S
  *     other matrices                    the type asked for
  *
  * pure: every matrix but the router gets the type asked for. */
@@ -19,6 +20,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "formats/error.h"
 #include "quant/encode.h"
@@ -31,7 +33,20 @@ fr_status fr_type_read(const char *word, fr_dtype *type) {
     *type = strlen(word) < sizeof name ? fr_dtype_from_name(name) : FR_DTYPE_COUNT;
     if (*type < FR_DTYPE_COUNT && fr_encodes(*type)) return FR_OK;
     return fr_fail(FR_USAGE,
-                   "type %.40s is not written: f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl q4_k q5_k q6_k are", word);
+                   "type %.40s is none of a tensor that is written: f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl q4_k "
+                   "q5_k q6_k are", word);
+}
+
+/* The name of a mixture of Q4_K or Q5_K, "Q4_K_M" or "Q4_K_S", or of a type. */
+static fr_status read_mixture(const char *word, fr_type_choice *choice) {
+    static const char *const mixtures[] = {"q4_k_m", "q4_k_s", "q5_k_m", "q5_k_s"};
+    for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++) {
+        if (strcasecmp(word, mixtures[i]) != 0) continue;
+        choice->type = i < 2 ? FR_Q4_K : FR_Q5_K;
+        choice->small = i % 2;
+        return FR_OK;
+    }
+    return fr_type_read(word, &choice->type);
 }
 
 static fr_status compile(const fr_type_rule *rule, regex_t *compiled) {
@@ -61,7 +76,7 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
     if (choice->rule_count > FR_MAX_TYPE_RULES)
         return fr_fail(FR_USAGE, "%zu overrides, and at most %d are read", choice->rule_count, FR_MAX_TYPE_RULES);
     for (size_t i = 0; i < choice->rule_count; i++) FR_TRY(read_rule(how->overrides[i], &choice->rules[i]));
-    return fr_type_read(how->type, &choice->type);
+    return read_mixture(how->type, choice);
 }
 
 uint32_t fr_file_type(const fr_type_choice *choice) {
@@ -70,7 +85,7 @@ uint32_t fr_file_type(const fr_type_choice *choice) {
         [FR_Q5_0] = 8, [FR_Q5_1] = 9, [FR_IQ4_NL] = 25, [FR_Q4_K] = 15, [FR_Q5_K] = 17, [FR_Q6_K] = 18,
     };
     bool mixed = choice->type == FR_Q4_K || choice->type == FR_Q5_K; /* pure is nearer to their "S" mixture */
-    return numbers[choice->type] - (mixed && choice->pure);
+    return numbers[choice->type] - (mixed && (choice->pure || choice->small));
 }
 
 /* --------------------------------------------------------------------------------------------------------- choosing */
@@ -124,9 +139,15 @@ typedef struct layout {
     bool used[FR_MAX_TYPE_RULES];
 } layout;
 
-static fr_dtype mixed_type(fr_dtype type, const fr_outputs *outputs, const char *name, const layout *l) {
+static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outputs, const char *name,
+                           const layout *l) {
+    fr_dtype type = choice->type;
     size_t layer = layer_of(name), layers = outputs->layers;
     bool v = is_v(name), down = strstr(name, "ffn_down") != NULL;
+    if (choice->small) {
+        bool more = type == FR_Q4_K && ((v && l->v_index < 4) || (down && layer < layers / 8));
+        return more ? FR_Q5_K : type;
+    }
     if (type == FR_Q4_K || type == FR_Q5_K) {
         bool more = (v && gets_more_bits(l->v_index, l->v_count)) || (down && gets_more_bits(layer, layers));
         return more ? FR_Q6_K : type;
@@ -159,7 +180,7 @@ static fr_dtype matrix_type(const fr_type_choice *choice, const fr_outputs *outp
     fr_dtype own = output->source ? output->source->type : FR_F32, type = choice->type;
     if (choice->pure || type < FR_FLOAT_TYPES) return type;
     if (stays(output->name) && own < FR_FLOAT_TYPES) return own;
-    if (!is_table(output->name, l->tied)) return mixed_type(type, outputs, output->name, l);
+    if (!is_table(output->name, l->tied)) return mixed_type(choice, outputs, output->name, l);
     return type == FR_Q8_0 || output->shape[output->dims - 1] % fr_dtype_block(type) ? FR_Q8_0 : FR_Q6_K;
 }
 

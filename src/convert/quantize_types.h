@@ -18,11 +18,12 @@ typedef struct fr_type_rule {
 typedef struct fr_type_choice {
     fr_dtype type;                         /* of matrices */
     bool pure;                             /* of all of them */
+    bool small;                            /* llama-quantize's "S" mixture of Q4_K or Q5_K, not its "M" */
     fr_type_rule rules[FR_MAX_TYPE_RULES]; /* the first that matches decides */
     size_t rule_count;
 } fr_type_choice;
 
-/* A type's word, in any case; one that fr_encodes. */
+/* A type's word, in any case; one that fr_encodes. A mixture's is none. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
 
 /* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */

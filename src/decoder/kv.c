@@ -2,6 +2,7 @@
 #include "src/decoder/kv.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "formats/error.h"
 #include "src/base/sizes.h"
@@ -10,7 +11,7 @@ static const char *const words[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4
 
 fr_dtype fr_kv_type_from_word(const char *word) {
     for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
-        if (strcmp(word, words[type]) == 0) return type;
+        if (strcasecmp(word, words[type]) == 0) return type;
     return FR_DTYPE_COUNT;
 }
 
