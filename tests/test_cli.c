@@ -146,12 +146,12 @@ END_TEST
 
 static void check_types(const json_t *stats) {
     static const char *const counts[] = {"prompt_tokens", "reused_tokens", "rerun_tokens", "generated_tokens",
-                                         "target_calls", "draft_calls", "drafted", "accepted", "rejected"};
+                                         "target_calls", "draft_calls", "drafted", "accepted", "rejected", "rows"};
     static const char *const reals[] = {"acceptance", "tokens_per_target_call", "prefill_seconds", "decode_seconds",
                                         "draft_seconds"};
     static const char *const bytes[] = {"target_weights", "draft_weights", "resident", "mapped", "target_kv",
                                         "draft_kv", "snapshots", "scratch", "peak"};
-    for (size_t i = 0; i < 9; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
+    for (size_t i = 0; i < 10; i++) ck_assert_msg(json_is_integer(fr_json_get(stats, counts[i])), "%s", counts[i]);
     for (size_t i = 0; i < 5; i++) ck_assert_msg(json_is_real(fr_json_get(stats, reals[i])), "%s", reals[i]);
     const json_t *memory = fr_json_get(stats, "memory");
     for (size_t i = 0; i < 9; i++) ck_assert_msg(json_is_integer(fr_json_get(memory, bytes[i])), "%s", bytes[i]);
@@ -176,6 +176,7 @@ START_TEST(json_has_everything) {
     ck_assert_double_eq(number(stats, "tokens_per_target_call"), 59 / calls);
     ck_assert_double_eq(accepted + calls, 59);
     ck_assert_double_eq(number(stats, "rejected"), drafted - accepted);
+    ck_assert_double_eq(number(stats, "rows"), drafted + (double)json_array_size(lengths)); /* and one undrafted each */
     ck_assert_double_eq(number(stats, "acceptance"), drafted > 0 ? accepted / drafted : 0);
     double sum = 0;
     for (size_t i = 0; i < json_array_size(lengths); i++) sum += json_number_value(json_array_get(lengths, i));

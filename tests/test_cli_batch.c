@@ -62,6 +62,7 @@ static void check_answer(const json_t *answer, size_t line) {
         ck_assert_msg(json_equal(json_object_get(answer, members[i]), fr_json_get(expected, members[i])),
                       "%s: another %s than alone", lines[line].line, members[i]);
     ck_assert_ptr_nonnull(json_object_get(json_object_get(answer, "stats"), "target_calls"));
+    ck_assert(json_is_integer(json_object_get(json_object_get(answer, "stats"), "rows")));
     json_t *asked = json_loads(lines[line].line, 0, NULL), *id = json_object_get(asked, "id");
     ck_assert(id ? json_equal(json_object_get(answer, "id"), id) : json_is_null(json_object_get(answer, "id")));
     json_decref(asked);

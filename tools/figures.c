@@ -34,6 +34,11 @@ static double tokens_per_call(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_TARGET_CALLS]);
 }
 
+/* Of the forwards that carried drafts: the one after what is certain, and one for each draft. */
+static double verified_rows(const fr_figures *f) {
+    return f->of[FR_STAT_DRAFT_CALLS] + f->of[FR_STAT_DRAFTED];
+}
+
 static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
@@ -120,6 +125,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     };
     json_t *stats = json_object();
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
+    fr_json_put(stats, "rows", json_integer((json_int_t)verified_rows(figures)));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
     fr_json_put(stats, "tokens_per_target_call", json_real(tokens_per_call(figures)));
     fr_json_put(stats, "tokens_per_second", json_real(tokens_per_second(figures)));
