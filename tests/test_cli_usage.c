@@ -103,6 +103,9 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x --spec-type draft", "-md DRAFTER"},
     {"generate " MODEL DRAFTER "-p x --spec-draft-n-min 3 --draft-max 2", "draft-min 3 is more than"},
     {"generate " MODEL DRAFTER "-p x --spec-draft-p-min 2", "--spec-draft-p-min"},
+    {"generate " MODEL DRAFTER "-p x --spec-draft-topk 0", "1 to 8"},
+    {"generate " MODEL DRAFTER "-p x --spec-draft-topk 9", "1 to 8"},
+    {"generate " MODEL DRAFTER "-p x --spec-draft-rows 64", "1 to 63"},
     {"generate " MODEL DRAFTER "-p x --draft-max automatic", "not a whole number"},
     {"generate " MODEL DRAFTER "-p x --preset fast", "known: throughput balanced quality"},
     {"logits " MODEL DRAFTER "--ids 2,3 -o /dev/null --draft-steps 2 --spec-type ngram", "exclude each other"},
@@ -181,6 +184,9 @@ END_TEST
 static const char *const unbuilt[] = {
     "serve -m x",
     "generate " MODEL "-p x -ctk q4_1", "generate " MODEL "-p x -ctv IQ4_NL", "verify " MODEL "--cache-type-k q5_1",
+    "generate " MODEL DRAFTER "-p x --spec-draft-topk 2", "chat " MODEL DRAFTER "--spec-draft-topk auto",
+    "batch " MODEL DRAFTER "-f x -o y --spec-draft-topk 08", "verify " MODEL DRAFTER "--spec-draft-rows 63",
+    "generate " MODEL DRAFTER "-p x --spec-draft-rows 1",
 };
 
 START_TEST(unbuilt_is_exit_2) {
@@ -255,6 +261,8 @@ static const char *const accepted[] = {
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type draft-mtp --spec-draft-n-max 1",
     "generate " MODEL "-md no/such/drafter --spec-type none -p x -n 1", /* not opened */
     "generate " MODEL DRAFTER "-p x -n 9 --draft-max auto --spec-type ngram,mtp",
+    "generate " MODEL DRAFTER "-p x -n 9 --spec-draft-topk 1 --spec-draft-rows auto",
+    "generate " MODEL "-p x -n 9 --spec-draft-topk 1",
     "generate " MODEL "-p x -n 9 --spec-type ngram --draft 4",
     "generate " MODEL "-md no/such/drafter --draft-max 0 -p x -n 1", /* no drafting */
     "generate " MODEL "-p x -n 9 --spec-type ngram --draft 0",

@@ -33,6 +33,7 @@ typedef struct fr_option_row {
     bool any_case;       /* of those words and the unbuilt ones */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
+    int64_t unbuilt_from; /* numbers from here on are neither; 0: all are */
     const char *help;
     const char *more; /* for the manual page alone */
 } fr_option_row;

@@ -26,8 +26,11 @@ static int take_number(fr_arguments *args, fr_arg arg, const char *name, const c
         return 0;
     }
     if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
-    if (args->number[arg] >= row->low && args->number[arg] <= row->high) return 0;
-    return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
+    if (args->number[arg] < row->low || args->number[arg] > row->high)
+        return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low,
+                              (long long)row->high);
+    bool built = !row->unbuilt_from || args->number[arg] < row->unbuilt_from;
+    return built ? 0 : fr_wrong_usage("%s %s is not built yet", name, text);
 }
 
 static int take_real(fr_arguments *args, fr_arg arg, const char *name, const char *text) {

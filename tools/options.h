@@ -102,6 +102,8 @@ typedef enum fr_arg {
     FR_ARG_DRAFT_MAX,
     FR_ARG_DRAFT_MIN,
     FR_ARG_DRAFT_P_MIN,
+    FR_ARG_DRAFT_TOPK,
+    FR_ARG_DRAFT_ROWS,
     FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,
