@@ -153,6 +153,21 @@ START_TEST(lines_that_can_not_be_run) {
 }
 END_TEST
 
+/* A file with a hole, as a full disk or a crash leaves it, has no fewer answers than lines. */
+START_TEST(bytes_that_are_no_text_are_a_line) {
+    static const char input[] = "\0\0\0\n \0\r\n{\"ids\": [2], \"n\": 1}\n\0";
+    fr_command c = fr_command_run_bytes("batch " TARGET "-f - -o -", input, sizeof input - 1);
+    json_t *answers = answers_of(&c);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_str_eq(c.err, "forerun: 3 of 4 lines could not be run: each has its \"error\"\n");
+    ck_assert_uint_eq(json_array_size(answers), 4);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert(i == 2 || json_object_get(json_array_get(answers, i), "error") != NULL);
+    json_decref(answers);
+    fr_command_free(&c);
+}
+END_TEST
+
 /* With pages for one long text, lines wait for each other and begin again, and say the same. */
 START_TEST(lines_wait_for_pages) {
     char input[4096], options[128];
@@ -227,6 +242,7 @@ int main(void) {
     tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
     tcase_add_test(cases, pictures);
     tcase_add_test(cases, lines_that_can_not_be_run);
+    tcase_add_test(cases, bytes_that_are_no_text_are_a_line);
     tcase_add_loop_test(cases, lines_wait_for_pages, 0, 2);
     tcase_add_test(cases, too_long_for_the_context);
     tcase_add_test(cases, command_lines);

@@ -37,8 +37,10 @@ typedef struct batch {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
+/* Bytes that are no text, NUL among them, are for the reader of JSON to refuse. */
 static bool is_blank(const char *line, size_t length) {
-    while (length && strchr(" \t\r", line[length - 1])) length--;
+    enum { BLANKS = 3 };
+    while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;
     return length == 0;
 }
 
