@@ -244,6 +244,31 @@ static const char *const overlaps[] = {
     "perplexity " MODEL "-f %1$s/text -c 8 --chunks 1 --kl-divergence-base %1$s/text",
 };
 
+/* Two names of one file that isn't there yet; %1$s is the folder, of which %1$s/way is a link. */
+static const char *const pairs[] = {
+    "generate " MODEL "--ids 2 -n 1 --trace %1$s/new --prompt-cache %1$s/new",
+    "chat " MODEL "--trace %1$s/./new --prompt-cache %1$s/new",
+    "generate " MODEL "--ids 2 -n 1 --trace %1$s/new --prompt-cache %1$s/way/new",
+    "generate " MODEL "--ids 2 -n 1 --trace fr_test_new --prompt-cache ./fr_test_new",
+};
+
+START_TEST(two_results_are_two_files) {
+    char folder[256], line[1024], way[512];
+    scratch_folder(folder, sizeof folder);
+    snprintf(way, sizeof way, "%s/way", folder);
+    ck_assert_int_eq(symlink(".", way), 0);
+    snprintf(line, sizeof line, pairs[_i], folder);
+    fr_command c = fr_command_run(line, NULL);
+    unlink("fr_test_new");
+    ck_assert_msg(c.status == 2, "%s: exit %d: %s", line, c.status, c.err);
+    ck_assert_ptr_nonnull(strstr(c.err, "would write over what --trace"));
+    fr_command_free(&c);
+    c = fr_command_ok("generate " MODEL "--ids 2 -n 1 --trace %s/a --prompt-cache %s/b", folder, folder);
+    fr_command_free(&c);
+    empty_folder(folder);
+}
+END_TEST
+
 START_TEST(what_is_read_is_not_written_over) {
     char folder[256], line[1024];
     scratch_folder(folder, sizeof folder);
@@ -473,6 +498,7 @@ int main(void) {
     tcase_add_test(cases, logits_of_drafts);
     tcase_add_test(cases, files_appear_whole_or_not_at_all);
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
+    tcase_add_loop_test(cases, two_results_are_two_files, 0, sizeof pairs / sizeof *pairs);
     tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
     tcase_add_test(cases, what_is_not_read_may_be_written);
     tcase_add_test(cases, inspect_describes);

@@ -1,4 +1,5 @@
-/* The check of overlap.h: every file that a verb writes, against every file that its options make it read. */
+/* The check of overlap.h: every file that a verb writes, against every file that its options make it read, and against
+ * the others that it writes. */
 #include "overlap.h"
 
 #include <dirent.h>
@@ -15,12 +16,18 @@
 typedef struct fr_target {
     fr_arg arg;
     const char *path;
-    struct stat info;
+    bool exists;
+    struct stat info; /* where it does */
 } fr_target;
 
 /* The name that help shows first. */
 static int name_length(const char *names) {
     return (int)strcspn(names, " ");
+}
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 static bool is_target(const fr_target *target, const struct stat *info) {
@@ -82,9 +89,8 @@ static int check_input(const fr_target *target, fr_arg reader, const char *path)
     if (is_target(target, &info)) return refuse(target, reader, path);
     if (S_ISDIR(info.st_mode)) return check_folder(target, reader, path, NULL);
     memcpy(copy, path, strlen(path) + 1);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     bool published = ends_in(path, ".safetensors") || ends_in(path, ".json");
-    return check_folder(target, reader, dirname(copy), published ? NULL : name);
+    return check_folder(target, reader, dirname(copy), published ? NULL : last_name(path));
 }
 
 static int check_target(const fr_target *target, const fr_arguments *args) {
@@ -99,16 +105,48 @@ static int check_target(const fr_target *target, const fr_arguments *args) {
     return code;
 }
 
+/* The folder that a name is in, through links; false where there is none. */
+static bool find_folder(const char *path, struct stat *folder) {
+    char copy[PATH_MAX];
+    if (strlen(path) >= sizeof(copy)) return false;
+    memcpy(copy, path, strlen(path) + 1);
+    return stat(dirname(copy), folder) == 0;
+}
+
+/* Whether two names are one file, or will be: what isn't there yet is its folder's, by its last name. */
+static bool is_same(const fr_target *a, const fr_target *b) {
+    struct stat left, right;
+    if (a->exists || b->exists) return a->exists && b->exists && is_target(a, &b->info);
+    return strcmp(last_name(a->path), last_name(b->path)) == 0 && find_folder(a->path, &left) &&
+           find_folder(b->path, &right) && left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+static int check_others(const fr_target *targets, size_t count, const fr_target *target) {
+    const char *names = fr_arguments_help(target->arg).names;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_same(&targets[i], target)) continue;
+        const char *other = fr_arguments_help(targets[i].arg).names;
+        return fr_wrong_usage("%.*s %s would write over what %.*s %s wrote: give another name", name_length(names),
+                              names, target->path, name_length(other), other, targets[i].path);
+    }
+    return 0;
+}
+
 int fr_overlap_check(const fr_arguments *args) {
     static const fr_arg outputs[] = {FR_ARG_OUT_FILE, FR_ARG_TRACE, FR_ARG_PROMPT_CACHE, FR_ARG_BASE,
                                      FR_ARG_BENCH_PLOT};
+    enum { OUTPUTS = sizeof(outputs) / sizeof(*outputs) };
+    fr_target targets[OUTPUTS];
+    size_t count = 0;
     int code = 0;
-    for (size_t i = 0; i < sizeof(outputs) / sizeof(*outputs) && !code; i++) {
-        fr_target target = {.arg = outputs[i], .path = args->text[outputs[i]]};
+    for (size_t i = 0; i < OUTPUTS && !code; i++) {
+        fr_target *target = &targets[count];
         if (!args->given[outputs[i]] || (outputs[i] == FR_ARG_BASE && args->given[FR_ARG_KL])) continue;
-        bool standard = strcmp(target.path, "-") == 0;
-        int known = standard ? fstat(STDOUT_FILENO, &target.info) : stat(target.path, &target.info);
-        if (known == 0 && S_ISREG(target.info.st_mode)) code = check_target(&target, args);
+        *target = (fr_target){.arg = outputs[i], .path = args->text[outputs[i]]};
+        bool standard = strcmp(target->path, "-") == 0;
+        target->exists = (standard ? fstat(STDOUT_FILENO, &target->info) : stat(target->path, &target->info)) == 0;
+        if (target->exists && S_ISREG(target->info.st_mode)) code = check_target(target, args);
+        if (!code) code = check_others(targets, count++, target);
     }
     return code;
 }
