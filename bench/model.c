@@ -181,7 +181,16 @@ fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t conte
 }
 
 static bool wants_drafter(const fr_bench_model_plan *plan) {
-    return !plan->spec_type || strstr(plan->spec_type, "mtp") || strstr(plan->spec_type, "eagle");
+    const char *words = plan->spec_type;
+    return !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
+}
+
+/* One that --spec-type goes without: it must be one all the same. */
+static fr_status check_unused(const fr_bench_run *run) {
+    fr_drafter *drafter;
+    FR_TRY(fr_drafter_open(run->plan->drafter, run->model, run->plan->options, &drafter));
+    fr_drafter_close(drafter);
+    return FR_OK;
 }
 
 static fr_status open_models(fr_bench_run *run) {
@@ -190,6 +199,7 @@ static fr_status open_models(fr_bench_run *run) {
     FR_TRY(fr_model_open(plan->model, plan->options, &run->model));
     bool one = plan->drafter || fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
     if (wants_drafter(plan) && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
+    if (!wants_drafter(plan) && plan->drafter) FR_TRY(check_unused(run));
     if (wants_drafter(plan) && plan->spec_type && !one)
         return fr_fail(FR_USAGE, "--spec-type %s needs a drafter: -md DRAFTER, or a model with an MTP layer",
                        plan->spec_type);

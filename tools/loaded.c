@@ -187,13 +187,20 @@ static const char *needs_drafter(const fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE];
     if (words && strstr(words, "eagle")) return "--spec-type eagle or eagle3";
     if (words) return strstr(words, "mtp") ? "--spec-type mtp" : "--spec-type draft";
-    if (args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
-    if (args->given[FR_ARG_PRESET]) return "--preset";
-    return args->given[FR_ARG_ACCEPT] ? "--accept" : NULL;
+    return fr_arguments_drafting(args);
+}
+
+/* The plain run of a comparison may name the drafter that it goes without: it is not run, but it must be one. */
+static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
+    fr_drafter *drafter;
+    fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &drafter);
+    fr_progress_end(&loaded->progress);
+    fr_drafter_close(drafter);
+    return fr_exit_status(status);
 }
 
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
-    if (!args->uses_drafter) return 0;
+    if (!args->uses_drafter) return args->given[FR_ARG_DRAFTER] ? check_unused(loaded, args) : 0;
     if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0) {
         const char *needs = needs_drafter(args);
         if (!needs) return 0;

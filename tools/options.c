@@ -138,6 +138,32 @@ static int check_chat(const fr_arguments *args) {
     return check_kwargs(args);
 }
 
+const char *fr_arguments_drafting(const fr_arguments *args) {
+    const bool *given = args->given;
+    if (given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] > 0) return "--draft-max";
+    if (given[FR_ARG_DRAFT_MIN] && args->number[FR_ARG_DRAFT_MIN] > 0) return "--draft-min";
+    if (given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0) return "--draft-p-min";
+    if (given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "gumbel") != 0) return "--accept";
+    return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
+}
+
+/* Whether a drafter is used, unless --spec-type says otherwise, and that no option asks it for what it won't do. */
+static int check_drafting(fr_arguments *args) {
+    const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
+    bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
+    bool none = words && strcmp(words, "none") == 0;
+    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
+    bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
+    /* Words of drafters have one of these in them. */
+    bool weights = !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
+    args->uses_drafter = drafts && !zero && weights;
+    if (asks && (none || zero))
+        return fr_wrong_usage("%s is for drafts, and %s for none", asks, none ? "--spec-type none" : "--draft-max 0");
+    if (!weights && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
+        return fr_wrong_usage("--draft-p-min needs a drafter: --spec-type ngram gives its drafts no chance");
+    return 0;
+}
+
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
@@ -167,14 +193,8 @@ static int check_rules(fr_arguments *args) {
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");
     }
-    const char *words = args->text[FR_ARG_SPEC_TYPE];
-    /* Words of drafters have one of these in them. */
-    bool none = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
-    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
-    bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
-    bool weights = !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
-    args->uses_drafter = drafts && !none && weights;
-    int code = check_prompt(args);
+    int code = check_drafting(args);
+    if (!code) code = check_prompt(args);
     if (!code) code = check_chat(args);
     return code ? code : check_part(args);
 }

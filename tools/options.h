@@ -174,6 +174,10 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);
 
+/* An option that asks for more than decoding without drafts does; NULL: none was given. Values that ask for nothing,
+ * such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max goes before. */
+const char *fr_arguments_drafting(const fr_arguments *args);
+
 /* An option as help has it; more: what only the manual page has room for, NULL where there is none. */
 typedef struct fr_option_help {
     const char *names, *value, *help, *more;

@@ -43,8 +43,13 @@ static fr_status next_method(const char **words, const fr_draft_method **method)
 
 fr_status fr_draft_words_check(const char *words) {
     const fr_draft_method *method;
-    while (words) FR_TRY(next_method(&words, &method));
-    return FR_OK;
+    bool none = false;
+    size_t count = 0;
+    for (; words; count++) {
+        FR_TRY(next_method(&words, &method));
+        none |= method == &fr_draft_none;
+    }
+    return none && count > 1 ? fr_fail(FR_USAGE, "spec-type: none stands alone, not beside others") : FR_OK;
 }
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method) {

@@ -15,8 +15,8 @@ typedef struct fr_draft_list {
 } fr_draft_list;
 
 /* words: none, mtp, eagle or eagle3 (as the drafter is), ngram, their other names, a comma between them; "" for what
- * the drafter is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not.
- * fr_draft_words_check looks at the words alone. */
+ * the drafter is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not,
+ * or none beside others. fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
