@@ -31,6 +31,10 @@ static const misuse wrong_usage[] = {
     {"help xyzzy", "unknown verb xyzzy"},
     {"help genrate", "did you mean generate?"},
     {"help chat generate", "generate: what is this word for?"},
+    {"--help chat generate", "generate: what is this word for?"},
+    {"--help xyzzy", "unknown verb xyzzy"},
+    {"--version extra", "extra: what is this word for?"},
+    {"serve --help extra", "serve is not built yet"},
     {"--verson", "unknown verb --verson"},
     {"generate -p y", "needs -m"},
     {"generate " MODEL, "needs a prompt"},
@@ -357,6 +361,17 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
+/* What an option does is told to its end: the manual page has more, but in sentences of its own. */
+START_TEST(help_ends_its_sentences) {
+    fr_command c = help(verbs[_i]), manual = fr_command_ok("help --man");
+    ck_assert_ptr_null(strstr(c.out, ",\n  -"));
+    ck_assert_ptr_null(strstr(manual.out, ",.\n"));
+    if (strcmp(verbs[_i], "perplexity") == 0) ck_assert_ptr_null(strstr(c.out, "4096"));
+    fr_command_free(&c);
+    fr_command_free(&manual);
+}
+END_TEST
+
 /* forerun help and forerun --help are one text, as are help VERB and VERB --help. */
 START_TEST(help_is_a_verb) {
     fr_command whole = fr_command_ok("--help"), same = fr_command_ok("help");
@@ -364,11 +379,14 @@ START_TEST(help_is_a_verb) {
     fr_command_free(&whole);
     fr_command_free(&same);
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        static const char *const ways[] = {"help", "--help", "-h"};
         whole = help(verbs[i]);
-        same = fr_command_ok("help %s", verbs[i]);
-        ck_assert_str_eq(same.out, whole.out);
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+            same = fr_command_ok("%s %s", ways[way], verbs[i]);
+            ck_assert_str_eq(same.out, whole.out);
+            fr_command_free(&same);
+        }
         fr_command_free(&whole);
-        fr_command_free(&same);
     }
 }
 END_TEST
@@ -423,6 +441,7 @@ int main(void) {
     tcase_add_loop_test(cases, users_names_are_accepted, 0, COUNT(accepted));
     tcase_add_loop_test(cases, every_verb_has_help_with_examples, 0, COUNT(verbs));
     tcase_add_test(cases, help_has_the_verbs_own_options);
+    tcase_add_loop_test(cases, help_ends_its_sentences, 0, COUNT(verbs));
     tcase_add_test(cases, help_is_a_verb);
     tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_test(cases, version_and_nothing_at_all);

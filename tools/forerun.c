@@ -197,12 +197,12 @@ static void print_version(void) {
 
 /* A verb that waits for its part has help, and nothing else. */
 static int run_unbuilt(const fr_verb *verb, int count, char **words) {
-    if (count == 0 || !is_one_of(words[0], "--help", "-h")) return fr_wrong_usage("%s is not built yet", verb->name);
+    if (count != 1 || !is_one_of(words[0], "--help", "-h")) return fr_wrong_usage("%s is not built yet", verb->name);
     fr_help_print(verb, stdout);
     return 0;
 }
 
-/* forerun help [VERB]; --man is for make install. */
+/* forerun help [VERB], or --help [VERB]; --man is for make install. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {
@@ -235,10 +235,10 @@ static int dispatch(int count, char **words) {
     }
     const fr_verb *verb = find_verb(words[0]);
     if (verb) return verb->run ? run_verb(verb, count - 1, words + 1) : run_unbuilt(verb, count - 1, words + 1);
-    if (strcmp(words[0], "help") == 0) return run_help(count - 1, words + 1);
-    if (is_one_of(words[0], "--help", "-h")) print_overview(stdout);
-    else if (strcmp(words[0], "--version") == 0) print_version();
-    else return unknown_verb(words[0]);
+    if (strcmp(words[0], "help") == 0 || is_one_of(words[0], "--help", "-h")) return run_help(count - 1, words + 1);
+    if (strcmp(words[0], "--version") != 0) return unknown_verb(words[0]);
+    if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun --version)", words[1]);
+    print_version();
     return 0;
 }
 

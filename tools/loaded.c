@@ -154,6 +154,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
             fr_note("-c %lld: this model was made for %lld positions, which are used", (long long)wanted,
                     (long long)limit);
         }
+    } else if (args->verb->bit == FR_VERB_PERPLEXITY) {
+        wanted = (int64_t)prompt; /* a chunk, which nothing follows */
     } else if (more >= 0) {
         if (wanted < (int64_t)prompt + more) wanted = (int64_t)prompt + more;
     } else {

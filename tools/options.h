@@ -74,6 +74,7 @@ typedef enum fr_arg {
     FR_ARG_DRAFT_STEPS,
     FR_ARG_BASE,
     FR_ARG_KL,
+    FR_ARG_CHUNK_IDS,
     FR_ARG_CHUNKS,
     FR_ARG_STRIDE,
     FR_ARG_TENSORS,

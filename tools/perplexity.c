@@ -147,10 +147,10 @@ static int check(const fr_arguments *args) {
     if (!args->given[FR_ARG_FILE] && !comparing) return fr_wrong_usage("perplexity needs a text: -f FILE");
     if (comparing && !base) return fr_wrong_usage("--kl-divergence needs --kl-divergence-base FILE");
     if (base && args->given[FR_ARG_STRIDE]) return fr_wrong_usage("a base's file has no --ppl-stride");
-    if (comparing && (args->given[FR_ARG_CONTEXT] || args->given[FR_ARG_CHUNKS])) {
+    if (comparing && (args->given[FR_ARG_CHUNK_IDS] || args->given[FR_ARG_CHUNKS])) {
         return fr_wrong_usage("-c and --chunks are the base's: leave them out with --kl-divergence");
     }
-    if (args->given[FR_ARG_CONTEXT] && args->number[FR_ARG_CONTEXT] > 0 && args->number[FR_ARG_CONTEXT] < 4) {
+    if (args->given[FR_ARG_CHUNK_IDS] && args->number[FR_ARG_CHUNK_IDS] > 0 && args->number[FR_ARG_CHUNK_IDS] < 4) {
         return fr_wrong_usage("a chunk (-c) has 4 ids or more");
     }
     return 0;
@@ -159,9 +159,9 @@ static int check(const fr_arguments *args) {
 /* How the text is cut: the base's chunks, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t limit = (size_t)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), stride = 0;
-    size_t wanted = (size_t)args->number[FR_ARG_CONTEXT];
+    size_t wanted = (size_t)args->number[FR_ARG_CHUNK_IDS];
     if (s->comparing) s->chunk = s->base.chunk;
-    else if (args->given[FR_ARG_CONTEXT]) s->chunk = wanted ? wanted : limit;
+    else if (args->given[FR_ARG_CHUNK_IDS]) s->chunk = wanted ? wanted : limit;
     else s->chunk = limit < DEFAULT_CHUNK ? limit : DEFAULT_CHUNK;
     if (s->chunk > limit) {
         return fr_bad_input("a chunk of %zu ids is beyond the model's %zu positions", s->chunk, limit);
