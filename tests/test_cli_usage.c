@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/command.h"
@@ -405,14 +406,39 @@ START_TEST(a_drawn_seed_is_told) {
     ck_assert_int_eq(sscanf(drawn.err, "forerun: --seed %u%n", &seed, &end), 1);
     ck_assert_str_eq(drawn.err + end, "\n");
     fr_command again = fr_command_ok("%s %u", line, seed), quiet = fr_command_ok("%s -1 --quiet", line);
+    ck_assert_int_eq(sscanf(quiet.err, "forerun: --seed %u%n", &seed, &end), 1); /* the contract says so, no note */
+    ck_assert_str_eq(quiet.err + end, "\n");
     ck_assert_str_eq(again.out, drawn.out);
     ck_assert_str_eq(again.err, "");
-    ck_assert_str_eq(quiet.err, "");
     ck_assert_str_ne(another.err, drawn.err);
     fr_command_free(&drawn);
     fr_command_free(&another);
     fr_command_free(&again);
     fr_command_free(&quiet);
+}
+END_TEST
+
+/* In the statistics of JSON too, of a batch's line where it has no seed of its own. */
+START_TEST(a_drawn_seed_is_in_json) {
+    fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 --temp 1 --output json --seed -1");
+    fr_command b = fr_command_feed("{\"ids\": [2], \"n\": 1}\n", "batch " DEMO "-f - -o - --temp 1 --seed -1");
+    fr_command own = fr_command_feed("{\"ids\": [2], \"n\": 1, \"seed\": 5}\n", "batch " DEMO "-f - -o - --seed -1");
+    const fr_command *told[] = {&c, &b};
+    for (size_t i = 0; i < 2; i++) {
+        char seed[64];
+        unsigned drawn;
+        ck_assert_int_eq(sscanf(told[i]->err, "forerun: --seed %u", &drawn), 1);
+        snprintf(seed, sizeof seed, "\"seed\":%u", drawn);
+        json_t *object = json_loads(told[i]->out, 0, NULL);
+        char *stats = json_dumps(json_object_get(object, "stats"), JSON_COMPACT);
+        ck_assert_ptr_nonnull(strstr(stats, seed));
+        free(stats);
+        json_decref(object);
+    }
+    ck_assert_ptr_null(strstr(own.out, "seed"));
+    fr_command_free(&c);
+    fr_command_free(&b);
+    fr_command_free(&own);
 }
 END_TEST
 
@@ -449,6 +475,7 @@ int main(void) {
     tcase_add_loop_test(cases, help_ends_its_sentences, 0, COUNT(verbs));
     tcase_add_test(cases, help_is_a_verb);
     tcase_add_test(cases, a_drawn_seed_is_told);
+    tcase_add_test(cases, a_drawn_seed_is_in_json);
     tcase_add_test(cases, version_and_nothing_at_all);
     Suite *suite = suite_create("cli_usage");
     suite_add_tcase(suite, cases);

@@ -25,10 +25,12 @@ static int check_tokenizer(const fr_loaded *loaded, const fr_arguments *args) {
     return needs_text(args) ? fr_loaded_tokenizer(loaded, args, &tokenizer) : 0;
 }
 
-static int print_json(const fr_reply *reply, const fr_figures *figures, const fr_session *session) {
-    json_t *object = json_object();
+static int print_json(const fr_reply *reply, const fr_figures *figures, const fr_session *session,
+                      const fr_arguments *args) {
+    json_t *object = json_object(), *stats = fr_figures_json(figures, session);
     int code = fr_exit_status(fr_reply_put(reply, object));
-    fr_json_put(object, "stats", fr_figures_json(figures, session));
+    if (args->seed_drawn) fr_json_put(stats, "seed", json_integer(args->number[FR_ARG_SEED]));
+    fr_json_put(object, "stats", stats);
     int failed = json_dumpf(object, stdout, 0);
     putchar('\n');
     fr_flush_output();
@@ -73,7 +75,7 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)reply.kept;
         if (form == FORM_TEXT && replies) putchar('\n');
         if (form == FORM_IDS) fr_ids_print(reply.ids, reply.kept, stdout);
-        if (form == FORM_JSON) code = print_json(&reply, &figures, loaded->session);
+        if (form == FORM_JSON) code = print_json(&reply, &figures, loaded->session, args);
         fr_flush_output();
         fr_reply_remark(&reply, loaded, args);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);

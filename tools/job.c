@@ -256,7 +256,10 @@ char *fr_job_answer(fr_job *job) {
         fr_figures figures = fr_figures_take(job->session);
         figures.of[FR_STAT_GENERATED_TOKENS] = (double)job->reply.kept;
         check(job, fr_reply_put(&job->reply, answer));
-        fr_json_put(answer, "stats", fr_figures_json(&figures, job->session));
+        json_t *stats = fr_figures_json(&figures, job->session);
+        bool drawn = job->setting->args->seed_drawn && !json_object_get(job->line, "seed");
+        if (drawn) fr_json_put(stats, "seed", json_integer(job->setting->args->number[FR_ARG_SEED]));
+        fr_json_put(answer, "stats", stats);
     }
     char *line = fr_json_line(answer);
     json_decref(answer);

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "chat_settings.h"
@@ -46,15 +44,6 @@ static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
     return status;
 }
 
-/* The number of an option; a seed of -1 is drawn, and told so that the text can be had again. */
-static int64_t number_of(const fr_arguments *args, fr_arg arg) {
-    uint32_t drawn;
-    if (arg != FR_ARG_SEED || args->number[arg] >= 0) return args->number[arg];
-    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) drawn = (uint32_t)time(NULL);
-    if (!args->given[FR_ARG_QUIET]) fr_note("--seed %u", drawn);
-    return drawn;
-}
-
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -79,7 +68,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     }
     for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
         if (!args->given[map[i].arg]) continue;
-        status = fr_options_set(options, map[i].option, map[i].flag < 0 ? number_of(args, map[i].arg) : map[i].flag);
+        status = fr_options_set(options, map[i].option, map[i].flag < 0 ? args->number[map[i].arg] : map[i].flag);
     }
     if (status == FR_OK && args->given[FR_ARG_NUMA]) {
         status = fr_options_set(options, FR_OPT_NUMA, strcmp(args->text[FR_ARG_NUMA], "auto") == 0);
@@ -99,6 +88,8 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
     *options = fr_options_new();
     if (!*options) return fr_bad_input("out of memory: options");
+    /* Without it the text can't be had again, so that it is no note for --quiet to leave out. */
+    if (args->seed_drawn) fr_note("--seed %lld", (long long)args->number[FR_ARG_SEED]);
     return fr_exit_status(set_options(*options, args));
 }
 

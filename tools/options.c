@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "option_table.h"
 #include "output.h"
@@ -163,6 +165,15 @@ static int check_drafting(fr_arguments *args) {
     return 0;
 }
 
+/* A seed of -1 is drawn here, once for all that ask. */
+static void draw_seed(fr_arguments *args) {
+    uint32_t drawn;
+    args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
+    if (!args->seed_drawn) return;
+    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) drawn = (uint32_t)time(NULL);
+    args->number[FR_ARG_SEED] = drawn;
+}
+
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
@@ -195,6 +206,7 @@ static int check_rules(fr_arguments *args) {
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");
     }
+    draw_seed(args);
     int code = check_drafting(args);
     if (!code) code = check_prompt(args);
     if (!code) code = check_chat(args);

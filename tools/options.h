@@ -165,6 +165,7 @@ struct fr_arguments {
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
+    bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
 };
 
 /* The numbers of a list such as "1..8,16", in its order, -1 for a word among them; their count, at most `most`. 0: the
