@@ -104,6 +104,41 @@ START_TEST(pictures) {
 }
 END_TEST
 
+/* A picture that nobody would see: templates leave such parts out without a word. Of a model that sees, of one that
+ * does not, and of one whose template knows no pictures. */
+#define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
+#define SAYS "{\"type\": \"text\", \"text\": \"Read:\"}"
+
+START_TEST(pictures_that_nobody_would_see) {
+    static const char *const input =
+        "{" SHOWS("{\"type\": \"image_url\", \"image_url\": {\"url\": \"file:///x\"}}, " SAYS)
+        "{" SHOWS("{\"type\": \"image\"}, " SAYS)
+        "{" SHOWS("{\"image\": \"x.png\"}, " SAYS)
+        "{\"images\": [], " SHOWS(SAYS ", {\"type\": \"input_audio\"}")
+        "{" SHOWS(SAYS);
+    static const struct {
+        const char *model, *picture;
+    } ways[] = {{TARGET, "no vision tower"},
+                {"-m " SEES, "\"images\" names 0 files"},
+                {"-m " SEES " --chat-template-file tests/data/templates/glm.jinja", "\"images\" names 0 files"}};
+    char line[256];
+    snprintf(line, sizeof line, "batch %s -f - -o -", ways[_i].model);
+    fr_command c = fr_command_run(line, input);
+    ck_assert_int_eq(c.status, 1);
+    json_t *answers = answers_of(&c);
+    ck_assert_uint_eq(json_array_size(answers), 5);
+    const char *const said[] = {"\"image_url\": pictures are parts", ways[_i].picture, ways[_i].picture,
+                                "\"input_audio\": pictures are parts"};
+    for (size_t i = 0; i < 4; i++) {
+        const char *error = json_string_value(json_object_get(json_array_get(answers, i), "error"));
+        ck_assert_msg(error && strstr(error, said[i]), "line %zu: %s", i, error ? error : "no error");
+    }
+    ck_assert_ptr_nonnull(json_object_get(json_array_get(answers, 4), "ids"));
+    json_decref(answers);
+    fr_command_free(&c);
+}
+END_TEST
+
 /* Each of them has its line of why, and the others are done. */
 START_TEST(lines_that_can_not_be_run) {
     static const struct {
@@ -241,6 +276,7 @@ int main(void) {
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
     tcase_add_test(cases, pictures);
+    tcase_add_loop_test(cases, pictures_that_nobody_would_see, 0, 3);
     tcase_add_test(cases, lines_that_can_not_be_run);
     tcase_add_test(cases, bytes_that_are_no_text_are_a_line);
     tcase_add_loop_test(cases, lines_wait_for_pages, 0, 2);

@@ -108,6 +108,34 @@ void fr_conversation_forget(json_t *messages) {
         json_array_remove(messages, json_array_size(messages) - 1);
 }
 
+/* "image", or another word for what is seen or heard; NULL: a part of any other kind. Qwen's templates know pictures by
+ * a member of that name, too. */
+static const char *medium_of(const json_t *part) {
+    static const char *const words[] = {"image", "image_url", "input_image", "video", "video_url", "input_video",
+                                        "audio", "audio_url", "input_audio", "file"};
+    const json_t *type = json_object_get(part, "type");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (type ? json_is_string(type) && strcmp(json_string_value(type), words[i]) == 0
+                 : json_object_get(part, words[i]) != NULL)
+            return words[i];
+    return NULL;
+}
+
+size_t fr_conversation_pictures(const json_t *messages, const char **other) {
+    size_t pictures = 0;
+    *other = NULL;
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *content = json_object_get(json_array_get(messages, i), "content");
+        for (size_t part = 0; part < json_array_size(content); part++) {
+            const char *medium = medium_of(json_array_get(content, part));
+            bool picture = medium && strcmp(medium, "image") == 0;
+            pictures += picture;
+            if (medium && !picture && !*other) *other = medium;
+        }
+    }
+    return pictures;
+}
+
 char *fr_conversation_write(const json_t *messages, size_t *length) {
     char *bytes = fr_json_line(messages);
     *length = strlen(bytes);

@@ -35,6 +35,10 @@ size_t fr_conversation_take_back(json_t *messages);
 /* Takes back everything but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
+/* How many parts {"type": "image"} its messages have. *other: the type of the first part of pictures, sound or video in
+ * another form, which templates leave out without a word; NULL: there is none. */
+size_t fr_conversation_pictures(const json_t *messages, const char **other);
+
 /* As bytes, which a conversation without pictures can be read from again; free. */
 char *fr_conversation_write(const json_t *messages, size_t *length);
 

@@ -149,6 +149,22 @@ static bool converse(fr_job *job, const json_t *messages) {
     return check(job, status) && tokenize(job);
 }
 
+/* No part may be dropped: a template leaves out what it does not know, and the reply would be to something else. */
+static bool check_parts(fr_job *job, const json_t *messages) {
+    const char *other;
+    const fr_model *model = job->setting->loaded->model;
+    size_t pictures = fr_conversation_pictures(messages, &other);
+    if (other)
+        return refuse(job, "messages have a part of type \"%s\": pictures are parts {\"type\": \"image\"}, with "
+                           "their files in \"images\", and nothing else can be shown", other);
+    if (pictures && fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
+        return refuse(job, "messages have parts for pictures, and %s has no vision tower: leave them out, or give its "
+                           "--mmproj", job->setting->args->text[FR_ARG_MODEL]);
+    return pictures <= job->picture_count ||
+           refuse(job, "messages have %zu parts {\"type\": \"image\"}, and \"images\" names %zu files: one is needed "
+                       "for each", pictures, job->picture_count);
+}
+
 /* With pictures it is a user's turn. */
 static bool take_text(fr_job *job, const json_t *text) {
     size_t length = json_string_length(text);
@@ -173,6 +189,7 @@ static bool take_prompt(fr_job *job) {
     if (!!text + !!ids + !!messages != 1) return refuse(job, "one of prompt, ids and messages is needed");
     if ((!ids || job->stop_count) && !tokenizer) return refuse(job, "the model has no tokenizer: only ids can be run");
     if (ids) return take_ids(job, ids);
+    if (messages && !check_parts(job, messages)) return false;
     if (!(text ? take_text(job, text) : converse(job, messages))) return false;
     return job->prompt.count > 0 || refuse(job, "the prompt is empty: it has no token");
 }
