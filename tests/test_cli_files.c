@@ -375,6 +375,42 @@ START_TEST(inspect_as_json) {
 }
 END_TEST
 
+/* What a drafter's files say without their target: shapes, and which target they ask for. */
+START_TEST(inspect_describes_drafters_alone) {
+    static const struct {
+        const char *path, *method, *words;
+        json_int_t rows, hidden, vocabulary, layers, at_least;
+    } drafters[] = {
+        {"tests/data/llama/eagle3", "eagle3", "an early, a middle and a late one\n", 256, 256, 512, 0, 3},
+        {"tests/data/llama/eagle3.gguf", "eagle3", "inputs of the target's layers 2 3 4\n", 256, 256, 512, 0, 4},
+        {"tests/data/llama/eagle3-odd", "eagle3", "7 layers or more, of architecture LlamaForCausalLM\n", 101, 256, 512,
+         0, 7},
+        {"tests/data/llama/eagle", "eagle", "head           the target's, 512 rows a draft", 512, 256, 512, 0, 1},
+        {"tests/data/qwen35/tied-mtp.gguf", "mtp", "401 ids, width 36 and 4 layers, of architecture qwen35\n", 401, 36,
+         401, 4, 0},
+    };
+    for (size_t i = 0; i < sizeof drafters / sizeof *drafters; i++) {
+        char line[256];
+        fr_command c = fr_command_ok("inspect -m %s", drafters[i].path);
+        ck_assert_msg(strstr(c.out, drafters[i].words), "%s: %s", drafters[i].path, c.out);
+        ck_assert_ptr_nonnull(strstr(c.out, "fits           not checked"));
+        fr_command_free(&c);
+        snprintf(line, sizeof line, "inspect -m %s -o json", drafters[i].path);
+        json_t *told = json_of(line);
+        const json_t *needs = fr_json_get(told, "needs");
+        ck_assert_str_eq(json_string_value(fr_json_get(told, "kind")), "drafter");
+        ck_assert_str_eq(json_string_value(fr_json_get(told, "method")), drafters[i].method);
+        ck_assert(json_is_null(fr_json_get(told, "target")));
+        ck_assert_int_eq(whole(told, "rows_a_draft"), drafters[i].rows);
+        ck_assert_int_eq(whole(needs, "hidden"), drafters[i].hidden);
+        ck_assert_int_eq(whole(needs, "vocabulary"), drafters[i].vocabulary);
+        if (drafters[i].layers) ck_assert_int_eq(whole(needs, "layers"), drafters[i].layers);
+        else ck_assert_int_eq(whole(needs, "layers_at_least"), drafters[i].at_least);
+        json_decref(told);
+    }
+}
+END_TEST
+
 /* What inspect tells is what generate then takes, at each context, drafting or not. */
 START_TEST(inspect_tells_a_sessions_memory) {
     static const struct {
@@ -503,6 +539,7 @@ int main(void) {
     tcase_add_test(cases, what_is_not_read_may_be_written);
     tcase_add_test(cases, inspect_describes);
     tcase_add_test(cases, inspect_as_json);
+    tcase_add_test(cases, inspect_describes_drafters_alone);
     tcase_add_test(cases, inspect_tells_a_sessions_memory);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
     tcase_add_test(cases, verify_hashes_the_answer);

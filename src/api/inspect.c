@@ -175,25 +175,62 @@ static void print_fit(const fr_inspected *what, FILE *out) {
     print_unused(what, out);
 }
 
-static void print_eagle(const fr_inspected *what, FILE *out) {
+fr_inspected_needs fr_inspected_need(const fr_inspected *what) {
+    if (what->mtp) {
+        const fr_trunk_spec *spec = &what->mtp->target->trunk.spec;
+        return (fr_inspected_needs){.architecture = fr_checkpoint_architecture(what->files),
+                                    .hidden = spec->hidden,
+                                    .vocab = spec->vocab,
+                                    .layers = spec->layers};
+    }
     const fr_eagle *e = what->eagle->net;
-    const fr_taps *taps = &what->eagle->taps;
-    fr_trunk_describe(&e->trunk.spec, out);
+    return (fr_inspected_needs){.architecture = e->needs.architecture,
+                                .hidden = e->needs.hidden,
+                                .vocab = e->trunk.spec.vocab,
+                                .layers = e->needs.layers,
+                                .deeper = true};
+}
+
+/* Of a drafter without its target. */
+static void print_needs(const fr_inspected *what, FILE *out) {
+    if (what->model) return;
+    fr_inspected_needs needs = fr_inspected_need(what);
+    fprintf(out, "needs          a target of %zu ids, width %zu and %zu layer%s%s", needs.vocab, needs.hidden,
+            needs.layers, needs.layers == 1 ? "" : "s", needs.deeper ? " or more" : "");
+    if (needs.architecture) fprintf(out, ", of architecture %s", needs.architecture);
+    fprintf(out, "\n");
+}
+
+static void print_taps(const fr_eagle *e, const fr_taps *taps, bool alone, FILE *out) {
+    if (alone && e->needs.usual_taps) {
+        fprintf(out, "sees           inputs of %zu of the target's layers: an early, a middle and a late one",
+                taps->count);
+        return;
+    }
     if (taps->count)
         fprintf(out, "sees           inputs of the target's layers");
     else
         fprintf(out, "sees           the target's rows after its final norm");
     for (size_t i = 0; i < taps->count; i++) fprintf(out, " %zu", taps->layer[i]);
+}
+
+static void print_eagle(const fr_inspected *what, FILE *out) {
+    const fr_eagle *e = what->eagle->net;
+    size_t rows = e->own_head ? e->trunk.head.features : e->trunk.spec.vocab;
+    fr_trunk_describe(&e->trunk.spec, out);
+    print_taps(e, &what->eagle->taps, !what->model, out);
     fprintf(out, "\nembeddings     %s\n", e->trunk.embedding.data ? "its own" : "the target's");
-    fprintf(out, "head           %s, %zu rows a draft, of %zu ids\n", e->own_head ? "its own" : "the target's",
-            e->trunk.head.features, what->model->trunk.spec.vocab);
+    fprintf(out, "head           %s, %zu rows a draft, of %zu ids\n", e->own_head ? "its own" : "the target's", rows,
+            e->trunk.spec.vocab);
+    print_needs(what, out);
     print_fit(what, out);
 }
 
 /* A layer behind its target's, with the target's widths. */
 static void print_mtp(const fr_inspected *what, FILE *out) {
     fprintf(out, "drafts         as an MTP layer behind layer %zu of its target, applied again and again\n",
-            what->model->trunk.spec.layers - 1);
+            what->mtp->target->trunk.spec.layers - 1);
+    print_needs(what, out);
     print_fit(what, out);
 }
 
@@ -240,21 +277,30 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
     return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
 }
 
-/* A drafter on its own: all that can be checked without its target. */
-static fr_status inspect_drafter_alone(fr_checkpoint *files, const fr_lab_inspection *how, FILE *out) {
-    fr_weights weights;
-    fr_assistant assistant = {0};
+/* What a drafter of that method is. */
+static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
+    fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
+    if (drafter->method == &fr_draft_mtp) what.assistant = drafter->net;
+    else if (drafter->method == &fr_draft_model) what.draft_model = drafter->net;
+    else if (drafter->method == &fr_draft_chained) what.mtp = drafter;
+    else what.eagle = drafter;
+    return what;
+}
+
+/* A drafter on its own: all that can be checked without its target. An MTP layer's files say what that is like. */
+static fr_status inspect_drafter_alone(const fr_checkpoint *files, const fr_lab_inspection *how,
+                                       const fr_options *options, FILE *out) {
+    fr_model *outline = NULL;
+    fr_drafter *drafter = NULL;
     FR_TRY(refuse_context(how, files));
-    if (!fr_is_assistant(files))
-        return fr_fail(FR_USAGE, "%s is %s: give its target with -m and the drafter with -md", files->path,
-                       fr_is_mtp(files) ? "an MTP layer alone" : "an EAGLE drafter");
-    fr_inspected what = {
-        .kind = "drafter", .files = files, .weights = &weights, .assistant = &assistant, .how = how};
-    fr_status status = fr_weights_open(&weights, files);
-    if (status == FR_OK) status = fr_assistant_open(&assistant, NULL, files, &weights);
-    if (status == FR_OK) status = print(&what, out);
-    fr_assistant_close(&assistant);
-    fr_weights_close(&weights);
+    if (fr_is_mtp(files)) FR_TRY(fr_model_outline(files->path, options, &outline));
+    fr_status status = fr_drafter_bind(files->path, outline, options, &drafter);
+    if (status == FR_OK) {
+        fr_inspected what = describe_drafter(drafter, how);
+        status = print(&what, out);
+    }
+    fr_drafter_unload(drafter);
+    fr_model_unload(outline);
     return status;
 }
 
@@ -294,22 +340,16 @@ static fr_status inspect_bound(const char *path, const fr_model *model, const fr
     fr_drafter *drafter = NULL;
     bool drafts = how->target || model->mtp_layers > 0;
     FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
-    bool assistant = how->target && drafter->method == &fr_draft_mtp;
-    bool draft_model = how->target && drafter->method == &fr_draft_model;
-    bool mtp = how->target && drafter->method == &fr_draft_chained;
-    fr_inspected what = {.kind = how->target ? "drafter" : "model",
-                         .files = how->target ? &drafter->files : &model->files,
-                         .weights = how->target ? &drafter->weights : &model->weights,
-                         .model = model,
-                         .own = how->target ? NULL : drafter,
-                         .assistant = assistant ? drafter->net : NULL,
-                         .eagle = how->target && !assistant && !draft_model && !mtp ? drafter : NULL,
-                         .mtp = mtp ? drafter : NULL,
-                         .draft_model = draft_model ? drafter->net : NULL,
-                         .vision = how->target ? NULL : model->vision,
-                         .how = how,
-                         .kv_types = fr_model_kv_types(model, options),
-                         .residence = residence_of(model, how->target ? NULL : drafter)};
+    fr_inspected what = {.kind = "model",
+                         .files = &model->files,
+                         .weights = &model->weights,
+                         .own = drafter,
+                         .vision = model->vision,
+                         .how = how};
+    if (how->target) what = describe_drafter(drafter, how);
+    what.model = model;
+    what.kv_types = fr_model_kv_types(model, options);
+    what.residence = residence_of(model, what.own);
     fr_status status = measure(&what, drafter, options);
     if (status == FR_OK) status = print(&what, out);
     fr_drafter_unload(drafter);
@@ -330,7 +370,7 @@ static fr_status inspect(const char *path, const fr_lab_inspection *how, const f
     FR_TRY(fr_open_files(&files, path, options->value[FR_OPT_MMAP] != 0));
     bool alone = *options->mmproj == '\0', assistant = alone && fr_is_drafter(&files),
          tower = alone && fr_is_mmproj(&files);
-    fr_status status = assistant ? inspect_drafter_alone(&files, how, out) : FR_OK;
+    fr_status status = assistant ? inspect_drafter_alone(&files, how, options, out) : FR_OK;
     fr_checkpoint_close(&files);
     if (tower) return inspect_tower(path, how, options, out);
     return assistant ? status : inspect_model(path, how, options, out);

@@ -15,7 +15,7 @@ typedef struct fr_inspected {
     const char *kind; /* "model", "drafter" or "tower" */
     const fr_checkpoint *files;
     const fr_weights *weights;
-    const fr_model *model;         /* if it is one, or has been opened for its drafter; else NULL */
+    const fr_model *model;         /* if it is one, or has been opened for its drafter; NULL of a drafter alone */
     const fr_drafter *own;         /* the MTP layer in a model's checkpoint, or NULL */
     const fr_assistant *assistant; /* of a drafter that is Gemma 4's; else NULL */
     const fr_drafter *eagle;       /* a drafter that is EAGLE's; else NULL */
@@ -35,6 +35,15 @@ typedef struct fr_inspected_counts {
 } fr_inspected_counts;
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
+
+/* The target that the files of an EAGLE drafter or of an MTP layer ask for. */
+typedef struct fr_inspected_needs {
+    const char *architecture; /* NULL: they don't say */
+    size_t hidden, vocab, layers;
+    bool deeper; /* it may have more layers than that */
+} fr_inspected_needs;
+
+fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 
 /* The values of a tensor. */
 uint64_t fr_inspected_parameters(const fr_tensor *tensor);

@@ -170,30 +170,51 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
 }
 
-static void put_eagle(object *o, const fr_inspected *what) {
-    const fr_eagle *e = what->eagle->net;
+/* Whom a drafter was checked against, and what a session takes then; alone, what it asks of its target. */
+static void put_fit(object *o, const fr_inspected *what) {
+    put(o, "target", what->model ? text_of(what->how->target) : json_null());
+    if (what->model) {
+        put_memory(o, &what->memory);
+        return;
+    }
+    fr_inspected_needs needs = fr_inspected_need(what);
+    object n = {.json = json_object()};
+    put(&n, "architecture", needs.architecture ? text_of(needs.architecture) : json_null());
+    put_count(&n, "hidden", needs.hidden);
+    put_count(&n, needs.deeper ? "layers_at_least" : "layers", needs.layers);
+    put_count(&n, "vocabulary", needs.vocab);
+    o->failed |= n.failed;
+    put(o, "needs", n.json);
+}
+
+/* null: three, and which of them is the target's depth to say. */
+static json_t *taps_of(const fr_inspected *what) {
     const fr_taps *taps = &what->eagle->taps;
+    if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.usual_taps) return json_null();
     json_t *layers = json_array();
     for (size_t i = 0; i < taps->count; i++) json_array_append_new(layers, json_integer((json_int_t)taps->layer[i]));
+    return layers;
+}
+
+static void put_eagle(object *o, const fr_inspected *what) {
+    const fr_eagle *e = what->eagle->net;
     put(o, "method", json_string(what->eagle->method->name));
     put_count(o, "layers", e->trunk.spec.layers);
     put_count(o, "hidden", e->trunk.spec.hidden);
-    put_count(o, "vocabulary", what->model->trunk.spec.vocab);
-    put_count(o, "rows_a_draft", e->trunk.head.features);
-    put(o, "target_layers", layers);
-    put(o, "target", text_of(what->how->target));
-    put_memory(o, &what->memory);
+    put_count(o, "vocabulary", e->trunk.spec.vocab);
+    put_count(o, "rows_a_draft", e->own_head ? e->trunk.head.features : e->trunk.spec.vocab);
+    put(o, "target_layers", taps_of(what));
+    put_fit(o, what);
 }
 
 static void put_mtp(object *o, const fr_inspected *what) {
-    const fr_trunk_spec *spec = &what->model->trunk.spec;
+    const fr_trunk_spec *spec = &what->mtp->target->trunk.spec;
     put(o, "method", json_string(what->mtp->method->name));
     put_count(o, "layers", 1);
     put_count(o, "hidden", spec->hidden);
     put_count(o, "vocabulary", spec->vocab);
     put_count(o, "rows_a_draft", spec->vocab);
-    put(o, "target", text_of(what->how->target));
-    put_memory(o, &what->memory);
+    put_fit(o, what);
 }
 
 static void put_draft_model(object *o, const fr_inspected *what) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "src/base/sizes.h"
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
@@ -131,8 +132,10 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     if (!alike || c->layer.hidden != c->target_hidden)
         return fr_fail(FR_INPUT, "%s: tensor %s is missing, and the target's is no head of %zu ids by %zu",
                        weights->files->path, name, c->draft_vocab, c->layer.hidden);
-    e->trunk.head = drafter->target->trunk.head;
-    e->pairs.softcap = drafter->target->trunk.spec.softcap;
+    if (drafter->target) {
+        e->trunk.head = drafter->target->trunk.head;
+        e->pairs.softcap = drafter->target->trunk.spec.softcap;
+    }
     return FR_OK;
 }
 
@@ -153,6 +156,13 @@ static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *wei
                    name, e->ids[i], i);
 }
 
+static fr_eagle_needs needs_of(const fr_eagle_config *c) {
+    fr_eagle_needs needs = {.hidden = c->target_hidden, .architecture = c->target, .usual_taps = c->usual_taps};
+    needs.layers = c->usual_taps ? c->taps.count : 1;
+    for (size_t i = 0; i < c->taps.count; i++) needs.layers = fr_larger(needs.layers, c->taps.layer[i]);
+    return needs;
+}
+
 /* What all of them have, once the spec is there and their own tensors are bound. */
 static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
@@ -165,7 +175,8 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     e->pairs.layer = e->trunk.layers;
     e->pairs.head = &e->trunk.head;
     e->pairs.candidates = e->ids;
-    e->pairs.packed = weights->has_packed || drafter->target->weights.has_packed;
+    e->pairs.packed = weights->has_packed || (drafter->target && drafter->target->weights.has_packed);
+    e->needs = needs_of(c);
     fr_weights_note_slow(weights);
     return fr_names_check_read(weights, &fr_eagle_names, 1, 0);
 }

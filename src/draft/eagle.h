@@ -28,13 +28,21 @@ typedef struct fr_eagle_config {
     bool norm_before_fc;       /* EAGLE-3.1 */
     bool norm_output;          /* a pair leaves norm(x) */
     const char *target;        /* an architecture that it was made for; NULL: not said */
+    bool usual_taps;           /* its files name no layers: which they are is for the target's depth to say */
 } fr_eagle_config;
 
-/* Reads EAGLE-3's, and checks it against the target. */
+/* Reads EAGLE-3's, and checks it against the target; target NULL, here and below: as far as its files alone go. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* The same of EAGLE-1. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
+
+/* The target that its files ask for. */
+typedef struct fr_eagle_needs {
+    size_t hidden, layers;    /* its width; how many it has at least */
+    const char *architecture; /* NULL: not said */
+    bool usual_taps;
+} fr_eagle_needs;
 
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
@@ -45,6 +53,7 @@ typedef struct fr_eagle {
     const float *embedding_norm, *hidden_norm; /* [hidden] */
     const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */
     bool own_head, norm_before_residual;
+    fr_eagle_needs needs;
 } fr_eagle;
 
 /* Binds all tensors. drafter->weights and ->target are set. */

@@ -19,35 +19,54 @@ static fr_status check_number(const fr_weights *weights, const char *what, size_
                    own, targets);
 }
 
-static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+static fr_status check_target(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_trunk_spec *spec = &target->trunk.spec;
-    bool gguf = weights->files->gguf != NULL;
-    if (c->layer.layers != 1)
-        return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
-                       gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.layers);
     if (c->target && !fr_architecture_in(target->family->architectures, c->target))
         return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
                        weights->files->path, c->target,
                        fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
-    FR_TRY(check_number(weights, gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab, spec->vocab));
+    FR_TRY(check_number(weights, weights->files->gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab,
+                        spec->vocab));
     for (size_t i = 0; i < c->taps.count; i++)
         if (c->taps.layer[i] > spec->layers)
             return fr_fail(FR_INPUT, "%s: it reads the target's layer %zu, which has %zu: it drafts for another model",
                            weights->files->path, c->taps.layer[i], spec->layers);
+    return FR_OK;
+}
+
+static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    if (c->layer.layers != 1)
+        return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
+                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.layers);
+    if (target) FR_TRY(check_target(c, weights, target));
     if (c->draft_vocab <= c->layer.vocab) return FR_OK;
     return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
                    weights->files->path, c->draft_vocab, c->layer.vocab);
 }
 
 /* Early, middle and late, where nothing else is said. */
+enum { USUAL_TAPS = 3 };
+
 static fr_status usual_taps(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    c->usual_taps = true;
+    c->taps = (fr_taps){.count = USUAL_TAPS};
+    if (!target) return FR_OK;
     size_t layers = target->trunk.spec.layers;
-    if (layers < 3)
+    if (layers < USUAL_TAPS)
         return fr_fail(FR_INPUT, "%s: it reads three of the target's layers, which has %zu", weights->files->path,
                        layers);
-    c->taps = (fr_taps){3, {2, layers / 2, layers - 3}};
+    c->taps = (fr_taps){USUAL_TAPS, {2, layers / 2, layers - 3}};
     return FR_OK;
+}
+
+/* The target's width, where no key says it: without a target what fc takes of each tap. Call after the taps are
+ * read. */
+static int64_t usual_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    if (target) return (int64_t)target->trunk.spec.hidden;
+    const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
+    size_t taps = c->taps.count ? c->taps.count : USUAL_TAPS;
+    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / taps) : (int64_t)c->layer.hidden;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -103,9 +122,9 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, 1 << 24, (int64_t)c->layer.vocab, where, &c->draft_vocab));
-    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, (int64_t)target->trunk.spec.hidden, where,
-                        &c->target_hidden));
     FR_TRY(read_taps(c, holder(root, below, "eagle_aux_hidden_state_layer_ids")));
+    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
+                        &c->target_hidden));
     FR_TRY(read_target(c, root));
     return read_flags(c, root, below);
 }
@@ -128,13 +147,16 @@ static fr_status gguf_taps(fr_eagle_config *c, const fr_gguf *gguf) {
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
-    const fr_trunk_spec *spec = &target->trunk.spec;
+    if (!target && !fr_gguf_find(gguf, ".vocab_size"))
+        return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
+                                 "with -md", gguf->path);
     FR_TRY(fr_llama_layer_config(&c->layer, NULL, weights));
-    FR_TRY(fr_gguf_size(gguf, ".vocab_size", 1, 1 << 24, (int64_t)spec->vocab, &c->layer.vocab));
-    FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, (int64_t)spec->hidden, &c->target_hidden));
+    FR_TRY(fr_gguf_size(gguf, ".vocab_size", 1, 1 << 24, target ? (int64_t)target->trunk.spec.vocab : 0,
+                        &c->layer.vocab));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
     FR_TRY(gguf_taps(c, gguf));
+    FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), &c->target_hidden));
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
     c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.vocab;
     return FR_OK;

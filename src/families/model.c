@@ -17,16 +17,20 @@ static const fr_family *const families[] = {
     &fr_family_deepseek, &fr_family_gemma4, &fr_family_glm,    &fr_family_glm4_moe,  &fr_family_glm_flash,
     &fr_family_llama,    &fr_family_qwen3,  &fr_family_qwen35, &fr_family_qwen35_moe};
 
+/* NULL: no family's. */
+static const fr_family *family_of(const char *architecture) {
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (fr_architecture_in(families[i]->architectures, architecture)) return families[i];
+    return NULL;
+}
+
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     if (fr_is_drafter(files))
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (fr_architecture_in(families[i]->architectures, architecture)) {
-            *family = families[i];
-            return FR_OK;
-        }
+    *family = family_of(architecture);
+    if (*family) return FR_OK;
     if (fr_is_mmproj(files))
         return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
                        files->path, architecture);
@@ -164,6 +168,8 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     return open_tokenizer(model, chat_template);
 }
 
+typedef fr_status bind_model(fr_model *model, const char *path, const fr_options *options);
+
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
@@ -173,16 +179,34 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 
-fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model) {
+static fr_status outline(fr_model *model, const char *path, const fr_options *options) {
+    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    model->family = family_of(fr_checkpoint_architecture(&model->files));
+    if (!model->family)
+        return fr_fail(FR_INPUT, "%s: architecture \"%s\" is no target's that is known", path,
+                       fr_checkpoint_architecture(&model->files));
+    FR_TRY(fr_weights_open(&model->weights, &model->files));
+    return model->family->read(model, &model->trunk.spec);
+}
+
+static fr_status make(bind_model *fill, const char *path, const fr_options *options, fr_model **model) {
     *model = NULL;
     fr_model *m = calloc(1, sizeof *m);
     if (!m) return fr_fail_memory("model", sizeof *m);
-    fr_status status = bind(m, path, options);
+    fr_status status = fill(m, path, options);
     if (status == FR_OK)
         *model = m;
     else
         fr_model_unload(m);
     return status;
+}
+
+fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model) {
+    return make(bind, path, options, model);
+}
+
+fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model) {
+    return make(outline, path, options, model);
 }
 
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {

@@ -66,6 +66,10 @@ fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **
  * chat_template: instead of the checkpoint's own, "" for that (src/text/tokenizer.h). */
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
 
+/* What a file of its MTP layer alone says of its target: family and sizes. No weights are bound: there is nothing to
+ * run. */
+fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model);
+
 /* Of NULL too. */
 void fr_model_unload(fr_model *model);
 
