@@ -274,6 +274,16 @@ START_TEST(stats_have_all_four_times) {
 }
 END_TEST
 
+/* A tower that is there to be used is not skipped. */
+START_TEST(inspect_counts_the_tower_in) {
+    fr_command c = fr_command_ok("inspect -m " GLM);
+    ck_assert_ptr_nonnull(strstr(c.out, "\ntower          2 layers, "));
+    ck_assert_ptr_null(strstr(c.out, "skipped"));
+    ck_assert_ptr_null(strstr(c.out, "unused"));
+    fr_command_free(&c);
+}
+END_TEST
+
 /* Every one of these is one line and exit 1. */
 START_TEST(pictures_that_do_not_fit) {
     static const char *const lines[][2] = {
@@ -312,6 +322,7 @@ int main(void) {
     tcase_add_test(cases, a_trace_names_the_drafter);
     tcase_add_test(cases, as_many_pictures_as_there_may_be);
     tcase_add_test(cases, stats_have_all_four_times);
+    tcase_add_test(cases, inspect_counts_the_tower_in);
     tcase_add_test(cases, pictures_that_do_not_fit);
     Suite *suite = suite_create("cli_picture");
     suite_add_tcase(suite, cases);

@@ -38,8 +38,10 @@ fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
     counts.unused = files->tensors.count - used + files->unread.count;
     const fr_weights *weights[] = {what->weights, what->own ? &what->own->weights : NULL};
     for (size_t w = 0; w < 2 && weights[w]; w++)
-        for (size_t i = 0; i < weights[w]->count; i++)
+        for (size_t i = 0; i < weights[w]->count; i++) {
             counts.used_parameters += fr_inspected_parameters(weights[w]->bound[i].tensor);
+            counts.towers -= of_a_tower(weights[w]->bound[i].tensor);
+        }
     return counts;
 }
 

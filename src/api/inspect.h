@@ -30,8 +30,8 @@ typedef struct fr_inspected {
 
 typedef struct fr_inspected_counts {
     uint64_t parameters, used_parameters; /* values of all tensors that can be read; of those that are */
-    size_t towers;                        /* tensors of vision and audio */
-    size_t unused;                        /* tensors that nothing reads, of the towers or not */
+    size_t towers;                        /* tensors of vision and audio that nothing reads */
+    size_t unused;                        /* those, and all others that nothing reads */
 } fr_inspected_counts;
 
 fr_inspected_counts fr_inspected_count(const fr_inspected *what);
