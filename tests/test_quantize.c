@@ -533,6 +533,20 @@ START_TEST(smaller_mixtures) {
 }
 END_TEST
 
+/* A tower is a file of its own in GGUF: whoever had one is told. */
+START_TEST(a_tower_that_is_left_out_is_said) {
+    static const struct {
+        const char *model, *words;
+    } cases[] = {{"tests/data/glm-ocr", "with --mmproj"}, {"tests/data/glm-ocr --quiet", ""}, {FOLDER, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_command c = fr_command_ok("quantize -m %s --type q8_0 -o /dev/null", cases[i].model);
+        ck_assert_msg(*cases[i].words ? strstr(c.err, cases[i].words) != NULL : !*c.err, "%s: \"%s\"", cases[i].model,
+                      c.err);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
 START_TEST(threads_and_pipes) {
     make_folder();
     const char *one = quantized(FOLDER, "--type q6_k -t 1", "one.gguf");
@@ -720,6 +734,7 @@ int main(void) {
     tcase_add_test(tests, overrides_and_pure);
     tcase_add_test(tests, names_of_llama_cpp);
     tcase_add_test(tests, smaller_mixtures);
+    tcase_add_test(tests, a_tower_that_is_left_out_is_said);
     tcase_add_test(tests, threads_and_pipes);
     tcase_add_test(tests, wrong_usage);
     tcase_add_test(tests, bad_weights);

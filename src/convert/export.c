@@ -15,9 +15,13 @@
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-/* What binding read of a target that no table has: its vision tower, which in GGUF is a file of its own. */
+bool fr_export_leaves_tower(const fr_export *export) {
+    return !export->eagle && export->target && export->target->vision;
+}
+
+/* What binding read of a target that no table has. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
-    return !export->eagle && export->target && export->target->vision && fr_weights_bound(export->weights, tensor);
+    return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
 }
 
 static void spell(const fr_name_found *found, const char *own, char *gguf, size_t size) {

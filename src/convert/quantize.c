@@ -308,7 +308,7 @@ static fr_status write_data(stream *s, const fr_outputs *outputs) {
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
 /* What a user may not expect. */
-static void take_notes(const fr_lab_quantization *how, const fr_outputs *outputs) {
+static void note_quantized(const fr_lab_quantization *how, const fr_outputs *outputs) {
     size_t again = 0;
     char line[160];
     for (size_t i = 0; i < outputs->count; i++) {
@@ -316,10 +316,18 @@ static void take_notes(const fr_lab_quantization *how, const fr_outputs *outputs
         fr_dtype own = output->source ? output->source->type : FR_F32;
         again += own >= FR_FLOAT_TYPES && own < FR_WEIGHT_TYPES && own != output->type;
     }
-    if (!how->note || again == 0) return;
+    if (again == 0) return;
     snprintf(line, sizeof line,
              "%zu tensors were quantized before: a file made from the float weights is more accurate", again);
     how->note(line);
+}
+
+static void take_notes(const fr_lab_quantization *how, const fr_export *export, const fr_outputs *outputs) {
+    if (!how->note) return;
+    note_quantized(how, outputs);
+    if (fr_export_leaves_tower(export))
+        how->note("the vision tower is not in the file, which sees no pictures alone: give the tower with --mmproj, as "
+                  "llama.cpp's mmproj file of this model, or show pictures to the folder itself");
 }
 
 static uint64_t source_bytes(const fr_output *output) {
@@ -378,7 +386,7 @@ static fr_status quantize(fr_checkpoint *files, const fr_lab_quantization *how, 
         status = fr_choose_types(choice, &outputs);
     }
     if (status == FR_OK) {
-        take_notes(how, &outputs);
+        take_notes(how, &export, &outputs);
         status = write_file(listed ? files : export.files, &export, &outputs, choice, options, out);
     }
     fr_export_close(&export);
