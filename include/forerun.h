@@ -444,7 +444,8 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
 /* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
- * is complete, and replaces one of that name; only its owner can read it, as it holds the conversation. */
+ * is complete, and replaces one of that name, or that a link of that name leads to; only its owner can read it, as it
+ * holds the conversation. */
 fr_status fr_session_save(const fr_session *session, const char *path);
 
 /* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,

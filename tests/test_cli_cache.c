@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "forerun.h"
@@ -253,6 +254,57 @@ START_TEST(a_file_that_is_no_cache_of_this_is_exit_1) {
 }
 END_TEST
 
+/* It is found out before a prompt is run: no text is printed. */
+START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
+    static const char *const verbs[] = {"generate " DEMO START "-n 4", "chat " DEMO "-n 4"};
+    char dangling[96], line[256];
+    snprintf(dangling, sizeof dangling, "%s/dangling", folder);
+    ck_assert_int_eq(symlink("nowhere/cache", dangling), 0);
+    const char *const places[] = {"nowhere/cache", dangling, "tests", "tests/nowhere/"};
+    for (size_t i = 0; i < 8; i++) {
+        snprintf(line, sizeof line, "%s --prompt-cache %s", verbs[i % 2], places[i / 2]);
+        fr_command c = fr_command_run(line, "Hi.\n");
+        ck_assert_msg(c.status == 1, "%s: exit %d: %s", line, c.status, c.err);
+        ck_assert_str_eq(c.out, "");
+        ck_assert_ptr_nonnull(strstr(c.err, places[i / 2]));
+        ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+        fr_command_free(&c);
+    }
+    unlink(dangling);
+}
+END_TEST
+
+/* Of a link, to a file or to none yet, what it names is written. */
+START_TEST(a_link_to_a_cache_stays_a_link) {
+    char first[96], second[96], line[256];
+    struct stat info;
+    snprintf(first, sizeof first, "%s/first", folder);
+    snprintf(second, sizeof second, "%s/second", folder);
+    ck_assert_int_eq(symlink("second", first), 0);
+    ck_assert_int_eq(symlink(file, second), 0);
+    for (int run = 0; run < 2; run++) {
+        snprintf(line, sizeof line, "generate " DEMO START "-n 4 --prompt-cache %s", first);
+        fr_command c = fr_command_ok("%s", line);
+        fr_command_free(&c);
+        ck_assert(lstat(first, &info) == 0 && S_ISLNK(info.st_mode));
+        ck_assert(lstat(second, &info) == 0 && S_ISLNK(info.st_mode));
+        ck_assert(lstat(file, &info) == 0 && S_ISREG(info.st_mode));
+    }
+    json_t *again = run_json(START);
+    ck_assert_int_gt(stat_of(again, "reused_tokens"), 0);
+    json_decref(again);
+    unlink(file);
+    unlink(second);
+    ck_assert_int_eq(symlink("first", second), 0);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_str_eq(c.out, "");
+    fr_command_free(&c);
+    unlink(second);
+    unlink(first);
+}
+END_TEST
+
 START_TEST(what_is_kept_changes_no_text) {
     static const char *const options[] = {"--swa-full", "--ctx-checkpoints 0", "--swa-checkpoints 3"};
     const char *turns = "The function returns a list.\nWhat is a dictionary of bytes?\nAnd more?\n";
@@ -288,6 +340,8 @@ int main(void) {
     tcase_add_test(cases, what_is_no_conversation_is_refused);
     tcase_add_test(cases, a_refused_file_stays_as_it_is);
     tcase_add_test(cases, a_file_that_is_no_cache_of_this_is_exit_1);
+    tcase_add_test(cases, a_folder_that_takes_no_cache_is_found_at_once);
+    tcase_add_test(cases, a_link_to_a_cache_stays_a_link);
     tcase_add_test(cases, what_is_kept_changes_no_text);
     Suite *suite = suite_create("cli_cache");
     suite_add_tcase(suite, cases);

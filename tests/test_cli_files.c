@@ -125,6 +125,12 @@ START_TEST(files_appear_whole_or_not_at_all) {
     ck_assert_uint_eq(info.st_mode & 0777, 0640);
     ck_assert_int_eq(info.st_size, 2 * VOCAB * (off_t)sizeof(float));
     unlink(path);
+
+    c = fr_command_ok("logits " MODEL "--ids 2,415 -o %s", link); /* to nothing yet */
+    fr_command_free(&c);
+    ck_assert(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    ck_assert(lstat(path, &info) == 0 && info.st_size == 2 * VOCAB * (off_t)sizeof(float));
+    unlink(path);
     unlink(link);
     ck_assert_msg(rmdir(folder) == 0, "something else is left in the folder");
 }

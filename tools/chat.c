@@ -236,7 +236,8 @@ static int save(fr_chat *chat) {
 
 int fr_verb_chat(const fr_arguments *args) {
     fr_chat chat = {.args = args, .messages = fr_conversation_new(args->text[FR_ARG_SYSTEM])};
-    int code = fr_loaded_open(&chat.loaded, args);
+    int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;
+    if (!code) code = fr_loaded_open(&chat.loaded, args);
     if (!code) code = fr_loaded_tokenizer(&chat.loaded, args, &chat.tokenizer);
     if (!code) code = fr_loaded_start(&chat.loaded, args, 0, 0);
     if (!code) code = resume(&chat);

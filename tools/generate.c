@@ -92,8 +92,9 @@ int fr_verb_generate(const fr_arguments *args) {
     if (chat && args->given[FR_ARG_IDS]) return fr_wrong_usage("--chat needs a text (-p or -f), not --ids");
 
     fr_loaded loaded = {0};
-    fr_prompt prompt;
-    int code = fr_prompt_read(&prompt, args);
+    fr_prompt prompt = {0};
+    int code = args->given[FR_ARG_PROMPT_CACHE] ? fr_output_check(args->text[FR_ARG_PROMPT_CACHE]) : 0;
+    if (!code) code = fr_prompt_read(&prompt, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     if (!code) code = check_tokenizer(&loaded, args);
     if (!code) code = fr_prompt_render(&prompt, &loaded, args);

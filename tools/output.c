@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "forerun_lab.h"
+
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
 /* One line whatever the text holds: file names and words of the command line may have control characters in them. */
@@ -295,14 +297,12 @@ static mode_t new_mode(void) {
     return 0666 & ~mask;
 }
 
-/* A link stays a link: the file that it names is replaced. */
+/* A link stays a link: the file that it names, if there is one yet, is replaced. */
 static int open_temporary(fr_writer *writer, const struct stat *existing) {
-    if (existing) {
-        char *named = realpath(writer->path, NULL);
-        if (!named) return -1;
-        free(writer->path);
-        writer->path = named;
-    }
+    char *place = fr_lab_file_place(writer->path);
+    if (!place) return -1;
+    free(writer->path);
+    writer->path = place;
     watch_for_end();
     writer->temporary = true;
     return make_temporary(writer->path, existing ? existing->st_mode & 0777 : new_mode());
@@ -311,6 +311,17 @@ static int open_temporary(fr_writer *writer, const struct stat *existing) {
 /* /dev/stdout and /dev/fd/N are not names of files, whatever they lead to. */
 static bool in_place(const char *path, const struct stat *info) {
     return strncmp(path, "/dev/", 5) == 0 || (info && !S_ISREG(info->st_mode));
+}
+
+int fr_output_check(const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return fr_bad_input("%s is no regular file", path);
+    char *place = fr_lab_file_place(path), *slash = place ? strrchr(place, '/') : NULL;
+    if (slash) slash[1] = '\0';
+    bool takes = place && access(slash ? place : ".", W_OK | X_OK) == 0;
+    int error = errno;
+    free(place);
+    return takes ? 0 : fr_bad_input("%s: %s", path, strerror(error));
 }
 
 int fr_writer_open(fr_writer *writer, const char *path) {

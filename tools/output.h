@@ -77,6 +77,10 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
+/* Whether a regular file can get that name when it is complete: its folder is there and takes new files. Makes and
+ * changes nothing; gives the exit status. For what is written after a long time. */
+int fr_output_check(const char *path);
+
 /* A file that gets its name only when it is complete: written under a temporary name in the same folder, synced,
  * renamed. "-" is standard output; what exists and is no regular file (a pipe, a device) is written in place. The
  * temporary file is removed when the command ends in any other way, by SIGINT, SIGTERM or SIGHUP too. One at a time.

@@ -10,6 +10,7 @@
 #include "formats/error.h"
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
+#include "src/base/file_place.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"
 #include "src/session/session_file.h"
@@ -431,6 +432,10 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 
 const char *fr_lab_isa_word(size_t index) {
     return fr_isa_word(index);
+}
+
+char *fr_lab_file_place(const char *path) {
+    return fr_file_place(path);
 }
 
 bool fr_lab_isa_here(const char *word) {

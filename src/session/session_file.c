@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "formats/error.h"
+#include "src/base/file_place.h"
 #include "src/base/hash.h"
 #include "src/base/sizes.h"
 #include "src/session/fingerprint.h"
@@ -174,13 +175,8 @@ static fr_status check_savable(const fr_session *s, const char *where, uint64_t 
     return fr_fingerprint(s->model, model);
 }
 
-fr_status fr_session_write(const fr_session *s, const char *path) {
+static fr_status write_to(const fr_session *s, uint64_t model, const char *path) {
     static const char ending[] = ".forerun-XXXXXX";
-    struct stat info;
-    uint64_t model;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return fr_fail(FR_INPUT, "%s is no regular file: a session can't be saved there", path);
-    FR_TRY(check_savable(s, path, &model));
     size_t length = strlen(path);
     char *temporary = malloc(length + sizeof ending);
     if (!temporary) return fr_fail_memory("path", length + sizeof ending);
@@ -190,6 +186,20 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
     fr_status status = fd < 0 ? can_not(path, "written") : write_named(s, model, fd, temporary, path);
     if (fd >= 0 && status != FR_OK) unlink(temporary);
     free(temporary);
+    return status;
+}
+
+/* A link stays one: what it names is replaced. */
+fr_status fr_session_write(const fr_session *s, const char *path) {
+    struct stat info;
+    uint64_t model;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return fr_fail(FR_INPUT, "%s is no regular file: a session can't be saved there", path);
+    FR_TRY(check_savable(s, path, &model));
+    char *place = fr_file_place(path);
+    if (!place) return can_not(path, "written");
+    fr_status status = write_to(s, model, place);
+    free(place);
     return status;
 }
 
