@@ -574,7 +574,7 @@ typedef enum fr_stat {
     FR_STAT_RERUN_TOKENS,  /* run again, because a truncation took their caches with it */
     FR_STAT_GENERATED_TOKENS,
     FR_STAT_TARGET_CALLS, /* decode and verify forwards; prompt forwards not counted */
-    FR_STAT_DRAFT_CALLS,  /* rounds in which the drafter proposed */
+    FR_STAT_DRAFT_CALLS,  /* rounds in which drafts were asked for, though none may have come: all too unlikely */
     FR_STAT_DRAFTED,
     FR_STAT_ACCEPTED,
     FR_STAT_REJECTED,
@@ -594,7 +594,8 @@ typedef enum fr_stat {
     FR_STAT_STATE_DRAFT_BYTES, /* and of each position that is not certain, such as a draft */
     FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches and of states; in use as taken */
     FR_STAT_SCRATCH_BYTES,
-    FR_STAT_KV_USED_BYTES,   /* of the engine's pages of the target's cache: those that sessions hold, */
+    FR_STAT_KV_USED_BYTES,   /* of the engine's pages of the target's cache, whole ones: those that sessions hold, their
+                              * checkpoints' too, */
     FR_STAT_KV_SHARED_BYTES, /* that more than one does, a checkpoint counting too, */
     FR_STAT_KV_CACHED_BYTES, /* and that are kept for prompts that begin alike, until they are needed */
     FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */

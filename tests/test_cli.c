@@ -158,6 +158,21 @@ static void check_types(const json_t *stats) {
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 
+/* A drafter that was asked has been called, also where all of its drafts were cut as too unlikely. */
+START_TEST(cut_drafts_are_calls) {
+    json_t *object = run_json("generate " DEMO START DEMO_DRAFTER
+                              "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
+    const json_t *stats = fr_json_get(object, "stats");
+    ck_assert_double_eq(number(stats, "drafted"), 0);
+    ck_assert_double_eq(number(stats, "draft_calls"), number(stats, "target_calls") - 1); /* the last has no room */
+    ck_assert_uint_eq(json_array_size(fr_json_get(stats, "accepted_lengths")), 0);
+    json_decref(object);
+    object = run_json("generate " DEMO START "-n 30 --ignore-eos --output json");
+    ck_assert_double_eq(number(fr_json_get(object, "stats"), "draft_calls"), 0);
+    json_decref(object);
+}
+END_TEST
+
 /* The numbers of the json form belong together. */
 START_TEST(json_has_everything) {
     bool drafting = _i > 0;
@@ -618,6 +633,7 @@ int main(void) {
     tcase_add_loop_test(cases, tokenize_and_back, 0, 4);
     tcase_add_loop_test(cases, pieces_are_the_ids_and_the_text, 0, 4);
     tcase_add_loop_test(cases, ids_are_the_references, 0, 4);
+    tcase_add_test(cases, cut_drafts_are_calls);
     tcase_add_loop_test(cases, json_has_everything, 0, 2);
     tcase_add_test(cases, json_says_what_must_stay_in_memory);
     tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);

@@ -139,8 +139,8 @@ START_TEST(a_text_ends_with_all_that_is_known) {
     ck_assert_msg(strncmp(err, "prompt ", 7) == 0 && strstr(err, "\ngenerated "), "%s", err);
 
     json_t *again = run_json(options, 1500), *whole;
-    ck_assert_int_eq((int)stat_of(again, "prompt_tokens"), 0);
     ck_assert_int_gt((int)stat_of(again, "reused_tokens"), 0);
+    ck_assert_int_eq((int)stat_of(again, "prompt_tokens"), (int)stat_of(again, "reused_tokens"));
     whole = run_json(START, 1500);
     ck_assert(json_equal(fr_json_get(again, "ids"), fr_json_get(whole, "ids")));
     const char *all = json_string_value(fr_json_get(whole, "text"));
@@ -198,7 +198,7 @@ START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     int ran = (int)stat_of(object, "prompt_tokens");
     ck_assert(ran > 0 && ran < 1000);
     ck_assert_int_eq((int)stat_of(again, "reused_tokens"), ran);
-    ck_assert_int_eq((int)stat_of(again, "prompt_tokens"), 1500 - ran);
+    ck_assert_int_eq((int)stat_of(again, "prompt_tokens"), 1500);
     ck_assert_int_eq((int)stat_of(again, "rerun_tokens"), 0);
     unlink(cache);
     fresh = run_json(options, 20);

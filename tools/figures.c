@@ -43,6 +43,11 @@ static double tokens_per_second(const fr_figures *f) {
     return ratio(f->of[FR_STAT_GENERATED_TOKENS] - 1, f->of[FR_STAT_DECODE_SECONDS]);
 }
 
+/* Of whole prompts, what was there already included. */
+static double prompt_tokens(const fr_figures *f) {
+    return f->of[FR_STAT_PROMPT_TOKENS] + f->of[FR_STAT_REUSED_TOKENS];
+}
+
 /* What the phases of decoding leave. */
 static double other_seconds(const fr_figures *f) {
     const double *of = f->of;
@@ -117,13 +122,13 @@ static void put_phases(json_t *stats, const fr_figures *f) {
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
-        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
-        {"rerun_tokens", FR_STAT_RERUN_TOKENS},   {"generated_tokens", FR_STAT_GENERATED_TOKENS},
-        {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
-        {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
-        {"rejected", FR_STAT_REJECTED},
+        {"reused_tokens", FR_STAT_REUSED_TOKENS},       {"rerun_tokens", FR_STAT_RERUN_TOKENS},
+        {"generated_tokens", FR_STAT_GENERATED_TOKENS}, {"target_calls", FR_STAT_TARGET_CALLS},
+        {"draft_calls", FR_STAT_DRAFT_CALLS},           {"drafted", FR_STAT_DRAFTED},
+        {"accepted", FR_STAT_ACCEPTED},                 {"rejected", FR_STAT_REJECTED},
     };
     json_t *stats = json_object();
+    fr_json_put(stats, "prompt_tokens", json_integer((json_int_t)prompt_tokens(figures)));
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
     fr_json_put(stats, "rows", json_integer((json_int_t)verified_rows(figures)));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
@@ -140,6 +145,18 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
+/* No rate of a prompt of which nothing was new: its last token's forward stands for it. */
+static void print_prompt(const fr_figures *f, FILE *out) {
+    const double *of = f->of;
+    double seconds = of[FR_STAT_PREFILL_SECONDS];
+    double reused = of[FR_STAT_REUSED_TOKENS], rerun = of[FR_STAT_RERUN_TOKENS], fresh = of[FR_STAT_PROMPT_TOKENS];
+    fprintf(out, "prompt      %8.0f tokens  %9.3f s", prompt_tokens(f), seconds);
+    if (fresh > 0) fprintf(out, "  %9.1f tokens/s", ratio(fresh + rerun, seconds));
+    if (fresh > 0 && reused > 0) fprintf(out, " of the %.0f that were run", fresh + rerun);
+    fprintf(out, "\n");
+    if (reused > 0) fprintf(out, "reused      %8.0f tokens  %9.0f of them run again\n", reused, rerun);
+}
+
 static void print_depths(const fr_figures *f, FILE *out) {
     fprintf(out, "by depth   ");
     for (size_t d = 0; d < deepest(f); d++)
@@ -149,16 +166,10 @@ static void print_depths(const fr_figures *f, FILE *out) {
 
 void fr_figures_print(const fr_figures *f, FILE *out) {
     const double *of = f->of;
-    double prefill = of[FR_STAT_PREFILL_SECONDS], decode = of[FR_STAT_DECODE_SECONDS];
-    double run = of[FR_STAT_PROMPT_TOKENS] + of[FR_STAT_RERUN_TOKENS];
+    double decode = of[FR_STAT_DECODE_SECONDS];
     if (of[FR_STAT_VISION_SECONDS] > 0)
         fprintf(out, "vision                        %9.3f s\n", of[FR_STAT_VISION_SECONDS]);
-    fprintf(out, "prompt      %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_PROMPT_TOKENS], prefill,
-            ratio(run, prefill));
-    if (of[FR_STAT_REUSED_TOKENS] > 0) {
-        fprintf(out, "reused      %8.0f tokens  %9.0f of them run again\n", of[FR_STAT_REUSED_TOKENS],
-                of[FR_STAT_RERUN_TOKENS]);
-    }
+    print_prompt(f, out);
     fprintf(out, "generated   %8.0f tokens  %9.3f s  %9.1f tokens/s\n", of[FR_STAT_GENERATED_TOKENS], decode,
             tokens_per_second(f));
     fprintf(out, "target      %8.0f calls    %9.3f s  %9.2f tokens a call\n", of[FR_STAT_TARGET_CALLS],
@@ -167,7 +178,7 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
         fprintf(out, "drafts      %8.0f tokens  %9.3f s  %.0f accepted, %.0f rejected, acceptance %.3f\n",
                 of[FR_STAT_DRAFTED], of[FR_STAT_DRAFT_SECONDS], of[FR_STAT_ACCEPTED], of[FR_STAT_REJECTED],
                 acceptance(f));
-        print_depths(f, out);
+        if (of[FR_STAT_DRAFTED] > 0) print_depths(f, out);
     }
     fprintf(out, "seconds     draft %.3f, verify %.3f, accept %.3f, other %.3f\n", of[FR_STAT_DRAFT_SECONDS],
             of[FR_STAT_VERIFY_SECONDS], of[FR_STAT_ACCEPT_SECONDS], other_seconds(f));
@@ -184,6 +195,7 @@ void fr_figures_print(const fr_figures *f, FILE *out) {
         fprintf(out, "states, MB  %.3f of this timeline, %.3f of each draft behind them\n",
                 megabytes(f, FR_STAT_STATE_BYTES), megabytes(f, FR_STAT_STATE_DRAFT_BYTES));
     }
-    fprintf(out, "KV pages, MB in use %.1f, of these shared %.1f; cached %.1f\n", megabytes(f, FR_STAT_KV_USED_BYTES),
-            megabytes(f, FR_STAT_KV_SHARED_BYTES), megabytes(f, FR_STAT_KV_CACHED_BYTES));
+    fprintf(out, "KV pages, MB in use %.1f (the target's and checkpoints'), of these shared %.1f; cached %.1f\n",
+            megabytes(f, FR_STAT_KV_USED_BYTES), megabytes(f, FR_STAT_KV_SHARED_BYTES),
+            megabytes(f, FR_STAT_KV_CACHED_BYTES));
 }

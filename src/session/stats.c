@@ -20,10 +20,10 @@ static void count_depths(fr_stats *stats, size_t drafted, size_t accepted, size_
     }
 }
 
-void fr_stats_round(fr_stats *stats, size_t drafted, size_t accepted, size_t count) {
+void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count) {
     stats->value[FR_STAT_TARGET_CALLS] += 1;
+    stats->value[FR_STAT_DRAFT_CALLS] += asked;
     if (drafted == 0) return;
-    stats->value[FR_STAT_DRAFT_CALLS] += 1;
     stats->value[FR_STAT_DRAFTED] += (double)drafted;
     stats->value[FR_STAT_ACCEPTED] += (double)accepted;
     stats->value[FR_STAT_REJECTED] += (double)(drafted - accepted);

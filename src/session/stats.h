@@ -16,9 +16,10 @@ typedef struct fr_stats {
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
 
-/* A decode or verify forward that carried `drafted` drafts, of which `accepted` stood, and gave `count` ids. Drafts
- * behind an end of sequence that stood were compared with nothing. */
-void fr_stats_round(fr_stats *stats, size_t drafted, size_t accepted, size_t count);
+/* A decode or verify forward that carried `drafted` drafts, of which `accepted` stood, and gave `count` ids. asked:
+ * drafts were asked for, though none may have come. Drafts behind an end of sequence that stood were compared with
+ * nothing. */
+void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
 
 /* Adds the seconds since *clock to a total, and moves *clock to now. */
 void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock);
