@@ -176,7 +176,7 @@ static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cos
     return fr_bench_row_limit(&one, cost, &l->most);
 }
 
-/* T(rows) and T(rows)/T(1), in turn with T(1). */
+/* T(rows) and T(rows)/T(1), in turn with T(1): a machine that changes changes both. T(1) is its own base. */
 typedef struct row_timings {
     double seconds[FR_BENCH_TIMINGS], ones[FR_BENCH_TIMINGS], ratios[FR_BENCH_TIMINGS];
     size_t count;
@@ -187,7 +187,7 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
     fr_bench_forward(run->session, rows, depth);
     for (size_t i = 0; i < t->count; i++) {
         t->ones[i] = fr_bench_forward(run->session, 1, depth);
-        t->seconds[i] = fr_bench_forward(run->session, rows, depth);
+        t->seconds[i] = rows == 1 ? t->ones[i] : fr_bench_forward(run->session, rows, depth);
         t->ratios[i] = t->seconds[i] / t->ones[i];
     }
 }

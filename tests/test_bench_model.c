@@ -225,6 +225,7 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
     for (size_t i = 0; i < 4; i++) {
         const json_t *row = row_of(plain, names[i]);
         ck_assert_double_gt(number_of(row, "over_one"), 0);
+        if (i == 0) ck_assert_double_eq(number_of(row, "over_one"), 1);
         ck_assert_double_eq(number_of(row, "drafts"), number_of(row, "rows") - 1);
         ck_assert(json_is_null(fr_json_get(row, "draft_ms")));
     }
