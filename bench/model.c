@@ -231,6 +231,7 @@ static fr_status open_session(fr_bench_run *run) {
 }
 
 static void close_all(fr_bench_run *run) {
+    fr_bench_prompts_close(&run->prompts);
     fr_session_close(run->session);
     fr_drafter_close(run->drafter);
     fr_model_close(run->model);
@@ -257,6 +258,7 @@ static fr_bench_curve begin_curve(const fr_bench_run *run) {
 
 static fr_status run_parts(fr_bench_run *run, bool first) {
     FR_TRY(open_models(run));
+    FR_TRY(fr_bench_model_read_texts(run));
     FR_TRY(open_session(run));
     if (first) FR_TRY(fr_bench_machine_facts(run->report, NULL, 0));
     if (first) model_facts(run);

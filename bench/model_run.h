@@ -6,6 +6,7 @@
 
 #include "bench/busy.h"
 #include "bench/model.h"
+#include "bench/model_prompts.h"
 #include "bench/sample.h"
 #include "src/session/state.h"
 
@@ -17,6 +18,7 @@ typedef struct fr_bench_run {
     fr_bench_report *report;
     fr_model *model;
     fr_drafter *drafter; /* NULL: none */
+    fr_bench_prompts prompts; /* of the plan's folder, or our own; none while nothing is to be said about texts */
     fr_bench_curve *curve;
     fr_session *session;            /* that forwards are timed in; it has no drafter */
     fr_bench_list depths;           /* those that fit the model's context */
@@ -73,5 +75,8 @@ void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
+
+/* Reads the texts for the last, so that a folder without any is found before hours of timing. */
+fr_status fr_bench_model_read_texts(fr_bench_run *run);
 
 #endif

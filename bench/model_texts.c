@@ -343,14 +343,6 @@ static fr_status bench_prompts(fr_bench_run *run, const fr_bench_prompts *prompt
     return FR_OK;
 }
 
-static fr_status bench_texts(fr_bench_run *run) {
-    fr_bench_prompts prompts;
-    fr_status status = fr_bench_prompts_open(run->plan->prompt_folder, &prompts);
-    if (status == FR_OK) status = bench_prompts(run, &prompts);
-    fr_bench_prompts_close(&prompts);
-    return status;
-}
-
 static fr_status bench_synthetic(fr_bench_run *run) {
     text_class class = {.name = "synthetic", .tokens = run->plan->text_tokens + 1, .texts = calloc(1, sizeof(passage))};
     if (!class.texts) return fr_fail_memory("a prompt", sizeof(passage));
@@ -368,16 +360,28 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
+/* Whether there is anything to be said of texts. */
+static bool are_asked(const fr_bench_run *run) {
+    return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
+}
+
+fr_status fr_bench_model_read_texts(fr_bench_run *run) {
+    const fr_bench_model_plan *plan = run->plan;
+    if (!are_asked(run) || plan->rate_count) return FR_OK;
+    if (plan->prompt_folder && !fr_model_tokenizer(run->model))
+        return fr_fail(FR_INPUT, "%s has no tokenizer to read prompts with", plan->model);
+    return fr_bench_prompts_open(plan->prompt_folder, &run->prompts);
+}
+
 fr_status fr_bench_model_texts(fr_bench_run *run) {
     const fr_bench_model_plan *plan = run->plan;
-    if (plan->text_tokens == 0 || plan->drafts.count == 0 || !fr_bench_drafts_at_all(run)) return FR_OK;
+    if (!are_asked(run)) return FR_OK;
     if (plan->rate_count == 0 && !fr_model_tokenizer(run->model)) {
-        if (plan->prompt_folder) return fr_fail(FR_INPUT, "%s has no tokenizer to read prompts with", plan->model);
         fr_bench_remark(run->report, "No speculation on texts: the model has no tokenizer.");
         return FR_OK;
     }
     fr_bench_begin(run, "speculation", "Speculation", own, sizeof own / sizeof *own);
-    FR_TRY(plan->rate_count ? bench_synthetic(run) : bench_texts(run));
+    FR_TRY(plan->rate_count ? bench_synthetic(run) : bench_prompts(run, &run->prompts));
     fr_bench_end(run);
     return FR_OK;
 }

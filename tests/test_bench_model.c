@@ -568,6 +568,7 @@ START_TEST(what_cant_be_measured_is_refused_in_a_line) {
                   command.err);
     ck_assert_msg(strstr(command.err, refused[_i].says), "%s: %s", refused[_i].line, command.err);
     ck_assert_msg(end && !end[1], "%s: not one line: %s", refused[_i].line, command.err);
+    ck_assert_msg(!strstr(command.out, "median_ns"), "%s: only after %s", refused[_i].line, command.out);
     fr_command_free(&command);
 }
 END_TEST
