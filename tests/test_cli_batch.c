@@ -104,6 +104,55 @@ START_TEST(pictures) {
 }
 END_TEST
 
+/* Whatever an id is, it comes back as it was written. */
+START_TEST(ids_come_back_as_they_were_written) {
+    static const char *const ids[] = {"1.10", "123456789012345678901234567890", "-0", "1E+2", "\"\\u00e9\\n, }\"",
+                                      "{\"id\": [1.50, {\"x\": \"]\"}]}", "null", "true", "[ 1 ,2]", "1e999"};
+    char input[1024], expected[64];
+    size_t at = 0, count = sizeof ids / sizeof *ids;
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(input + at, sizeof input - at,
+                               i % 2 ? "{\"prompt\": \"The\", \"n\": 1, \"id\" : %s }\n"
+                                     : "{ \"id\":%s, \"prompt\": \"The\", \"n\": 1}\n",
+                               ids[i]);
+    fr_command c = fr_command_run("batch " TARGET "-f - -o -", input);
+    const char *line = c.out;
+    for (size_t i = 0; i + 1 < count; i++, line = strchr(line, '\n') + 1) {
+        snprintf(expected, sizeof expected, "{\"id\":%s,\"ids\":[", ids[i]);
+        ck_assert_msg(strncmp(line, expected, strlen(expected)) == 0, "%s: %s", ids[i], line);
+    }
+    ck_assert_msg(strncmp(line, "{\"id\":null,\"error\":\"no JSON", 27) == 0, "%s", line); /* no double holds it */
+    fr_command_free(&c);
+    c = fr_command_run("batch " TARGET "-f - -o -",
+                       "{\"id\": 1, \"prompt\": \"x\", \"id\": 2}\n{\"id\": [1, \"prompt\": \"x\"}\n{\"id\": \"\n");
+    json_t *answers = answers_of(&c);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_ptr_nonnull(strstr(json_string_value(fr_json_get(json_array_get(answers, i), "error")), "no JSON"));
+    json_decref(answers);
+    fr_command_free(&c);
+    c = fr_command_feed("{\"\\u0069d\": 7, \"prompt\": \"The\", \"n\": 1}\n", "batch " TARGET "-f - -o -");
+    ck_assert_int_eq(strncmp(c.out, "{\"id\":7,", 8), 0);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* A seed of -1 is drawn, and told, so that the text can be had again. */
+START_TEST(a_drawn_seed_is_told) {
+    fr_command c = fr_command_feed("{\"prompt\": \"The\", \"seed\": -1, \"temp\": 1.5, \"n\": 9}\n",
+                                   "batch " TARGET "-f - -o -");
+    json_t *answers = answers_of(&c);
+    const json_t *answer = json_array_get(answers, 0);
+    fr_command again = fr_command_ok("generate " TARGET "-p The --temp 1.5 -n 9 --output json --seed %lld",
+                                     (long long)json_integer_value(fr_json_get(answer, "seed")));
+    json_t *expected = json_loads(again.out, 0, NULL);
+    ck_assert(json_equal(fr_json_get(answer, "ids"), fr_json_get(expected, "ids")));
+    json_decref(expected);
+    json_decref(answers);
+    fr_command_free(&again);
+    fr_command_free(&c);
+}
+END_TEST
+
 /* A picture that nobody would see: templates leave such parts out without a word. Of a model that sees, of one that
  * does not, and of one whose template knows no pictures. */
 #define SHOWS(parts) "\"messages\": [{\"role\": \"user\", \"content\": [" parts "]}], \"n\": 1}\n"
@@ -160,7 +209,7 @@ START_TEST(lines_that_can_not_be_run) {
         {"{\"prompt\": \"x\", \"temp\": -1}", "temperature must be"},
         {"{\"prompt\": \"x\", \"temp\": \"hot\"}", "temp must be"},
         {"{\"prompt\": \"x\", \"top_k\": 1.5}", "top_k must be a whole"},
-        {"{\"prompt\": \"x\", \"seed\": -1}", "seed must be"},
+        {"{\"prompt\": \"x\", \"seed\": -2}", "seed must be"},
         {"{\"prompt\": \"x\", \"stop\": [\"\"]}", "stop must be"},
         {"{\"prompt\": \"x\", \"stop\": 4}", "stop must be"},
         {"{\"prompt\": \"x\", \"ignore_eos\": 1}", "ignore_eos must be"},
@@ -276,6 +325,8 @@ int main(void) {
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, lines_say_what_they_say_alone, 0, 4);
     tcase_add_test(cases, pictures);
+    tcase_add_test(cases, ids_come_back_as_they_were_written);
+    tcase_add_test(cases, a_drawn_seed_is_told);
     tcase_add_loop_test(cases, pictures_that_nobody_would_see, 0, 3);
     tcase_add_test(cases, lines_that_can_not_be_run);
     tcase_add_test(cases, bytes_that_are_no_text_are_a_line);

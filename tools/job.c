@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "chat_settings.h"
 #include "conversation.h"
 #include "figures.h"
+#include "json_member.h"
 
 /* Why it can't be run; gives false. */
 static bool refuse(fr_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -36,6 +38,17 @@ static bool take_count(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
+static bool take_seed(fr_job *job, const char *key, const json_t *value) {
+    json_int_t seed = json_integer_value(value);
+    uint32_t drawn;
+    if (!json_is_integer(value)) return refuse(job, "%s must be a whole number", key);
+    if (seed == -1) {
+        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) return refuse(job, "no %s could be drawn", key);
+        seed = job->seed = drawn;
+    }
+    return check(job, fr_options_set(job->options, FR_OPT_SEED, seed));
+}
+
 static bool take_number(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *key;
@@ -44,8 +57,7 @@ static bool take_number(fr_job *job, const char *key, const json_t *value) {
     } numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
                    {"top_k", FR_OPT_TOP_K, true},
                    {"top_p", FR_OPT_TOP_P, false},
-                   {"min_p", FR_OPT_MIN_P, false},
-                   {"seed", FR_OPT_SEED, true}};
+                   {"min_p", FR_OPT_MIN_P, false}};
     size_t i = 0;
     while (strcmp(numbers[i].key, key) != 0) i++;
     bool fits = numbers[i].whole ? json_is_integer(value) : json_is_number(value);
@@ -104,7 +116,7 @@ static bool take_fields(fr_job *job) {
     } fields[] = {{"id", take_later},       {"prompt", take_later},      {"ids", take_later},
                   {"messages", take_later}, {"n", take_count},           {"temp", take_number},
                   {"top_k", take_number},   {"top_p", take_number},      {"min_p", take_number},
-                  {"seed", take_number},    {"stop", take_stops},        {"ignore_eos", take_switch},
+                  {"seed", take_seed},      {"stop", take_stops},        {"ignore_eos", take_switch},
                   {"images", take_images}};
     const char *key;
     json_t *value;
@@ -225,16 +237,56 @@ static fr_status start(fr_job *job) {
     return status;
 }
 
+enum { LINE_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL };
+
+/* The line with null in the place of its id. */
+static json_t *read_without(const char *line, size_t length, const char *id, size_t size, json_error_t *error) {
+    const char *behind = id + size;
+    char *rest;
+    size_t rest_length;
+    FILE *out = open_memstream(&rest, &rest_length);
+    if (!out) return NULL;
+    fwrite(line, 1, (size_t)(id - line), out);
+    fputs("null", out);
+    fwrite(behind, 1, (size_t)(line + length - behind), out);
+    bool whole = fclose(out) == 0;
+    json_t *object = whole ? json_loadb(rest, rest_length, LINE_FLAGS, error) : NULL;
+    free(rest);
+    return object;
+}
+
+/* The line, and its id's text: an id may be what no number of C holds. NULL: it is no JSON, and why. */
+static json_t *read_line(fr_job *job, const char *line, size_t length, json_error_t *error) {
+    const char *id;
+    size_t size;
+    *error = (json_error_t){.text = "out of memory"};
+    if (!fr_json_member(line, length, "id", &id, &size)) {
+        json_t *object = json_loadb(line, length, LINE_FLAGS, error);
+        const json_t *escaped = json_object_get(object, "id");
+        if (escaped) job->id = fr_json_line(escaped);
+        return object;
+    }
+    json_t *alone = json_loadb(id, size, LINE_FLAGS | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
+    json_t *object = alone ? read_without(line, length, id, size, error) : NULL;
+    json_decref(alone);
+    if (!object) return NULL;
+    job->id = fr_resize(NULL, size + 1, 1);
+    memcpy(job->id, id, size);
+    job->id[size] = '\0';
+    return object;
+}
+
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length) {
     const fr_arguments *args = setting->args;
     json_error_t error;
     *job = (fr_job){.setting = setting,
-                    .line = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error),
                     .options = fr_options_copy(setting->loaded->options),
                     .most = args->number[FR_ARG_PREDICT],
                     .ignore_eos = args->given[FR_ARG_IGNORE_EOS],
+                    .seed = -1,
                     .stop_count = args->stop_count};
     memcpy(job->stops, args->stops, sizeof(job->stops));
+    job->line = read_line(job, line, length, &error);
     if (!job->options) refuse(job, "out of memory: options");
     else if (!job->line) refuse(job, "no JSON: %s", error.text);
     else if (!json_is_object(job->line)) refuse(job, "no JSON object");
@@ -264,9 +316,18 @@ void fr_job_interrupt(fr_job *job) {
 
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
+/* {"id":..., and the members of the answer, at least one. */
+static char *behind_id(const char *id, const json_t *answer) {
+    char *members = fr_json_line(answer);
+    size_t size = strlen(id) + strlen(members) + sizeof("{\"id\":");
+    char *line = fr_resize(NULL, size, 1);
+    snprintf(line, size, "{\"id\":%s,%s", id, members + 1);
+    free(members);
+    return line;
+}
+
 char *fr_job_answer(fr_job *job) {
-    json_t *answer = json_object(), *id = json_object_get(job->line, "id");
-    fr_json_put(answer, "id", id ? json_incref(id) : json_null());
+    json_t *answer = json_object();
     if (job->error[0]) {
         fr_json_put(answer, "error", fr_json_bytes(job->error, strlen(job->error)));
     } else {
@@ -276,9 +337,10 @@ char *fr_job_answer(fr_job *job) {
         json_t *stats = fr_figures_json(&figures, job->session);
         bool drawn = job->setting->args->seed_drawn && !json_object_get(job->line, "seed");
         if (drawn) fr_json_put(stats, "seed", json_integer(job->setting->args->number[FR_ARG_SEED]));
+        if (job->seed >= 0) fr_json_put(answer, "seed", json_integer(job->seed));
         fr_json_put(answer, "stats", stats);
     }
-    char *line = fr_json_line(answer);
+    char *line = behind_id(job->id ? job->id : "null", answer);
     json_decref(answer);
     return line;
 }
@@ -292,5 +354,6 @@ void fr_job_end(fr_job *job) {
     fr_prompt_free(&job->prompt);
     fr_options_free(job->options);
     json_decref(job->line);
+    free(job->id);
     *job = (fr_job){0};
 }

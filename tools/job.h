@@ -2,7 +2,8 @@
  *
  * In: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed", "stop",
  * "ignore_eos", "images"}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop",
- * "stats"}, a chat's with what its reply is made of; or {"id", "error"}. */
+ * "stats"}, a chat's with what its reply is made of, and "seed" where for the line's -1 one was drawn; or {"id",
+ * "error"}. */
 #ifndef FR_TOOLS_JOB_H
 #define FR_TOOLS_JOB_H
 
@@ -17,7 +18,9 @@ typedef struct fr_job_setting {
 } fr_job_setting;
 
 typedef struct fr_job {
-    json_t *line; /* as it was read; NULL: it is no JSON object */
+    json_t *line; /* as it was read, its id but for null; NULL: it is no JSON object */
+    char *id;     /* its text, which is given back as it was written; NULL: there is none */
+    int64_t seed; /* that was drawn for it; -1: none */
     const fr_job_setting *setting;
     fr_options *options;
     fr_prompt prompt;

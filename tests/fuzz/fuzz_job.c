@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!job.ended) fuzz_inputs_read++;
     run(&job);
     char *line = fr_job_answer(&job);
-    json_t *answer = json_loads(line, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+    json_t *answer = json_loads(line, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     if (!json_object_get(answer, "ids") == !json_object_get(answer, "error")) abort();
     json_decref(answer);
     free(line);
