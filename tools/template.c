@@ -23,8 +23,23 @@ static int add_tools(const fr_arguments *args, json_t *settings) {
     json_t *tools;
     if (!args->given[FR_ARG_TOOLS]) return 0;
     int code = read_json(args->text[FR_ARG_TOOLS], &tools);
+    if (!code && !json_is_array(tools) && !json_is_null(tools)) {
+        json_decref(tools);
+        return fr_bad_input("%s: not a JSON array of tools", args->text[FR_ARG_TOOLS]);
+    }
     if (!code) fr_json_put(settings, "tools", tools);
     return code;
+}
+
+static int read_messages(const char *path, json_t **messages) {
+    int code = read_json(path, messages);
+    if (code) return code;
+    if (json_array_size(*messages) == 0)
+        return fr_bad_input("%s: not a JSON array with at least one message", path);
+    for (size_t i = 0; i < json_array_size(*messages); i++)
+        if (!json_is_string(json_object_get(json_array_get(*messages, i), "role")))
+            return fr_bad_input("%s: [%zu] is not an object with a \"role\"", path, i);
+    return 0;
 }
 
 static int print_ids(const fr_tokenizer *tokenizer, const fr_marked_text *text, bool parse_special) {
@@ -56,7 +71,7 @@ int fr_verb_template(const fr_arguments *args) {
     fr_tokenizer *tokenizer = NULL;
     fr_marked_text text = {0};
     json_t *messages = NULL, *settings = fr_chat_settings(args, false);
-    int code = read_json(args->text[FR_ARG_MESSAGES], &messages);
+    int code = read_messages(args->text[FR_ARG_MESSAGES], &messages);
     if (!code) code = add_tools(args, settings);
     if (!code) code = open_tokenizer(args, &tokenizer);
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
