@@ -17,6 +17,7 @@ typedef struct fr_lab_inspection {
     bool json;          /* one object instead of lines */
     size_t context;     /* positions that a session's memory is told for: 0 for its default, SIZE_MAX for all; at most
                            those that the model was made for. FR_USAGE of a drafter or a tower without their model */
+    size_t *limit;      /* NULL, or out: those that it was made for */
 } fr_lab_inspection;
 
 /* Writes what a model or drafter folder is, and checks that it can be used: architecture, shapes, parameters, types,

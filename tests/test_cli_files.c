@@ -444,6 +444,11 @@ START_TEST(inspect_tells_a_sessions_memory) {
     fr_command c = fr_command_ok("inspect " DEMO "-c 512");
     ck_assert_ptr_nonnull(strstr(c.out, "\nparameters     6.71 M (6709798)\n"));
     ck_assert_ptr_nonnull(strstr(c.out, "\nmemory         0.8 MB of KV for 512 positions, "));
+    ck_assert_str_eq(c.err, "");
+    fr_command_free(&c);
+    c = fr_command_ok("inspect " DEMO DEMO_DRAFTER "-c 1000000");
+    ck_assert_ptr_nonnull(strstr(c.err, "-c 1000000: this model was made for 4096 positions"));
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
     fr_command_free(&c);
     static const char *const refused[] = {"inspect -m tools/demo/assistant -c 512",
                                           "inspect -m tests/data/glm-ocr/mmproj-bf16.gguf -c 512"};

@@ -1,4 +1,5 @@
 /* forerun inspect: what a model or drafter folder is, and whether it can be used; in words, or as one JSON object. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,12 @@ int fr_verb_inspect(const fr_arguments *args) {
     int64_t context = args->number[FR_ARG_CONTEXT];
     if (args->given[FR_ARG_CONTEXT]) how.context = context ? (size_t)context : SIZE_MAX;
     fr_options *options = NULL;
+    size_t limit = SIZE_MAX;
+    how.limit = &limit;
     int code = fr_loaded_options(&options, args);
     if (!code) code = (how.json ? print_json : print_words)(args, how, options);
+    if (!code && context > 0 && (size_t)context > limit && !args->given[FR_ARG_QUIET])
+        fr_note("-c %lld: this model was made for %zu positions, which are told of", (long long)context, limit);
     fr_options_free(options);
     return code;
 }

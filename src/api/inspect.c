@@ -326,6 +326,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
 static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
+    if (what->how->limit) *what->how->limit = limit;
     if (wanted) at.value[FR_OPT_CONTEXT] = (int64_t)(wanted < limit ? wanted : limit);
     return fr_session_measure(what->model, drafter, &at, &what->memory);
 }
