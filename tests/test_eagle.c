@@ -128,11 +128,11 @@ static const char *write_plain(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Layers as vLLM reads them. */
+/* As SpecForge publishes it: layers by their outputs. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
-    change(config, "{\"architectures\": [\"Eagle3LlamaForCausalLM\"], \"eagle_config\": "
-                   "{\"eagle_aux_hidden_state_layer_ids\": [2, 3, 4], \"norm_before_fc\": false}}");
+    change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "
+                   "{\"eagle_aux_hidden_state_layer_ids\": [1, 2, 3], \"norm_before_fc\": false}}");
     return write_folder("eagle3", config, NULL, NULL);
 }
 
@@ -581,6 +581,7 @@ static const struct {
     const char *line; /* a part of it; NULL: it is taken */
 } cases[] = {
     {"eagle3", "llama", "{}", {0, 0}, NULL},
+    {"eagle3", "llama", "{\"architectures\": [\"Eagle3LlamaForCausalLM\"]}", {0, 0}, NULL},
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": [0, 7, 7]}", {0, 0}, NULL},
     {"eagle3", "llama", "{\"norm_before_residual\": true, \"norm_output\": true}", {0, 0}, NULL},
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": [2, 3, 8]}", {0, 0}, "layer 8, which has 7"},
@@ -588,6 +589,10 @@ static const struct {
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": [2, -3, 4]}", {0, 0}, "index 1"},
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": []}", {0, 0}, "1 to 8 layers"},
     {"eagle3", "llama", "{\"eagle_aux_hidden_state_layer_ids\": 3}", {0, 0}, "1 to 8 layers"},
+    {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, 6]}}", {0, 0}, NULL},
+    {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, 7]}}", {0, 0},
+     "input of the target's layer 8, which has 7"},
+    {"eagle3", "llama", "{\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 6, -1]}}", {0, 0}, "index 2"},
     {"eagle3", "llama", "{\"target_hidden_size\": 512}", {0, 0}, "is 512, the target's 256"},
     {"eagle3", "llama", "{\"vocab_size\": 513}", {0, 0}, "is 513, the target's 512"},
     {"eagle3", "llama-odd", "{}", {0, 0}, "the target's"},

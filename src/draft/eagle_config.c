@@ -1,7 +1,11 @@
 /* What files of EAGLE drafters say: see eagle.h.
  *
  * A folder's config.json is flat, Llama's with keys beside (SpecForge, AngelSlim), or has the layer's in
- * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's. */
+ * transformer_layer_config (speculators). Keys of GGUF are llama.cpp's.
+ *
+ * Layers of the target are those whose inputs it sees, at the top of config.json (vLLM, speculators) and in GGUF.
+ * Within eagle_config they are those whose outputs it sees: so SpecForge and Model Optimizer train, and SGLang adds one
+ * (SpecForge algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
 #include "src/draft/eagle.h"
 
 #include "formats/error.h"
@@ -30,7 +34,8 @@ static fr_status check_target(const fr_eagle_config *c, const fr_weights *weight
                         spec->vocab));
     for (size_t i = 0; i < c->taps.count; i++)
         if (c->taps.layer[i] > spec->layers)
-            return fr_fail(FR_INPUT, "%s: it reads the target's layer %zu, which has %zu: it drafts for another model",
+            return fr_fail(FR_INPUT, "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
+                           "another model",
                            weights->files->path, c->taps.layer[i], spec->layers);
     return FR_OK;
 }
@@ -77,9 +82,9 @@ static const json_t *holder(const json_t *root, const json_t *below, const char 
     return value && !json_is_null(value) ? root : below;
 }
 
-static fr_status read_taps(fr_eagle_config *c, const json_t *from) {
+static fr_status read_taps(fr_eagle_config *c, const json_t *root, const json_t *below) {
     static const char key[] = "eagle_aux_hidden_state_layer_ids";
-    const json_t *list = json_object_get(from, key);
+    const json_t *from = holder(root, below, key), *list = json_object_get(from, key);
     c->taps.count = json_array_size(list);
     if (!list || json_is_null(list)) return FR_OK;
     if (c->taps.count == 0 || c->taps.count > FR_TAPS)
@@ -88,7 +93,7 @@ static fr_status read_taps(fr_eagle_config *c, const json_t *from) {
         json_int_t layer = json_integer_value(json_array_get(list, i));
         if (!json_is_integer(json_array_get(list, i)) || layer < 0)
             return fr_fail(FR_INPUT, "%s: \"%s\" has no layer at index %zu", where, key, i);
-        c->taps.layer[i] = (size_t)layer;
+        c->taps.layer[i] = (size_t)layer + (from == root ? 0 : 1);
     }
     return FR_OK;
 }
@@ -122,9 +127,9 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, 1 << 24, (int64_t)c->layer.vocab, where, &c->draft_vocab));
-    FR_TRY(read_taps(c, holder(root, below, "eagle_aux_hidden_state_layer_ids")));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
                         &c->target_hidden));
+    FR_TRY(read_taps(c, root, below));
     FR_TRY(read_target(c, root));
     return read_flags(c, root, below);
 }
