@@ -12,6 +12,7 @@
 #include "formats/safetensors.h"
 #include "src/draft/pairs.h"
 #include "tests/brief.h"
+#include "tests/gguf_copy.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -40,7 +41,8 @@ static void make_folder(void) {
 }
 
 static void remove_folder(void) {
-    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf", "packed.gguf"};
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf", "packed.gguf",
+                                        "changed.gguf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
     ck_assert_int_eq(rmdir(folder), 0);
 }
@@ -150,6 +152,96 @@ START_TEST(copies_are_not_held_twice) {
     }
     fr_drafter_close(drafter);
     fr_model_close(model);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------ what an MTP layer may do without */
+
+#define NORM  "nextn.shared_head_norm.weight"
+#define TABLE "nextn.embed_tokens.weight"
+#define HEAD  "nextn.shared_head_head.weight"
+
+/* The tensors of the MTP layer that a copy has of these, in NORM, TABLE, HEAD's order: none, or the values of another,
+ * their rows in turn or the last one first. */
+typedef struct change {
+    const char *from[3];
+    bool backwards;
+} change;
+
+static change changed;
+
+static void write_rows(fr_gguf_writer *w, const fr_tensor *t) {
+    size_t rows = t->dims == 2 && changed.backwards ? t->shape[0] : 1, each = t->bytes / rows;
+    for (size_t r = rows; r-- > 0;) require(fr_gguf_write_data(w, (const uint8_t *)t->data + r * each, each));
+}
+
+static void copy_changed(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    static const char *const names[] = {NORM, TABLE, HEAD};
+    char block[16] = "", name[64];
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        const char *own = strstr(t->name, "nextn.");
+        if (own) snprintf(block, sizeof block, "%.*s", (int)(own - t->name), t->name);
+        if (own && (strcmp(own, NORM) == 0 || strcmp(own, TABLE) == 0 || strcmp(own, HEAD) == 0)) continue;
+        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
+        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const fr_tensor *t = changed.from[i] ? fr_tensors_find(all, changed.from[i]) : NULL;
+        ck_assert(t || !changed.from[i]);
+        snprintf(name, sizeof name, "%s%s", block, names[i]);
+        if (t && data) write_rows(w, t);
+        if (t && !data) fr_gguf_put_tensor(w, name, t->type, false, t->dims, t->shape);
+    }
+}
+
+/* Of model.gguf with that change. */
+static answer answer_changed(change how) {
+    char from[128];
+    changed = how;
+    snprintf(from, sizeof from, "%s", in_folder("model.gguf"));
+    fr_gguf_copy(from, in_folder("changed.gguf"), copy_changed);
+    answer a = answer_of(in_folder("changed.gguf"));
+    ck_assert_uint_eq(a.drafts.count, a.drafts.capacity);
+    return a;
+}
+
+static void free_answer(answer *a) {
+    free(a->logits.values);
+    free(a->drafts.values);
+}
+
+static const char *const with_mtp[] = {MODELS "glm4-moe-own", MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
+                                       MODELS "glm-4.7-flash-odd"};
+enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp };
+
+/* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */
+START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
+    write_gguf(with_mtp[_i], "f32", true);
+    answer shared = answer_changed((change){{NULL}, false});
+    answer copies = answer_changed((change){{"output_norm.weight", "token_embd.weight", "output.weight"}, false});
+    fr_rows_expect_same(&shared.logits, &copies.logits);
+    fr_rows_expect_same(&shared.drafts, &copies.drafts);
+    free_answer(&shared);
+    free_answer(&copies);
+}
+END_TEST
+
+/* A head whose rows are the model's from the end scores ids from the end. */
+START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
+    write_gguf(with_mtp[_i], "f32", true);
+    answer shared = answer_changed((change){{"output_norm.weight", NULL, NULL}, true});
+    answer head = answer_changed((change){{"output_norm.weight", NULL, "output.weight"}, true});
+    answer table = answer_changed((change){{"output_norm.weight", "token_embd.weight", NULL}, true});
+    size_t vocab = shared.drafts.count / STEPS;
+    for (size_t i = 0; i < vocab; i++)
+        ck_assert_float_eq(head.drafts.values[i], shared.drafts.values[vocab - 1 - i]);
+    ck_assert(memcmp(table.drafts.values, shared.drafts.values, vocab * sizeof(float)) != 0);
+    fr_rows_expect_same(&head.logits, &shared.logits);
+    fr_rows_expect_same(&table.logits, &shared.logits);
+    free_answer(&shared);
+    free_answer(&head);
+    free_answer(&table);
 }
 END_TEST
 
@@ -455,6 +547,8 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, FOLDERS);
     tcase_add_loop_test(tests, logits_are_within_a_part_of_their_scale, 0, FOLDERS);
     tcase_add_loop_test(tests, copies_are_not_held_twice, 0, 2);
+    tcase_add_loop_test(tests, an_mtp_layer_may_share_its_norm_table_and_head, 0, WITH_MTP);
+    tcase_add_loop_test(tests, an_mtp_layer_may_have_a_table_and_a_head, 0, WITH_MTP);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);

@@ -10,6 +10,9 @@
 #include "src/convert/outputs.h"
 #include "src/families/model.h"
 
+/* The norm of an MTP layer's own, which files may lack and published ones have. */
+#define FR_SYNTH_MTP_NORM "nextn.shared_head_norm.weight"
+
 /* Positions: fewer than models are published for, since some engines cache as many as a file allows. */
 #define FR_SYNTH_CONTEXT 32768
 

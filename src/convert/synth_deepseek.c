@@ -26,7 +26,7 @@ typedef struct sizes {
 
 static const sizes v3 = {&fr_deepseek_v3, &v3_rope}, flash = {&fr_glm_flash, &flash_rope};
 
-static const char *const has[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", NULL};
+static const char *const has[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", FR_SYNTH_MTP_NORM, NULL};
 
 static const fr_synth_shape deepseek_shapes[] = {{"deepseek-v3", "deepseek2", 61, 129280, 1, &v3, has}, {0}};
 static const fr_synth_shape flash_shapes[] = {{"glm-4.7-flash", "deepseek2", 47, 154880, 1, &flash, has}, {0}};

@@ -21,7 +21,8 @@ static const fr_uniform_config ocr = {
              .factor = 1.0},
 };
 
-static const char *const has[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight", NULL};
+static const char *const has[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight",
+                                  FR_SYNTH_MTP_NORM, NULL};
 
 static const fr_synth_shape shapes[] = {{"glm-ocr", "glm4", 16, 59392, 1, &ocr, has}, {0}};
 

@@ -45,7 +45,7 @@ static const sizes glm_air = {
                 .leading_dense = 1},
 };
 
-static const char *const untied[] = {"output.weight", NULL};
+static const char *const untied[] = {"output.weight", FR_SYNTH_MTP_NORM, NULL};
 
 static const fr_synth_shape qwen3_shapes[] = {{"qwen3-30b-a3b", "qwen3moe", 48, 151936, 1, &qwen3_30b, untied}, {0}};
 static const fr_synth_shape glm_shapes[] = {{"glm-4.5-air", "glm4moe", 46, 151552, 1, &glm_air, untied}, {0}};

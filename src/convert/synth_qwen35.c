@@ -16,12 +16,13 @@ static const sizes small = {1024, 8, 2, 3584, 16, 0, 0, 0}, medium = {2560, 16, 
                    large = {4096, 16, 4, 12288, 32, 0, 0, 0}, largest = {5120, 24, 4, 17408, 48, 0, 0, 0},
                    mixed = {2048, 16, 2, 512, 32, 256, 8, 512};
 
-static const char *const untied[] = {"output.weight", NULL};
+static const char *const tied[] = {FR_SYNTH_MTP_NORM, NULL};
+static const char *const untied[] = {"output.weight", FR_SYNTH_MTP_NORM, NULL};
 static const char *const mixture[] = {"output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight",
-                                      "ffn_down_exps.weight", NULL};
+                                      "ffn_down_exps.weight", FR_SYNTH_MTP_NORM, NULL};
 
 static const fr_synth_shape shapes[] = {
-    {"qwen3.5-0.8b", "qwen35", 24, VOCAB, 1, &small, NULL},   {"qwen3.5-4b", "qwen35", 32, VOCAB, 1, &medium, NULL},
+    {"qwen3.5-0.8b", "qwen35", 24, VOCAB, 1, &small, tied},   {"qwen3.5-4b", "qwen35", 32, VOCAB, 1, &medium, tied},
     {"qwen3.5-9b", "qwen35", 32, VOCAB, 1, &large, untied},   {"qwen3.6-27b", "qwen35", 64, VOCAB, 1, &largest, untied},
     {0},
 };

@@ -69,6 +69,7 @@ static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside
     if (copies[1]) net->head = trunk->head;
     FR_TRY(fr_names_bind(beside, names->chained, net));
     if (!net->head.data) net->head = trunk->head;
+    if (!net->norm) net->norm = trunk->norm;
     return fr_names_check_below(beside->weights, beside->prefix, copies);
 }
 

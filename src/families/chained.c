@@ -9,7 +9,8 @@ const fr_name fr_usual_chained_names[] = {
     FR_VECTOR(fr_chained, hnorm, HIDDEN, "hnorm.weight", "nextn.hnorm.weight"),
     FR_MATRIX(fr_chained, head, VOCAB, HIDDEN, "shared_head.head.weight", "nextn.shared_head_head.weight",
               .needs = FR_IF_THERE),
-    FR_VECTOR(fr_chained, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight"),
+    FR_VECTOR(fr_chained, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight",
+              .needs = FR_IF_THERE),
     {0},
 };
 

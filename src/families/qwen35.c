@@ -53,12 +53,14 @@ static const fr_name layer_names[] = {
     {0},
 };
 
-/* What the MTP layer has beside a layer's. Its table and its head are the model's. */
+/* What the MTP layer has beside a layer's. Published ones share the model's table and head; files may have others. */
 static const fr_name chained_names[] = {
     FR_MATRIX(fr_chained, eh_proj, HIDDEN, TWICE_HIDDEN, "fc.weight", "nextn.eh_proj.weight"),
+    FR_TABLE(fr_chained, embedding, VOCAB, HIDDEN, NULL, "nextn.embed_tokens.weight", .needs = FR_IF_THERE),
     NORM(fr_chained, enorm, HIDDEN, "pre_fc_norm_embedding.weight", "nextn.enorm.weight"),
     NORM(fr_chained, hnorm, HIDDEN, "pre_fc_norm_hidden.weight", "nextn.hnorm.weight"),
-    NORM(fr_chained, norm, HIDDEN, "norm.weight", "nextn.shared_head_norm.weight"),
+    FR_MATRIX(fr_chained, head, VOCAB, HIDDEN, NULL, "nextn.shared_head_head.weight", .needs = FR_IF_THERE),
+    NORM(fr_chained, norm, HIDDEN, "norm.weight", "nextn.shared_head_norm.weight", .needs = FR_IF_THERE),
     {0},
 };
 
