@@ -12,6 +12,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/brief.h"
+#include "tests/gguf_copy.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -153,6 +154,66 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
+/* What a file says of how much slower its rotary positions turn; 0, NULL: it doesn't. */
+typedef struct scaling {
+    const char *type;
+    float factor, older; /* older: by the key that was before */
+} scaling;
+
+static scaling said;
+
+static void copy_scaled(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    if (!data && said.type) fr_gguf_put_string(w, ".rope.scaling.type", said.type);
+    if (!data && said.factor != 0) fr_gguf_put_f32(w, ".rope.scaling.factor", said.factor);
+    if (!data && said.older != 0) fr_gguf_put_f32(w, ".rope.scale_linear", said.older);
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
+        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+    }
+}
+
+/* The last logits of some ids. */
+static fr_rows logits_scaled(scaling how) {
+    static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
+    enum { COUNT = sizeof prompt / sizeof *prompt };
+    fr_model *model;
+    fr_session *session;
+    said = how;
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    fr_gguf_copy(GGUF ".gguf", file, copy_scaled);
+    require(fr_model_open(file, NULL, &model));
+    size_t vocab = (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows rows = {malloc(vocab * sizeof(float)), 0, vocab};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, prompt, COUNT, COUNT - 1, fr_rows_collect, &rows));
+    fr_session_close(session);
+    fr_model_close(model);
+    return rows;
+}
+
+/* llama.cpp's rules (src/llama-model.cpp): without a type it is linear, and the older key counts where the newer is
+ * not. */
+START_TEST(positions_are_scaled_without_a_type) {
+    static const struct {
+        scaling said;
+        bool scaled; /* by 4 */
+    } files[] = {{{NULL, 4, 0}, true},    {{NULL, 0, 4}, true},  {{NULL, 4, 8}, true},    {{"linear", 0, 4}, true},
+                 {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false}, {{"none", 4, 0}, false}, {{"none", 0, 4}, false},
+                 {{"linear", 0, 0}, false}};
+    fr_rows plain = logits_scaled((scaling){NULL, 0, 0}), scaled = logits_scaled((scaling){"linear", 4, 0});
+    ck_assert(memcmp(plain.values, scaled.values, plain.count * sizeof *plain.values) != 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        fr_rows got = logits_scaled(files[i].said);
+        const float *expected = files[i].scaled ? scaled.values : plain.values;
+        ck_assert_msg(memcmp(got.values, expected, got.count * sizeof *expected) == 0, "file %zu", i);
+        free(got.values);
+    }
+    free(plain.values);
+    free(scaled.values);
+}
+END_TEST
+
 /* The file's own tokenizer, and the folder's. */
 START_TEST(both_tokenizers_are_the_same) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ",
@@ -270,6 +331,7 @@ int main(void) {
     tcase_add_test(tests, a_file_has_the_references_logits);
     tcase_add_test(tests, a_file_says_what_the_reference_says);
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, 3);
+    tcase_add_test(tests, positions_are_scaled_without_a_type);
     tcase_add_test(tests, both_tokenizers_are_the_same);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, 4, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);

@@ -1,7 +1,7 @@
 /* Rotary positions in configurations: see rope_config.h.
  *
  * Keys of config.json: transformers 5.17, modeling_rope_utils.py; of GGUF: github.com/ggml-org/llama.cpp,
- * conversion/base.py and src/llama-context.cpp. */
+ * conversion/base.py, src/llama-context.cpp and, for what stands where keys are not, src/llama-model.cpp. */
 #include "src/families/rope_config.h"
 
 #include <math.h>
@@ -88,9 +88,17 @@ static bool is(const fr_text *text, const char *word) {
     return text->length == strlen(word) && memcmp(text->bytes, word, text->length) == 0;
 }
 
+/* Older files have another key for it. */
+static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double usual) {
+    static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
+    bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
+    return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, usual, &rope->factor);
+}
+
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, NAN, &rope->factor));
+    rope->kind = FR_ROPE_YARN;
+    FR_TRY(read_gguf_factor(rope, gguf, NAN));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.original_context_length", 1, 1 << 24, NAN, &rope->trained));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->fast));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->slow));
@@ -99,12 +107,17 @@ static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     return FR_OK;
 }
 
+static fr_status read_gguf_linear(fr_rope_spec *rope, const fr_gguf *gguf) {
+    FR_TRY(read_gguf_factor(rope, gguf, 1.0));
+    if (rope->factor != 1.0) rope->kind = FR_ROPE_LINEAR;
+    return FR_OK;
+}
+
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
     fr_text type;
     FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
-    if (!type.bytes || is(&type, "none")) return FR_OK;
-    rope->kind = is(&type, "linear") ? FR_ROPE_LINEAR : FR_ROPE_YARN;
-    if (rope->kind == FR_ROPE_LINEAR) return fr_gguf_real(gguf, ".rope.scaling.factor", 1e-6, 1e6, 1.0, &rope->factor);
+    if (!type.bytes || is(&type, "linear")) return read_gguf_linear(rope, gguf);
+    if (is(&type, "none")) return FR_OK;
     if (is(&type, "yarn")) return read_gguf_yarn(rope, gguf);
     return fr_fail(FR_UNBUILT, "%s: rotary positions scaled by \"%.*s\" are not built (none, linear and yarn are)",
                    gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);

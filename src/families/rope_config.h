@@ -18,7 +18,7 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
  * said. trained: the positions that llama3's and yarn's scalings are told of where nothing says them. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
-/* A scaling onto a spec of the default kind: none, linear or yarn. */
+/* A scaling onto a spec of the default kind: none, yarn or linear, which is meant where a file gives a factor alone. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 
 /* The keys of a scaling. llama3's has none. */
