@@ -48,6 +48,10 @@ static const struct {
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
+    /* A mixture's defaults are its own, and its routers norm what they choose, whatever is said. */
+    {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
+    {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
+    {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
     /* Embeddings are the head where the outer configuration says so. */
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };

@@ -155,7 +155,7 @@ START_TEST(copies_are_not_held_twice) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------ what an MTP layer may do without */
+/* -------------------------------------------------------------------------------- what an MTP layer may do without */
 
 #define NORM  "nextn.shared_head_norm.weight"
 #define TABLE "nextn.embed_tokens.weight"

@@ -393,9 +393,13 @@ static const struct {
     {"qwen35-odd", "{\"tie_word_embeddings\": true}", FR_OK, ""}, /* the head is there */
     {"qwen35-odd", "{\"architectures\": [\"Qwen3_5MoeForCausalLM\"]}", FR_INPUT, "mlp."},
     {"qwen35-moe-tied", "{\"tie_word_embeddings\": false}", FR_INPUT, "lm_head.weight is missing"},
+    {"qwen35-odd", "{\"hidden_size\": null}", FR_INPUT, "the configuration asks for [517, 4096]"},
+    {"qwen35-moe-tied", "{\"hidden_size\": null}", FR_INPUT, "the configuration asks for [405, 2048]"},
+    {"qwen35-moe-tied", "{\"num_hidden_layers\": null}", FR_INPUT, "not an array of 40"},
     {"qwen35-moe-tied", "{\"num_experts_per_tok\": 6}", FR_INPUT, "6 experts are chosen of 5"},
     {"qwen35-moe-tied", "{\"num_experts\": 4}", FR_INPUT, "mlp.gate.weight has shape"},
     {"qwen35-moe-tied", "{\"shared_expert_intermediate_size\": 13}", FR_INPUT, "shared_expert."},
+    {"qwen35-moe-tied", "{\"shared_expert_intermediate_size\": null}", FR_INPUT, "asks for [512, 48]"},
     {"qwen35-moe-tied", "{\"moe_intermediate_size\": 13}", FR_INPUT, "mlp.experts.gate_up_proj has shape"},
     {"qwen35-moe-tied", "{\"architectures\": [\"Qwen3_5ForCausalLM\"], \"intermediate_size\": 12}", FR_INPUT,
      "mlp.gate_proj.weight is missing"},

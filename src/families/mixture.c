@@ -56,10 +56,11 @@ static const char *key_there(const json_t *text, const char *const *keys) {
     return keys[0];
 }
 
-static fr_status read_router(fr_experts_spec *e, const json_t *text, const char *where) {
+static fr_status read_router(fr_mixture_config *c, const json_t *text, const char *where) {
+    fr_experts_spec *e = &c->experts;
     double scaling;
     FR_TRY(fr_config_only(text, "scoring_func", e->scoring == FR_SCORING_SIGMOID ? "sigmoid" : "softmax", where));
-    FR_TRY(fr_json_bool(text, "norm_topk_prob", e->normalized, where, &e->normalized));
+    if (!c->normalizes) FR_TRY(fr_json_bool(text, "norm_topk_prob", e->normalized, where, &e->normalized));
     FR_TRY(fr_json_real(text, "routed_scaling_factor", 0, 1e6, (double)e->scaling, where, &scaling));
     e->scaling = (float)scaling;
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
@@ -82,7 +83,7 @@ fr_status fr_mixture_from_json(fr_mixture_config *c, const json_t *text, const f
                         &c->shared));
     FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense, where,
                         &c->leading_dense));
-    return read_router(e, text, where);
+    return read_router(c, text, where);
 }
 
 /* 1: softmax, 2: sigmoid. */
@@ -94,10 +95,11 @@ static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
                    gguf->architecture, (long long)scoring, (long long)usual);
 }
 
-static fr_status read_gguf_router(fr_experts_spec *e, const fr_gguf *gguf) {
+static fr_status read_gguf_router(fr_mixture_config *c, const fr_gguf *gguf) {
+    fr_experts_spec *e = &c->experts;
     double scaling;
     FR_TRY(check_scoring(gguf, e->scoring));
-    FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->normalized, &e->normalized));
+    if (!c->normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->normalized, &e->normalized));
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->scaling, &scaling));
     if (scaling > 0) e->scaling = (float)scaling; /* 0 is written for none */
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
@@ -117,7 +119,7 @@ fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const 
                         &c->shared));
     FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense,
                         &c->leading_dense));
-    return read_gguf_router(e, gguf);
+    return read_gguf_router(c, gguf);
 }
 
 fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char *where) {

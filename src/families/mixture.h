@@ -12,6 +12,7 @@
 typedef struct fr_mixture_config {
     fr_experts_spec experts;
     size_t shared;        /* width of the experts that all rows share, together; 0: none */
+    bool normalizes;      /* its routers always do: no file is asked */
     size_t leading_dense; /* layers in front of the first one that has a mixture */
     bool dense[FR_MOST_LAYERS]; /* which layers behind that have none either */
 } fr_mixture_config;

@@ -1,8 +1,9 @@
 /* Qwen3.5's configuration: the hub's JSON, or GGUF metadata, to checked numbers and a spec; a spec to GGUF metadata.
  *
  * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_qwen35_config; the converter's keys. Keys
- * left out of the JSON take the defaults of transformers' Qwen3.5 configurations. What would change the answer and is
- * not built (biases, attention without its gate, several MTP layers or one with a table of its own) is refused. */
+ * left out of the JSON take the defaults of transformers' Qwen3_5TextConfig or Qwen3_5MoeTextConfig. What would change
+ * the answer and is not built (biases, attention without its gate, several MTP layers, in folders one with a table of
+ * its own) is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,25 @@
 
 static const size_t usual_sections[FR_AXES] = {11, 11, 10};
 
+static const fr_uniform_config usual = {.vocab = 248320,
+                                        .hidden = 4096,
+                                        .layers = 32,
+                                        .heads = 16,
+                                        .kv_heads = 4,
+                                        .ffn = 12288,
+                                        .context_limit = 32768,
+                                        .eps = 1e-6F};
+
+/* Of layers that are mixtures, all of them. */
+static const fr_uniform_config usual_of_mixtures = {.vocab = 248320,
+                                                    .hidden = 2048,
+                                                    .layers = 40,
+                                                    .heads = 16,
+                                                    .kv_heads = 2,
+                                                    .ffn = 512,
+                                                    .context_limit = 32768,
+                                                    .eps = 1e-6F};
+
 static const fr_mixture_config usual_mixture = {.experts = {.count = 256,
                                                             .top = 8,
                                                             .width = 512,
@@ -21,7 +41,8 @@ static const fr_mixture_config usual_mixture = {.experts = {.count = 256,
                                                             .normalized = true,
                                                             .scaling = 1.0F,
                                                             .shared_gated = true},
-                                                .shared = 1};
+                                                .shared = 1,
+                                                .normalizes = true};
 
 void fr_qwen35_set_interval(fr_qwen35_config *c, size_t interval) {
     for (size_t i = 0; i < c->uniform.layers; i++) c->recurrent[i] = (i + 1) % interval != 0;
@@ -82,16 +103,14 @@ static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char 
     return fr_config_sections(text, usual_sections, where, c->rope.sections);
 }
 
+/* Its shared expert's width has a default of its own, not the others' width. */
+static fr_status read_mixture(const json_t *text, fr_mixture_config *c, const char *where) {
+    FR_TRY(fr_mixture_from_json(c, text, &usual_mixture, where));
+    return fr_json_size(text, "shared_expert_intermediate_size", 0, 1 << 22, 512, where, &c->shared);
+}
+
 static fr_status from_json(fr_qwen35_config *c, const fr_weights *weights, bool mixture) {
     static const char where[] = "config.json";
-    static const fr_uniform_config usual = {.vocab = 248320,
-                                            .hidden = 4096,
-                                            .layers = 32,
-                                            .heads = 16,
-                                            .kv_heads = 4,
-                                            .ffn = 12288,
-                                            .context_limit = 32768,
-                                            .eps = 1e-6F};
     bool gated;
     json_t *text;
     FR_TRY(fr_json_object(weights->files->config, "text_config", where, &text));
@@ -101,12 +120,12 @@ static fr_status from_json(fr_qwen35_config *c, const fr_weights *weights, bool 
     FR_TRY(fr_config_without(text, "mtp_use_dedicated_embeddings", where));
     FR_TRY(fr_json_bool(text, "attn_output_gate", true, where, &gated));
     if (!gated) return fr_fail(FR_UNBUILT, "%s: attention without attn_output_gate is not built", where);
-    FR_TRY(fr_uniform_from_json(&c->uniform, text, &usual, where));
+    FR_TRY(fr_uniform_from_json(&c->uniform, text, mixture ? &usual_of_mixtures : &usual, where));
     FR_TRY(fr_json_size(text, "head_dim", 2, 4096, 256, where, &c->uniform.head_dim));
     FR_TRY(fr_config_mtp(text, "mtp_num_hidden_layers", 0, where, &c->mtp_layers));
     FR_TRY(read_kinds(text, c, where));
     FR_TRY(read_deltanet(text, &c->deltanet, where));
-    if (mixture) FR_TRY(fr_mixture_from_json(&c->mixture, text, &usual_mixture, where));
+    if (mixture) FR_TRY(read_mixture(text, &c->mixture, where));
     FR_TRY(check_heads(&c->deltanet, where, ": linear_num_value_heads"));
     return read_rope(text, &c->uniform, where);
 }
