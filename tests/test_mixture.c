@@ -67,12 +67,13 @@ static fr_rows room(const fr_model *model, size_t rows) {
     return (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
 }
 
-static answer answer_of(const char *path) {
+/* mtp: a file of the MTP layer alone; NULL: the model's own, if it has one. */
+static answer answer_beside(const char *path, const char *mtp) {
     fr_model *model;
     fr_drafter *drafter = NULL;
     fr_session *session;
     require(fr_model_open(path, NULL, &model));
-    if (fr_model_fact(model, FR_FACT_MTP_LAYERS) > 0) require(fr_drafter_open(NULL, model, NULL, &drafter));
+    if (mtp || fr_model_fact(model, FR_FACT_MTP_LAYERS) > 0) require(fr_drafter_open(mtp, model, NULL, &drafter));
     require(fr_session_open(model, drafter, NULL, &session));
     answer a = {.logits = room(model, PROMPT), .drafts = room(model, STEPS)};
     int32_t ids[PROMPT];
@@ -83,6 +84,10 @@ static answer answer_of(const char *path) {
     fr_drafter_close(drafter);
     fr_model_close(model);
     return a;
+}
+
+static answer answer_of(const char *path) {
+    return answer_beside(path, NULL);
 }
 
 static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-odd", MODELS "glm4-moe-own",
@@ -212,7 +217,7 @@ static void free_answer(answer *a) {
 }
 
 static const char *const with_mtp[] = {MODELS "glm4-moe-own", MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
-                                       MODELS "glm-4.7-flash-odd"};
+                                       MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp };
 
 /* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */
@@ -242,6 +247,33 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     free_answer(&shared);
     free_answer(&head);
     free_answer(&table);
+}
+END_TEST
+
+/* What llama.cpp's converter writes with --mtp: the layer behind the others, and what of the model it scores with. */
+static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    size_t last = 0, block;
+    for (size_t i = 0; i < all->count; i++)
+        if (sscanf(all->items[i].name, "blk.%zu.", &block) == 1 && block > last) last = block;
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        if (sscanf(t->name, "blk.%zu.", &block) == 1 && block < last) continue;
+        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
+        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+    }
+}
+
+/* The folder's own layer, by GGUF's names, heads and order of rows. */
+START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
+    char from[128];
+    write_gguf(with_mtp[_i], "f32", true);
+    snprintf(from, sizeof from, "%s", in_folder("model.gguf"));
+    fr_gguf_copy(from, in_folder("changed.gguf"), copy_alone);
+    answer own = answer_of(with_mtp[_i]), beside = answer_beside(with_mtp[_i], in_folder("changed.gguf"));
+    ck_assert_uint_eq(own.drafts.count, own.drafts.capacity);
+    fr_rows_expect_same(&beside.drafts, &own.drafts);
+    free_answer(&own);
+    free_answer(&beside);
 }
 END_TEST
 
@@ -549,6 +581,7 @@ int main(void) {
     tcase_add_loop_test(tests, copies_are_not_held_twice, 0, 2);
     tcase_add_loop_test(tests, an_mtp_layer_may_share_its_norm_table_and_head, 0, WITH_MTP);
     tcase_add_loop_test(tests, an_mtp_layer_may_have_a_table_and_a_head, 0, WITH_MTP);
+    tcase_add_loop_test(tests, an_mtp_layer_drafts_from_a_file_beside_its_folder, 0, WITH_MTP);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
