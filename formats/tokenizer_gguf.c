@@ -12,10 +12,12 @@
 enum { UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
 
 #define MAX_ENDS 4
+#define MAX_ARCHITECTURES 3
 
 /* What a kind of tokenizer is beyond its lists. */
 typedef struct tokenizer_kind {
-    const char *model, *pre;    /* tokenizer.ggml.model; tokenizer.ggml.pre, or none in the file */
+    const char *model, *pre; /* tokenizer.ggml.model and .pre */
+    const char *architectures[MAX_ARCHITECTURES]; /* whose files are of it */
     const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
     const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
     bool begins;          /* a bos stands before every text, whatever the file says */
@@ -109,18 +111,32 @@ static const tokenizer_kind kinds[] = {
                "<|\"|>"},
      .begins = true,
      .rules = gemma4_rules},
-    {.model = "gpt2", .pre = "glm4", .ends = {"<|user|>", "<|observation|>"}, .rules = byte_rules},
-    {.model = "gpt2", .pre = "qwen35", .ends = {"<|im_end|>", "<|endoftext|>"}, .rules = qwen35_rules},
+    {.model = "gpt2",
+     .pre = "glm4",
+     .architectures = {"glm4", "glm4moe", "deepseek2"},
+     .ends = {"<|user|>", "<|observation|>"},
+     .rules = byte_rules},
+    {.model = "gpt2",
+     .pre = "qwen35",
+     .architectures = {"qwen35", "qwen35moe"},
+     .ends = {"<|im_end|>", "<|endoftext|>"},
+     .rules = qwen35_rules},
     {.model = "gpt2",
      .pre = "deepseek-v3",
+     .architectures = {"deepseek2"},
      .ends = {"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"},
      .rules = deepseek_rules},
     {.model = "gpt2",
      .pre = "llama-bpe",
+     .architectures = {"llama"},
      .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},
      .begins_unless_told = true,
      .rules = byte_rules},
-    {.model = "gpt2", .pre = "qwen2", .ends = {"<|im_end|>", "<|endoftext|>"}, .rules = qwen_rules},
+    {.model = "gpt2",
+     .pre = "qwen2",
+     .architectures = {"qwen3moe"},
+     .ends = {"<|im_end|>", "<|endoftext|>"},
+     .rules = qwen_rules},
 };
 
 static bool equals(fr_text text, const char *word) {
@@ -137,15 +153,56 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind) {
+/* Whether one of the tokens is known to end a turn in files of the kind. */
+static fr_status has_ends(const fr_gguf *gguf, const tokenizer_kind *kind, bool *has) {
+    const fr_gguf_value *tokens;
+    size_t at = 0;
+    *has = false;
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    for (size_t id = 0; tokens && id < tokens->count && !*has; id++)
+        *has = is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS);
+    return FR_OK;
+}
+
+/* The kind in a file that leaves tokenizer.ggml.pre out: the architecture tells, and the tokens must agree, since
+ * deepseek2 is two families, and models of other makers are called llama too. */
+static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer_kind **kind, fr_notes *notes) {
+    fr_text architecture = text_of(gguf->architecture);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        bool has;
+        *kind = &kinds[i];
+        if (!equals(model, kinds[i].model) || !is_one_of(architecture, kinds[i].architectures, MAX_ARCHITECTURES))
+            continue;
+        FR_TRY(has_ends(gguf, *kind, &has));
+        if (!has) continue;
+        if (notes)
+            fr_notes_add(notes,
+                         "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture "
+                         "\"%s\" and the tokens go with that",
+                         gguf->path, kinds[i].pre, gguf->architecture);
+        return FR_OK;
+    }
+    return fr_fail(FR_INPUT,
+                   "%s: key tokenizer.ggml.pre is missing, and architecture \"%s\" with these tokens does not tell how "
+                   "texts are cut",
+                   gguf->path, gguf->architecture);
+}
+
+/* notes: NULL, or what was assumed is told there. */
+static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind, fr_notes *notes) {
     fr_text model, pre;
+    size_t of_model = 0;
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.model", &model));
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
     if (!model.bytes) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.model is missing", gguf->path);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!equals(model, kinds[i].model)) continue;
+        of_model++;
         *kind = &kinds[i];
-        if (equals(model, kinds[i].model) && (!pre.bytes || equals(pre, kinds[i].pre))) return FR_OK;
+        if (equals(pre, kinds[i].pre)) return FR_OK;
     }
+    if (pre.length == 0 && of_model == 1) return FR_OK;
+    if (pre.length == 0 && of_model > 1) return assume_kind(gguf, model, kind, notes);
     return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.model \"%.*s\" with tokenizer.ggml.pre \"%.*s\" is not built yet",
                    gguf->path, shown(model), model.bytes, shown(pre), pre.bytes ? pre.bytes : "");
 }
@@ -258,7 +315,7 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf) {
 static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const tokenizer_kind *kind;
     if (!source->path) return fr_fail_memory("a path", strlen(gguf->path));
-    FR_TRY(find_kind(gguf, &kind));
+    FR_TRY(find_kind(gguf, &kind, &source->notes));
     FR_TRY(read_tokens(source, gguf));
     FR_TRY(read_added(source, gguf, kind));
     FR_TRY(read_merges(source, gguf));
@@ -287,7 +344,7 @@ static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids,
     const fr_gguf_value *tokens;
     size_t at = 0;
     if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
-    FR_TRY(find_kind(gguf, &kind));
+    FR_TRY(find_kind(gguf, &kind, NULL));
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     for (size_t id = 0; id < tokens->count && id < vocab; id++)
         if (is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS))

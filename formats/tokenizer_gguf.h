@@ -1,7 +1,8 @@
 /* The tokenizer in GGUF metadata as plain data, and the ids that end a text.
  *
  *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts; kinds not built are refused by
- *                                   name
+ *                                   name; where there is no .pre, one that goes with general.architecture and the
+ *                                   tokens is assumed, with a note, or the file is refused
  *     tokenizer.ggml.tokens         texts by id; no NUL in them
  *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: looked for before anything else, as the added
  *                                   tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte

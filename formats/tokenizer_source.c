@@ -6,6 +6,7 @@
 void fr_tokenizer_source_close(fr_tokenizer_source *source) {
     json_decref(source->root);
     json_decref(source->config);
+    fr_notes_free(&source->notes);
     free(source->texts);
     free(source->path);
     free(source->vocabulary);

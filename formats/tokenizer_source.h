@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "forerun.h"
+#include "formats/notes.h"
 #include "formats/text.h"
 
 #define FR_MAX_TOKEN_ID     ((1 << 24) - 1)
@@ -86,6 +87,7 @@ typedef struct fr_tokenizer_source {
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */
     size_t prefix_count, suffix_count;
+    fr_notes notes;        /* what was assumed, and what of the file was not taken */
     json_t *root, *config; /* what the texts belong to, and */
     char *texts;
 } fr_tokenizer_source;

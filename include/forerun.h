@@ -208,6 +208,10 @@ typedef struct fr_tokenizer fr_tokenizer;
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer);
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
+/* What is worth saying about an opened tokenizer, a line each: what its file leaves out and was assumed, say. NULL past
+ * the last one. The lines belong to the tokenizer; those of a model's own are among the model's too. */
+const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index);
+
 /* The model's own tokenizer, NULL if it has none. Belongs to the model. */
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
 

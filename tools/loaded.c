@@ -137,6 +137,13 @@ int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const
     return fr_bad_input("%s has no tokenizer: only --ids and --output ids work with it", args->text[FR_ARG_MODEL]);
 }
 
+int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_options *options, const fr_arguments *args) {
+    fr_status status = fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer);
+    for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_tokenizer_note(*tokenizer, i); i++)
+        fr_note("%s", fr_tokenizer_note(*tokenizer, i));
+    return fr_exit_status(status);
+}
+
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), wanted = DEFAULT_CONTEXT;
     if (args->given[FR_ARG_CONTEXT]) {

@@ -50,8 +50,9 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
 int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
 void fr_loaded_close(fr_loaded *loaded);
 
-/* The model's tokenizer; a folder without one is an error. */
+/* The model's tokenizer; a folder without one is an error. And that of -m without its model. */
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
+int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_options *options, const fr_arguments *args);
 
 /* The prompt as it was given: bytes, or ids. Read before a model is opened. */
 typedef struct fr_prompt {

@@ -62,7 +62,7 @@ static int print(const fr_tokenizer *tokenizer, const fr_marked_text *text, cons
 static int open_tokenizer(const fr_arguments *args, fr_tokenizer **tokenizer) {
     fr_options *options = NULL;
     int code = fr_loaded_options(&options, args);
-    if (!code) code = fr_exit_status(fr_tokenizer_open(args->text[FR_ARG_MODEL], options, tokenizer));
+    if (!code) code = fr_loaded_tokenizer_alone(tokenizer, options, args);
     fr_options_free(options);
     return code;
 }

@@ -9,7 +9,7 @@
 
 #include "formats/checkpoint.h"
 #include "src/base/arena.h"
-#include "src/base/notes.h"
+#include "formats/notes.h"
 #include "src/decoder/matrix.h"
 #include "src/decoder/residence.h"
 

@@ -140,8 +140,7 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
     fr_weights_compare(&model->mmproj->weights, NULL, &model->weights, fr_memory_available(""));
-    const fr_notes *notes = &model->mmproj->weights.notes;
-    for (size_t i = 0; i < notes->count; i++) fr_notes_add(&model->weights.notes, "%s", notes->lines[i]);
+    fr_notes_copy(&model->weights.notes, &model->mmproj->weights.notes);
     model->vision = model->mmproj->vision;
     model->image_token = id;
     return FR_OK;
@@ -165,7 +164,9 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     fr_weights_note_slow(&model->weights);
     fr_weights_note_transposed(&model->weights);
     FR_TRY(read_eos(model));
-    return open_tokenizer(model, chat_template);
+    FR_TRY(open_tokenizer(model, chat_template));
+    if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
+    return FR_OK;
 }
 
 typedef fr_status bind_model(fr_model *model, const char *path, const fr_options *options);

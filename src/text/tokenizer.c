@@ -119,6 +119,7 @@ static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *chat
                               fr_tokenizer **tokenizer) {
     fr_tokenizer *opened = calloc(1, sizeof *opened);
     if (status == FR_OK) status = opened ? build(opened, source, chat) : fr_fail_memory("a tokenizer", sizeof *opened);
+    if (status == FR_OK) fr_notes_copy(&opened->notes, &source->notes);
     fr_tokenizer_source_close(source);
     fr_chat_sources_close(chat);
     if (status == FR_OK)
@@ -177,7 +178,16 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer) {
     fr_chat_templates_close(&tokenizer->chat);
     free(tokenizer->begin);
     free(tokenizer->end);
+    fr_notes_free(&tokenizer->notes);
     free(tokenizer);
+}
+
+const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer) {
+    return &tokenizer->notes;
+}
+
+const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index) {
+    return fr_notes_line(&tokenizer->notes, index);
 }
 
 size_t fr_tokenizer_size(const fr_tokenizer *tokenizer) {

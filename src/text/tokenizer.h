@@ -8,6 +8,7 @@
 
 #include "forerun.h"
 #include "formats/gguf.h"
+#include "formats/notes.h"
 
 /* The tokenizer in a GGUF file's metadata, or in a folder. chat_template: the path of one to be used instead of the
  * checkpoint's own; "" for none. */
@@ -22,6 +23,9 @@ int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
 /* Whether an id that either has a token for is another token in the other, beyond its end too; *id: the first one. */
 bool fr_tokenizers_differ(const fr_tokenizer *one, const fr_tokenizer *other, size_t *id);
+
+/* What fr_tokenizer_note tells. */
+const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
 
 /* The bos_token of tokenizer_config.json or GGUF, NULL when it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);

@@ -28,6 +28,7 @@ struct fr_tokenizer {
     size_t prefix_count, suffix_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
     fr_chat_templates chat;
+    fr_notes notes; /* of its source */
 };
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,

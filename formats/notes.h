@@ -1,12 +1,12 @@
 /* What is worth saying about a model that opened all the same: a head that is slower than it could be, say.
  *
  * In: printf formats. Out: lines, in the order they were written. Notes that no memory is left for are not kept. */
-#ifndef FR_SRC_NOTES_H
-#define FR_SRC_NOTES_H
+#ifndef FR_FORMATS_NOTES_H
+#define FR_FORMATS_NOTES_H
 
 #include "forerun.h"
 
-#define FR_MAX_NOTES 8
+#define FR_MAX_NOTES 16
 
 typedef struct fr_notes {
     char *lines[FR_MAX_NOTES];
@@ -14,6 +14,7 @@ typedef struct fr_notes {
 } fr_notes;
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* behind those that are there */
 void fr_notes_free(fr_notes *notes);
 
 /* NULL past the last one. */

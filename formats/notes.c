@@ -1,5 +1,5 @@
 /* Lines that grow: see notes.h. */
-#include "src/base/notes.h"
+#include "formats/notes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +11,10 @@ void fr_notes_add(fr_notes *notes, const char *format, ...) {
     char **line = &notes->lines[notes->count];
     if (notes->count < FR_MAX_NOTES && vasprintf(line, format, arguments) >= 0) notes->count++;
     va_end(arguments);
+}
+
+void fr_notes_copy(fr_notes *notes, const fr_notes *from) {
+    for (size_t i = 0; i < from->count; i++) fr_notes_add(notes, "%s", from->lines[i]);
 }
 
 void fr_notes_free(fr_notes *notes) {

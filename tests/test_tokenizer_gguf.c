@@ -1,0 +1,272 @@
+/* Tokenizers in GGUF metadata: what their keys leave out, and what they say that means nothing.
+ *
+ * Files are made of the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/checkpoint.h"
+#include "formats/tokenizer_gguf.h"
+#include "tests/command.h"
+#include "tests/gguf_builder.h"
+#include "tests/token_files.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, MOST_ENDS = 8 };
+
+static fr_test_folder folder;
+
+static void set_up(void) {
+    fr_folder_make(&folder);
+    fclose(fr_folder_create(&folder, "made.gguf"));
+}
+
+static void tear_down(void) {
+    unlink(folder.file);
+    fr_folder_remove(&folder);
+}
+
+/* ----------------------------------------------------------------------------------------------- files as they lie */
+
+/* One more key of a file; of those that are given, one is not NULL. */
+typedef struct extra {
+    const char *key, *text;
+    const uint32_t *number;
+    const bool *flag;
+} extra;
+
+typedef struct lists {
+    const char **tokens;
+    uint8_t *types;
+    size_t count;
+} lists;
+
+static void take(lists *l, const char *text, json_int_t id, uint8_t type) {
+    ck_assert_int_lt(id, (json_int_t)l->count);
+    l->tokens[id] = text;
+    l->types[id] = type;
+}
+
+static lists read_lists(const json_t *root) {
+    const json_t *vocabulary = json_object_get(json_object_get(root, "model"), "vocab"), *added;
+    const json_t *all = json_object_get(root, "added_tokens");
+    lists l = {.count = json_object_size(vocabulary) + json_array_size(all)};
+    l.tokens = calloc(l.count, sizeof *l.tokens);
+    l.types = calloc(l.count, sizeof *l.types);
+    const char *text;
+    json_t *id;
+    json_object_foreach((json_t *)vocabulary, text, id) take(&l, text, json_integer_value(id), NORMAL);
+    size_t i;
+    json_array_foreach(all, i, added)
+        take(&l, json_string_value(json_object_get(added, "content")), json_integer_value(json_object_get(added, "id")),
+             json_is_true(json_object_get(added, "special")) ? CONTROL : USER_DEFINED);
+    return l;
+}
+
+static void build_lists(fr_builder *b, const json_t *root) {
+    const json_t *merges = json_object_get(json_object_get(root, "model"), "merges"), *merge;
+    lists l = read_lists(root);
+    fr_build_key_array(b, "tokenizer.ggml.tokens", FR_GGUF_STRING, l.count);
+    for (size_t id = 0; id < l.count; id++) fr_build_string(b, l.tokens[id]);
+    fr_build_key_array(b, "tokenizer.ggml.token_type", FR_GGUF_I32, l.count);
+    for (size_t id = 0; id < l.count; id++) fr_build_u32(b, l.types[id]);
+    fr_build_key_array(b, "tokenizer.ggml.merges", FR_GGUF_STRING, json_array_size(merges));
+    size_t i;
+    json_array_foreach(merges, i, merge) {
+        char both[512];
+        snprintf(both, sizeof both, "%s %s", json_string_value(json_array_get(merge, 0)),
+                 json_string_value(json_array_get(merge, 1)));
+        fr_build_string(b, both);
+    }
+    free(l.tokens);
+    free(l.types);
+}
+
+static void build_extra(fr_builder *b, const extra *e) {
+    if (e->text) fr_build_key_string(b, e->key, e->text);
+    if (e->number) fr_build_key_u32(b, e->key, *e->number);
+    if (e->flag) fr_build_key_bool(b, e->key, *e->flag);
+}
+
+/* The file of a tokenizer of tests/data/tokenizers, with these keys besides. */
+static void write_file(const char *name, const char *architecture, const extra *extras, size_t count) {
+    char path[96];
+    snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer.json", name);
+    json_t *root = fr_load_json(path);
+    fr_builder b = {0};
+    fr_build_header(&b, 0, 5 + count);
+    fr_build_key_string(&b, "general.architecture", architecture);
+    fr_build_key_string(&b, "tokenizer.ggml.model", "gpt2");
+    build_lists(&b, root);
+    for (size_t i = 0; i < count; i++) build_extra(&b, &extras[i]);
+    fr_build_zeros(&b, 64);
+    fr_build_write(&b, folder.file);
+    fr_build_free(&b);
+    json_decref(root);
+}
+
+static fr_tokenizer *open_file(void) {
+    fr_tokenizer *tokenizer;
+    ck_assert_msg(fr_tokenizer_open(folder.file, NULL, &tokenizer) == FR_OK, "%s", fr_last_error());
+    return tokenizer;
+}
+
+static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
+    char path[96];
+    snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer_cases.json", name);
+    json_t *root = fr_load_json(path);
+    fr_check_encoding(tokenizer, json_object_get(root, "encode"), path);
+    json_decref(root);
+}
+
+/* The file's ends are those tokens, in that order, up to NULL. */
+static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts) {
+    fr_checkpoint files;
+    int32_t ids[MOST_ENDS];
+    size_t count = 0, wanted = 0;
+    ck_assert_int_eq(fr_checkpoint_open(&files, folder.file, true), FR_OK);
+    fr_status status = fr_tokenizer_gguf_ends(files.gguf, 1 << 20, ids, MOST_ENDS, &count);
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+    for (; texts[wanted]; wanted++) {
+        char *text;
+        size_t length;
+        ck_assert_uint_lt(wanted, count);
+        ck_assert_int_eq(fr_detokenize(tokenizer, &ids[wanted], 1, &text, &length), FR_OK);
+        ck_assert_str_eq(text, texts[wanted]);
+        fr_free(text);
+    }
+    ck_assert_uint_eq(count, wanted);
+    fr_checkpoint_close(&files);
+}
+
+/* --------------------------------------------------------------------------------------------------- no pre at all */
+
+static const extra bos_of_llama = {.key = "tokenizer.ggml.bos_token_id", .number = &(uint32_t){1508}};
+static const extra bos_of_deepseek = {.key = "tokenizer.ggml.bos_token_id", .number = &(uint32_t){1554}};
+static const extra add_bos = {.key = "tokenizer.ggml.add_bos_token", .flag = &(bool){true}};
+static const extra empty_pre = {.key = "tokenizer.ggml.pre", .text = ""};
+
+static const struct {
+    const char *name, *architecture, *pre;
+    const extra *extras[2];
+    const char *ends[4];
+} assumed[] = {
+    {"glm4", "glm4moe", "glm4", {0}, {"<|user|>", "<|observation|>"}},
+    {"glm4", "glm4", "glm4", {&empty_pre}, {"<|user|>", "<|observation|>"}},
+    {"glm4", "deepseek2", "glm4", {0}, {"<|user|>", "<|observation|>"}},
+    {"qwen35", "qwen35", "qwen35", {0}, {"<|endoftext|>", "<|im_end|>"}},
+    {"qwen35", "qwen35moe", "qwen35", {0}, {"<|endoftext|>", "<|im_end|>"}},
+    {"deepseek3", "deepseek2", "deepseek-v3", {&bos_of_deepseek, &add_bos}, {"<｜end▁of▁sentence｜>"}},
+    {"llama3", "llama", "llama-bpe", {&bos_of_llama}, {"<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"}},
+};
+
+START_TEST(pre_by_family) {
+    extra extras[2];
+    size_t count = 0;
+    char line[256];
+    for (; count < 2 && assumed[_i].extras[count]; count++) extras[count] = *assumed[_i].extras[count];
+    write_file(assumed[_i].name, assumed[_i].architecture, extras, count);
+    fr_tokenizer *tokenizer = open_file();
+    check_cases(tokenizer, assumed[_i].name);
+    check_ends(tokenizer, assumed[_i].ends);
+    snprintf(line, sizeof line,
+             "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture \"%s\" and the "
+             "tokens go with that",
+             folder.file, assumed[_i].pre, assumed[_i].architecture);
+    ck_assert_ptr_nonnull(fr_tokenizer_note(tokenizer, 0));
+    ck_assert_str_eq(fr_tokenizer_note(tokenizer, 0), line);
+    ck_assert_ptr_null(fr_tokenizer_note(tokenizer, 1));
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* Its cut has no reference cases here: which one is taken, and what ends a text. */
+START_TEST(pre_of_qwen3) {
+    write_file("qwen35", "qwen3moe", NULL, 0);
+    fr_tokenizer *tokenizer = open_file();
+    ck_assert_ptr_nonnull(fr_tokenizer_note(tokenizer, 0));
+    ck_assert_ptr_nonnull(strstr(fr_tokenizer_note(tokenizer, 0), "as by \"qwen2\""));
+    check_ends(tokenizer, (const char *const[]){"<|endoftext|>", "<|im_end|>", NULL});
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+START_TEST(pre_that_is_there) {
+    write_file("glm4", "deepseek2", &(extra){.key = "tokenizer.ggml.pre", .text = "glm4"}, 1);
+    fr_tokenizer *tokenizer = open_file();
+    ck_assert_ptr_null(fr_tokenizer_note(tokenizer, 0));
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* A model's notes have its tokenizer's. */
+START_TEST(note_of_a_model) {
+    static const char key[] = "tokenizer.ggml.pre";
+    size_t length;
+    char *bytes;
+    ck_assert_int_eq(fr_read_text("tests/data/deepseek-v3/model-bf16.gguf", 4 << 20, &bytes, &length), FR_OK);
+    char *at = memmem(bytes, length, key, strlen(key));
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, "tokenizer.ggml.was", strlen(key));
+    fr_builder b = {(uint8_t *)bytes, length};
+    fr_build_write(&b, folder.file);
+    fr_build_free(&b);
+    fr_model *model;
+    ck_assert_msg(fr_model_open(folder.file, NULL, &model) == FR_OK, "%s", fr_last_error());
+    ck_assert_ptr_nonnull(fr_model_note(model, 0));
+    ck_assert_ptr_nonnull(strstr(fr_model_note(model, 0), "as by \"deepseek-v3\""));
+    ck_assert_ptr_null(fr_model_note(model, 1));
+    fr_model_close(model);
+}
+END_TEST
+
+START_TEST(note_on_standard_error) {
+    write_file("llama3", "llama", &bos_of_llama, 1);
+    fr_command told = fr_command_ok("tokenize -m %s -p a", folder.file);
+    fr_command quiet = fr_command_ok("tokenize -m %s -p a --quiet", folder.file);
+    ck_assert_ptr_nonnull(strstr(told.err, ": key tokenizer.ggml.pre is missing: texts are cut as by \"llama-bpe\""));
+    ck_assert_str_eq(quiet.err, "");
+    ck_assert_str_eq(quiet.out, told.out);
+    fr_command_free(&told);
+    fr_command_free(&quiet);
+}
+END_TEST
+
+/* An architecture that is not known, and two whose files have other tokens. */
+START_TEST(pre_that_nothing_tells) {
+    static const char *const files[][2] = {{"glm4", "mamba"}, {"qwen35", "llama"}, {"llama3", "deepseek2"}};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        char line[256];
+        fr_tokenizer *tokenizer;
+        write_file(files[i][0], files[i][1], NULL, 0);
+        ck_assert_int_eq(fr_tokenizer_open(folder.file, NULL, &tokenizer), FR_INPUT);
+        snprintf(line, sizeof line,
+                 "%s: key tokenizer.ggml.pre is missing, and architecture \"%s\" with these tokens does not tell how "
+                 "texts are cut",
+                 folder.file, files[i][1]);
+        ck_assert_str_eq(fr_last_error(), line);
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("tokenizer_gguf");
+    TCase *tests = tcase_create("tokenizer_gguf");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_loop_test(tests, pre_by_family, 0, COUNT_OF(assumed));
+    tcase_add_test(tests, pre_of_qwen3);
+    tcase_add_test(tests, pre_that_is_there);
+    tcase_add_test(tests, note_of_a_model);
+    tcase_add_test(tests, note_on_standard_error);
+    tcase_add_test(tests, pre_that_nothing_tells);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
