@@ -362,10 +362,32 @@ static fr_status read_token(const json_t *config, const char *key, const char *p
                                  : read_text(config, key, path, text);
 }
 
+static bool same_text(fr_text a, fr_text b) {
+    return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
+}
+
+/* The id of a token's text, -1 when there is none. */
+static int32_t find_token(const fr_tokenizer_source *json, fr_text text) {
+    for (size_t i = 0; i < json->added_count; i++)
+        if (same_text(json->added[i].text, text)) return json->added[i].id;
+    for (size_t i = 0; i < json->vocabulary_count; i++)
+        if (same_text(json->vocabulary[i].text, text)) return json->vocabulary[i].id;
+    return -1;
+}
+
+/* A bos that only the configuration asks for. */
+static void add_begin(fr_tokenizer_source *json) {
+    bool asked = json_is_true(json_object_get(json->config, "add_bos_token"));
+    if (!asked || !json->begin.bytes || json->prefix_count + json->suffix_count > 0) return;
+    int32_t id = find_token(json, json->begin);
+    if (id >= 0) json->prefix[json->prefix_count++] = id;
+}
+
 static fr_status read_config(fr_tokenizer_source *json, const char *path) {
     FR_TRY(fr_json_read(path, FILE_LIMIT, &json->config));
     if (!json_is_object(json->config)) return fr_fail(FR_INPUT, "%s is not a JSON object", path);
     FR_TRY(read_token(json->config, "bos_token", path, &json->begin));
+    add_begin(json);
     return read_token(json->config, "eos_token", path, &json->end);
 }
 

@@ -10,9 +10,10 @@
  *    "decoder":        a rule, or a Sequence of "decoders"
  *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}}
  *
- * Of tokenizer_config.json only "bos_token" and "eos_token" are used, for chat templates (chat_source.h reads these).
- * add_bos_token and its like are not read: where they contradict the post-processor, the post-processor wins in
- * transformers too. */
+ * Of tokenizer_config.json "bos_token" and "eos_token" are used, for chat templates (chat_source.h reads these), and
+ * "add_bos_token": true, which puts the bos_token before a text where the post-processor adds nothing, as llama.cpp's
+ * converter has it, and LlamaTokenizerFast of transformers 4 (DeepSeek-V3's folder). A post-processor that adds
+ * something wins, whatever add_bos_token says; add_eos_token is not read. */
 #ifndef FR_FORMATS_TOKENIZER_JSON_H
 #define FR_FORMATS_TOKENIZER_JSON_H
 

@@ -687,6 +687,37 @@ START_TEST(a_tokenizer_of_another_kind) {
 }
 END_TEST
 
+/* A key of one of the folder's files gets another value. */
+static void change_json(const char *name, const char *key, json_t *value) {
+    json_t *root = json_load_file(in_folder(name), 0, NULL);
+    ck_assert_ptr_nonnull(root);
+    json_object_set_new(root, key, value);
+    ck_assert_int_eq(json_dump_file(root, in_folder(name), 0), 0);
+    json_decref(root);
+}
+
+/* DeepSeek-V3's published folder: nothing in its tokenizer.json adds the bos. */
+START_TEST(begin_that_the_config_adds) {
+    make_folder();
+    copy_model("tests/data/deepseek-v3");
+    change_json("tokenizer.json", "post_processor", json_null());
+    for (int adds = 0; adds < 2; adds++) {
+        bool flag;
+        change_json("tokenizer_config.json", "add_bos_token", json_boolean(adds));
+        fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
+        ck_assert_int_eq(fr_gguf_bool(files.gguf, "tokenizer.ggml.add_bos_token", !adds, &flag), FR_OK);
+        ck_assert_int_eq(flag, adds);
+        fr_checkpoint_close(&files);
+        fr_command theirs = fr_command_ok("tokenize -m %s -p def", folder);
+        fr_command ours = fr_command_ok("tokenize -m %s -p def", in_folder("written.gguf"));
+        ck_assert_str_eq(ours.out, theirs.out);
+        fr_command_free(&theirs);
+        fr_command_free(&ours);
+    }
+    remove_folder();
+}
+END_TEST
+
 START_TEST(empty_tensor) {
     make_folder();
     fr_gguf_writer writer;
@@ -741,6 +772,7 @@ int main(void) {
     tcase_add_test(tests, bad_models);
     tcase_add_test(tests, a_tensor_without_a_name);
     tcase_add_test(tests, a_tokenizer_of_another_kind);
+    tcase_add_test(tests, begin_that_the_config_adds);
     tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);
     suite_add_tcase(suite, tests);

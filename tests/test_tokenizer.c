@@ -412,6 +412,7 @@ START_TEST(config_file) {
     } cases[] = {
         {"{\"bos_token\":\"<s>\",\"add_bos_token\":false,\"model_max_length\":1000000000000000019884624838656}", "<s>"},
         {"{\"bos_token\":{\"content\":\"<x>\",\"lstrip\":false}}", "<x>"},
+        {"{\"bos_token\":\"<x>\",\"add_bos_token\":true}", "<x>"},
         {"{\"bos_token\":null}", ""},
         {"{}", ""},
         {"{\"bos_token\":3}", NULL},
@@ -437,6 +438,84 @@ START_TEST(config_file) {
         fr_free(ids);
         fr_tokenizer_close(tokenizer);
     }
+}
+END_TEST
+
+/* DeepSeek-V3's reference tokenizer, which adds its bos; or as DeepSeek publishes it, with a post-processor that adds
+ * nothing. */
+static fr_tokenizer *open_deepseek(bool published, json_t *config) {
+    json_t *root = fr_load_json(TOKENIZERS "deepseek3/tokenizer.json");
+    if (published)
+        json_object_set_new(root, "post_processor",
+                            json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 1,
+                                      "trim_offsets", 0, "use_regex", 1));
+    char *text = json_dumps(root, JSON_COMPACT), *settings = json_dumps(config, JSON_COMPACT);
+    fr_tokenizer *tokenizer;
+    fr_status status = fr_open_text(text, strlen(text), settings, &tokenizer);
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+    free(settings);
+    free(text);
+    json_decref(config);
+    json_decref(root);
+    return tokenizer;
+}
+
+#define BOS        "<\uFF5Cbegin\u2581of\u2581sentence\uFF5C>"
+#define BOS_OBJECT "{\"__type\":\"AddedToken\",\"content\":\"" BOS "\",\"special\":true}"
+
+static const struct {
+    bool published;
+    const char *config;
+    bool adds;
+} begins[] = {
+    {true, "{\"add_bos_token\":true,\"bos_token\":" BOS_OBJECT "}", true},
+    {true, "{\"add_bos_token\":true,\"bos_token\":\"" BOS "\"}", true},
+    {true, "{\"add_bos_token\":false,\"bos_token\":\"" BOS "\"}", false},
+    {true, "{\"bos_token\":\"" BOS "\"}", false},
+    {true, "{\"add_bos_token\":true}", false},
+    {true, "{\"add_bos_token\":true,\"bos_token\":null}", false},
+    {true, "{\"add_bos_token\":true,\"bos_token\":\"<no token>\"}", false},
+    {false, "{\"add_bos_token\":true,\"bos_token\":\"" BOS "\"}", true},
+    {false, "{\"add_bos_token\":false,\"bos_token\":\"" BOS "\"}", true},
+};
+
+/* The reference's ids with special tokens are those with one bos in front. */
+START_TEST(begin_that_the_config_adds) {
+    fr_tokenizer *tokenizer = open_deepseek(begins[_i].published, json_loads(begins[_i].config, 0, NULL));
+    if (begins[_i].adds) {
+        json_t *root = fr_load_json(TOKENIZERS "deepseek3/tokenizer_cases.json");
+        fr_check_encoding(tokenizer, json_object_get(root, "encode"), begins[_i].config);
+        json_decref(root);
+    } else {
+        int32_t *ids;
+        size_t count;
+        ck_assert_int_eq(fr_tokenize(tokenizer, "", 0, true, true, &ids, &count), FR_OK);
+        ck_assert_uint_eq(count, 0);
+        fr_free(ids);
+    }
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* Its chat template writes the bos itself. */
+START_TEST(one_begin_of_a_chat) {
+    size_t length, count, times = 0;
+    char *template = fr_load_text(TOKENIZERS "deepseek3/chat_template.jinja", &length);
+    fr_tokenizer *tokenizer = open_deepseek(
+        true, json_pack("{s:b, s:s, s:s}", "add_bos_token", 1, "bos_token", BOS, "chat_template", template));
+    int32_t begin = fr_tokenizer_id(tokenizer, BOS), *ids;
+    fr_marked_text text;
+    ck_assert_msg(fr_chat_render(tokenizer, "[{\"role\":\"user\",\"content\":\"a\"}]", NULL, &text) == FR_OK, "%s",
+                  fr_last_error());
+    ck_assert_int_eq(fr_tokenize_marked(tokenizer, &text, &ids, &count), FR_OK);
+    for (size_t i = 0; i < count; i++) times += ids[i] == begin;
+    ck_assert_uint_gt(count, 2);
+    ck_assert_int_eq(ids[0], begin);
+    ck_assert_uint_eq(times, 1);
+    fr_free(ids);
+    fr_marked_text_free(&text);
+    fr_tokenizer_close(tokenizer);
+    free(template);
 }
 END_TEST
 
@@ -589,6 +668,8 @@ static Suite *tokenizer_suite(void) {
     tcase_add_test(cases, ids_outside);
     tcase_add_test(cases, lying_files);
     tcase_add_test(cases, config_file);
+    tcase_add_loop_test(cases, begin_that_the_config_adds, 0, (int)COUNT_OF(begins));
+    tcase_add_test(cases, one_begin_of_a_chat);
     tcase_add_test(cases, missing_files);
     tcase_add_test(cases, deep_json);
     tcase_add_test(cases, hostile_patterns);
