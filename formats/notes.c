@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) {
     va_list arguments;
@@ -13,8 +14,15 @@ void fr_notes_add(fr_notes *notes, const char *format, ...) {
     va_end(arguments);
 }
 
+static bool has(const fr_notes *notes, const char *line) {
+    for (size_t i = 0; i < notes->count; i++)
+        if (strcmp(notes->lines[i], line) == 0) return true;
+    return false;
+}
+
 void fr_notes_copy(fr_notes *notes, const fr_notes *from) {
-    for (size_t i = 0; i < from->count; i++) fr_notes_add(notes, "%s", from->lines[i]);
+    for (size_t i = 0; i < from->count; i++)
+        if (!has(notes, from->lines[i])) fr_notes_add(notes, "%s", from->lines[i]);
 }
 
 void fr_notes_free(fr_notes *notes) {

@@ -14,7 +14,7 @@ typedef struct fr_notes {
 } fr_notes;
 
 void fr_notes_add(fr_notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* behind those that are there */
+void fr_notes_copy(fr_notes *notes, const fr_notes *from); /* none that is there already */
 void fr_notes_free(fr_notes *notes);
 
 /* NULL past the last one. */

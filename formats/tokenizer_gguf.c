@@ -175,11 +175,10 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer
             continue;
         FR_TRY(has_ends(gguf, *kind, &has));
         if (!has) continue;
-        if (notes)
-            fr_notes_add(notes,
-                         "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture "
-                         "\"%s\" and the tokens go with that",
-                         gguf->path, kinds[i].pre, gguf->architecture);
+        fr_notes_add(notes,
+                     "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture \"%s\" "
+                     "and the tokens go with that",
+                     gguf->path, kinds[i].pre, gguf->architecture);
         return FR_OK;
     }
     return fr_fail(FR_INPUT,
@@ -188,7 +187,6 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer
                    gguf->path, gguf->architecture);
 }
 
-/* notes: NULL, or what was assumed is told there. */
 static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind, fr_notes *notes) {
     fr_text model, pre;
     size_t of_model = 0;
@@ -279,31 +277,43 @@ static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
 
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
-/* The id under a key, -1 when there is none. */
-static fr_status read_id(const fr_gguf *gguf, const char *key, size_t count, int32_t *id) {
+fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id) {
     int64_t value;
-    FR_TRY(fr_gguf_int(gguf, key, 0, (int64_t)count - 1, -1, &value));
-    *id = (int32_t)value;
+    *id = -1;
+    if (!fr_gguf_find(gguf, key)) return FR_OK;
+    FR_TRY(fr_gguf_int(gguf, key, INT64_MIN, INT64_MAX, 0, &value));
+    if (value >= 0 && value < (int64_t)count)
+        *id = (int32_t)value;
+    else
+        fr_notes_add(notes, "%s: key %s is %lld, which no token has: it is left out", gguf->path, key,
+                     (long long)value);
     return FR_OK;
 }
 
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const tokenizer_kind *kind) {
     int32_t begin, end, unknown;
-    bool add_begin, add_end, add_space;
-    FR_TRY(read_id(gguf, "tokenizer.ggml.bos_token_id", source->vocabulary_count, &begin));
-    FR_TRY(read_id(gguf, "tokenizer.ggml.eos_token_id", source->vocabulary_count, &end));
-    FR_TRY(read_id(gguf, "tokenizer.ggml.unknown_token_id", source->vocabulary_count, &unknown));
+    bool add_begin, add_end;
+    size_t count = source->vocabulary_count;
+    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.bos_token_id", count, &source->notes, &begin));
+    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.eos_token_id", count, &source->notes, &end));
+    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.unknown_token_id", count, &source->notes, &unknown));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", kind->begins_unless_told, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &add_space));
-    if (add_space) return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
     if (begin >= 0) source->begin = source->vocabulary[begin].text;
     if (end >= 0) source->end = source->vocabulary[end].text;
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
     return FR_OK;
+}
+
+/* Of tokenizers whose pieces are bytes nobody reads that key: llama.cpp puts the space in SentencePiece's texts. */
+static fr_status refuse_space_prefix(const fr_tokenizer_source *source, const fr_gguf *gguf) {
+    bool adds;
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &adds));
+    if (!adds || source->byte_level) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
@@ -321,7 +331,7 @@ static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
     FR_TRY(read_merges(source, gguf));
     FR_TRY(read_ids(source, gguf, kind));
     kind->rules(source);
-    return FR_OK;
+    return refuse_space_prefix(source, gguf);
 }
 
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf) {
@@ -339,12 +349,13 @@ static fr_status add_end(const fr_gguf *gguf, int32_t id, int32_t *ids, size_t c
     return FR_OK;
 }
 
-static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count) {
+static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
+                                size_t *count) {
     const tokenizer_kind *kind;
     const fr_gguf_value *tokens;
     size_t at = 0;
     if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
-    FR_TRY(find_kind(gguf, &kind, NULL));
+    FR_TRY(find_kind(gguf, &kind, notes));
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     for (size_t id = 0; id < tokens->count && id < vocab; id++)
         if (is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS))
@@ -352,15 +363,17 @@ static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids,
     return FR_OK;
 }
 
-fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count) {
-    static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                                       "tokenizer.ggml.eom_token_id"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        int32_t id;
-        FR_TRY(read_id(gguf, keys[i], vocab, &id));
-        if (id >= 0) FR_TRY(add_end(gguf, id, ids, capacity, count));
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
+                                 size_t *count) {
+    enum { EOS, EOT, EOM, KEYS };
+    static const char *const keys[KEYS] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                           "tokenizer.ggml.eom_token_id"};
+    int32_t named[KEYS];
+    for (size_t i = 0; i < KEYS; i++) {
+        FR_TRY(fr_tokenizer_gguf_id(gguf, keys[i], vocab, notes, &named[i]));
+        if (named[i] >= 0) FR_TRY(add_end(gguf, named[i], ids, capacity, count));
     }
-    return fr_gguf_find(gguf, keys[1]) ? FR_OK : add_known_ends(gguf, vocab, ids, capacity, count);
+    return named[EOT] >= 0 ? FR_OK : add_known_ends(gguf, vocab, notes, ids, capacity, count);
 }
 
 /* -------------------------------------------------------------------------------------------------------- comparing */

@@ -9,6 +9,7 @@
  *     tokenizer.ggml.merges         "left right", the first one ranks first
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
  *     tokenizer.ggml.add_bos_token, .add_eos_token
+ *     tokenizer.ggml.add_space_prefix   not built, and without meaning where pieces are bytes
  * The scores are not needed: merges have ranks. */
 #ifndef FR_FORMATS_TOKENIZER_GGUF_H
 #define FR_FORMATS_TOKENIZER_GGUF_H
@@ -22,9 +23,13 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
 /* The metadata must outlive the source. A failure leaves nothing open. */
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf);
 
+/* The id under a key; -1 where there is none, or, with a note, none of `count` tokens' (files write 4294967295). */
+fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id);
+
 /* The ids below `vocab` that end a text, at most capacity: eos, eot and eom; and where the file names no eot, the
  * tokens that the kind of tokenizer is known to end a turn with. */
-fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
+fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
+                                 size_t *count);
 
 /* Whether texts that are cut as the source says are cut so from a file of that kind too (model, and pre or NULL). */
 bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);

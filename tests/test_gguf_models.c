@@ -254,6 +254,7 @@ static const damage damages[] = {
     {"moe-odd.gguf", "general.architecture", 12, "gemmaX", 6, "architecture \"gemmaX\" is not known"},
     {"moe-odd.gguf", "tokenizer.ggml.mode", 0, "x", 1, "key tokenizer.ggml.model is missing"},
     {"moe-odd.gguf", "tokenizer.ggml.model", 12, "gemma5", 6, "tokenizer.ggml.model \"gemma5\" with"},
+    {"moe-odd.gguf", "tokenizer.ggml.add_space_prefix", 4, "\1", 1, "add_space_prefix is not built yet"},
     {"moe-odd.gguf", "blk.2.attn_q.weigh", 0, "x", 1, "tensor blk.2.attn_q.weight is missing"},
     {"moe-odd.gguf", "rope_freqs.weight", 12, &(uint32_t){26}, 4, "expected F32, F16 or BF16"},
     {"atomic.gguf", "gemma4_assistant.n_embd_backbone", 4, &(uint32_t){81}, 4, "it drafts for another model"},
@@ -290,6 +291,29 @@ START_TEST(wrong_files) {
     ck_assert_msg(status == wanted, "status %d where \"%s\" was expected", status, d->words);
     ck_assert_msg(strstr(fr_last_error(), d->words), "\"%s\" is not in \"%s\"", d->words, fr_last_error());
     ck_assert(!advice || strstr(fr_last_error(), "Take the assistant published for this target"));
+    fr_model_close(model);
+}
+END_TEST
+
+/* A drafter's special token that no token is, is no other than the target's. */
+START_TEST(drafter_without_begin) {
+    char path[64] = "/tmp/test_gguf_models_XXXXXX";
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    size_t size;
+    uint8_t *bytes = read_file(GGUF "atomic.gguf", &size);
+    patch(bytes, size, "tokenizer.ggml.bos_token_id", 4, &(uint32_t){UINT32_MAX}, 4);
+    ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
+    close(file);
+    free(bytes);
+    fr_model *model = open_model(GGUF "moe-odd.gguf");
+    fr_drafter *drafter;
+    fr_status status = fr_drafter_open(path, model, NULL, &drafter);
+    unlink(path);
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+    ck_assert_ptr_nonnull(fr_drafter_note(drafter, 0));
+    ck_assert_ptr_nonnull(strstr(fr_drafter_note(drafter, 0), "bos_token_id is 4294967295, which no token has"));
+    fr_drafter_close(drafter);
     fr_model_close(model);
 }
 END_TEST
@@ -403,6 +427,7 @@ int main(void) {
     tcase_add_loop_test(tests, same_ids_as_the_reference, 0, 2);
     tcase_add_test(tests, ends_and_chat);
     tcase_add_loop_test(tests, wrong_files, 0, sizeof damages / sizeof *damages);
+    tcase_add_test(tests, drafter_without_begin);
     tcase_add_test(tests, wrong_roles);
     tcase_add_loop_test(tests, wrong_orderings, 0, 2);
     tcase_add_test(tests, descriptions);

@@ -9,6 +9,7 @@
 
 #include "formats/checkpoint.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/text/tokenizer.h"
 #include "tests/command.h"
 #include "tests/gguf_builder.h"
 #include "tests/token_files.h"
@@ -122,13 +123,14 @@ static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
     json_decref(root);
 }
 
-/* The file's ends are those tokens, in that order, up to NULL. */
-static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts) {
+/* The file's ends are those tokens, in that order, up to NULL; the line, unless NULL, is the one note about them. */
+static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, const char *line) {
     fr_checkpoint files;
+    fr_notes notes = {0};
     int32_t ids[MOST_ENDS];
     size_t count = 0, wanted = 0;
     ck_assert_int_eq(fr_checkpoint_open(&files, folder.file, true), FR_OK);
-    fr_status status = fr_tokenizer_gguf_ends(files.gguf, 1 << 20, ids, MOST_ENDS, &count);
+    fr_status status = fr_tokenizer_gguf_ends(files.gguf, fr_tokenizer_size(tokenizer), &notes, ids, MOST_ENDS, &count);
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
     for (; texts[wanted]; wanted++) {
         char *text;
@@ -139,6 +141,9 @@ static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts) 
         fr_free(text);
     }
     ck_assert_uint_eq(count, wanted);
+    ck_assert_uint_eq(notes.count, line != NULL);
+    if (line) ck_assert_str_eq(fr_notes_line(&notes, 0), line);
+    fr_notes_free(&notes);
     fr_checkpoint_close(&files);
 }
 
@@ -171,7 +176,6 @@ START_TEST(pre_by_family) {
     write_file(assumed[_i].name, assumed[_i].architecture, extras, count);
     fr_tokenizer *tokenizer = open_file();
     check_cases(tokenizer, assumed[_i].name);
-    check_ends(tokenizer, assumed[_i].ends);
     snprintf(line, sizeof line,
              "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture \"%s\" and the "
              "tokens go with that",
@@ -179,6 +183,7 @@ START_TEST(pre_by_family) {
     ck_assert_ptr_nonnull(fr_tokenizer_note(tokenizer, 0));
     ck_assert_str_eq(fr_tokenizer_note(tokenizer, 0), line);
     ck_assert_ptr_null(fr_tokenizer_note(tokenizer, 1));
+    check_ends(tokenizer, assumed[_i].ends, line);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
@@ -189,7 +194,7 @@ START_TEST(pre_of_qwen3) {
     fr_tokenizer *tokenizer = open_file();
     ck_assert_ptr_nonnull(fr_tokenizer_note(tokenizer, 0));
     ck_assert_ptr_nonnull(strstr(fr_tokenizer_note(tokenizer, 0), "as by \"qwen2\""));
-    check_ends(tokenizer, (const char *const[]){"<|endoftext|>", "<|im_end|>", NULL});
+    check_ends(tokenizer, (const char *const[]){"<|endoftext|>", "<|im_end|>", NULL}, fr_tokenizer_note(tokenizer, 0));
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
@@ -202,24 +207,32 @@ START_TEST(pre_that_is_there) {
 }
 END_TEST
 
-/* A model's notes have its tokenizer's. */
-START_TEST(note_of_a_model) {
-    static const char key[] = "tokenizer.ggml.pre";
+/* A whole model's file with other bytes `skip` behind the end of a text that is in it. */
+static void write_model(const char *text, size_t skip, const void *other, size_t count) {
     size_t length;
     char *bytes;
     ck_assert_int_eq(fr_read_text("tests/data/deepseek-v3/model-bf16.gguf", 4 << 20, &bytes, &length), FR_OK);
-    char *at = memmem(bytes, length, key, strlen(key));
+    char *at = memmem(bytes, length, text, strlen(text));
     ck_assert_ptr_nonnull(at);
-    memcpy(at, "tokenizer.ggml.was", strlen(key));
+    memcpy(at + strlen(text) + skip, other, count);
     fr_builder b = {(uint8_t *)bytes, length};
     fr_build_write(&b, folder.file);
     fr_build_free(&b);
+}
+
+/* A model's notes have its tokenizer's, each once. */
+static void check_model_note(const char *words) {
     fr_model *model;
     ck_assert_msg(fr_model_open(folder.file, NULL, &model) == FR_OK, "%s", fr_last_error());
     ck_assert_ptr_nonnull(fr_model_note(model, 0));
-    ck_assert_ptr_nonnull(strstr(fr_model_note(model, 0), "as by \"deepseek-v3\""));
+    ck_assert_ptr_nonnull(strstr(fr_model_note(model, 0), words));
     ck_assert_ptr_null(fr_model_note(model, 1));
     fr_model_close(model);
+}
+
+START_TEST(note_of_a_model) {
+    write_model("tokenizer.ggml.pr", 0, "x", 1);
+    check_model_note("as by \"deepseek-v3\"");
 }
 END_TEST
 
@@ -252,6 +265,85 @@ START_TEST(pre_that_nothing_tells) {
 }
 END_TEST
 
+/* -------------------------------------------------------------------------------------------- ids that no token has */
+
+static const char *const id_keys[] = {"tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id",
+                                      "tokenizer.ggml.unknown_token_id", "tokenizer.ggml.eot_token_id",
+                                      "tokenizer.ggml.eom_token_id"};
+enum { BOS, EOS, UNKNOWN, EOT, EOM, ID_KEYS };
+
+/* GLM-4 has 1532 tokens: none, and the first id behind them. */
+static const uint32_t no_ids[] = {UINT32_MAX, 1532};
+
+START_TEST(ids_of_no_token) {
+    int key = _i % ID_KEYS;
+    uint32_t id = no_ids[_i / ID_KEYS];
+    const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"},
+                            {.key = id_keys[key], .number = &id},
+                            add_bos,
+                            {.key = "tokenizer.ggml.add_eos_token", .flag = &(bool){true}}};
+    char line[256];
+    write_file("glm4", "glm4moe", extras, COUNT_OF(extras));
+    fr_tokenizer *tokenizer = open_file();
+    ck_assert_uint_eq(fr_tokenizer_size(tokenizer), no_ids[1]);
+    check_cases(tokenizer, "glm4");
+    snprintf(line, sizeof line, "%s: key %s is %u, which no token has: it is left out", folder.file, id_keys[key], id);
+    if (key < EOT) {
+        ck_assert_ptr_nonnull(fr_tokenizer_note(tokenizer, 0));
+        ck_assert_str_eq(fr_tokenizer_note(tokenizer, 0), line);
+    }
+    ck_assert_ptr_null(fr_tokenizer_note(tokenizer, key < EOT));
+    bool ends = key == EOS || key == EOT || key == EOM;
+    check_ends(tokenizer, (const char *const[]){"<|user|>", "<|observation|>", NULL}, ends ? line : NULL);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+/* The others of one file stay. */
+START_TEST(ids_beside_one_of_no_token) {
+    const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "llama-bpe"},
+                            bos_of_llama,
+                            {.key = id_keys[EOS], .number = no_ids},
+                            {.key = id_keys[EOT], .number = &(uint32_t){1513}}};
+    char line[256];
+    write_file("llama3", "llama", extras, COUNT_OF(extras));
+    fr_tokenizer *tokenizer = open_file();
+    check_cases(tokenizer, "llama3");
+    snprintf(line, sizeof line, "%s: key %s is 4294967295, which no token has: it is left out", folder.file,
+             id_keys[EOS]);
+    check_ends(tokenizer, (const char *const[]){"<|eot_id|>", NULL}, line);
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
+START_TEST(id_of_no_token_in_a_model) {
+    write_model(id_keys[EOS], 4, no_ids, 4);
+    check_model_note("key tokenizer.ggml.eos_token_id is 4294967295, which no token has");
+}
+END_TEST
+
+/* An id of another type is a lie still. */
+START_TEST(id_that_is_a_text) {
+    fr_tokenizer *tokenizer;
+    const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"}, {.key = id_keys[BOS], .text = "1"}};
+    write_file("glm4", "glm4moe", extras, COUNT_OF(extras));
+    ck_assert_int_eq(fr_tokenizer_open(folder.file, NULL, &tokenizer), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "tokenizer.ggml.bos_token_id is of type string"));
+}
+END_TEST
+
+/* llama.cpp heeds it in SentencePiece's tokenizers alone (test_gguf_models has one of Gemma's kind). */
+START_TEST(space_prefix_of_bytes) {
+    const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"},
+                            {.key = "tokenizer.ggml.add_space_prefix", .flag = &(bool){true}}};
+    write_file("glm4", "glm4moe", extras, COUNT_OF(extras));
+    fr_tokenizer *tokenizer = open_file();
+    check_cases(tokenizer, "glm4");
+    ck_assert_ptr_null(fr_tokenizer_note(tokenizer, 0));
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("tokenizer_gguf");
     TCase *tests = tcase_create("tokenizer_gguf");
@@ -263,6 +355,11 @@ int main(void) {
     tcase_add_test(tests, note_of_a_model);
     tcase_add_test(tests, note_on_standard_error);
     tcase_add_test(tests, pre_that_nothing_tells);
+    tcase_add_loop_test(tests, ids_of_no_token, 0, ID_KEYS * COUNT_OF(no_ids));
+    tcase_add_test(tests, ids_beside_one_of_no_token);
+    tcase_add_test(tests, id_of_no_token_in_a_model);
+    tcase_add_test(tests, id_that_is_a_text);
+    tcase_add_test(tests, space_prefix_of_bytes);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
 #include "src/text/tokenizer.h"
 
 /* Every layer reads the target's last owning layer of its kind, one that slides or one that doesn't; its heads must fit
@@ -161,21 +162,22 @@ static fr_status open_centroids(fr_assistant *a, const fr_gemma4_config *config,
 
 /* The two vocabularies have one size; where a GGUF drafter names its special tokens, they must be the target's. Its
  * file need not have the texts. */
-static fr_status check_vocabulary(const fr_checkpoint *files, size_t vocab, const fr_model *target) {
+static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
+    const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)
         return fr_fail(FR_INPUT, "%s: its vocabulary has %zu ids, the target's %zu: it drafts for another model",
                        files->path, vocab, target->trunk.spec.vocab);
     if (!files->gguf) return FR_OK;
-    int64_t begin, end;
-    FR_TRY(fr_gguf_int(files->gguf, "tokenizer.ggml.bos_token_id", 0, (int64_t)vocab - 1, -1, &begin));
-    FR_TRY(fr_gguf_int(files->gguf, "tokenizer.ggml.eos_token_id", 0, (int64_t)vocab - 1, -1, &end));
+    int32_t begin, end;
+    FR_TRY(fr_tokenizer_gguf_id(files->gguf, "tokenizer.ggml.bos_token_id", vocab, &weights->notes, &begin));
+    FR_TRY(fr_tokenizer_gguf_id(files->gguf, "tokenizer.ggml.eos_token_id", vocab, &weights->notes, &end));
     const char *text = target->tokenizer ? fr_tokenizer_begin(target->tokenizer) : NULL;
     int32_t target_begin = text ? fr_tokenizer_id(target->tokenizer, text) : -1;
     bool other_begin = begin >= 0 && target_begin >= 0 && begin != target_begin;
-    bool other_end = end >= 0 && target->eos_count > 0 && !fr_model_is_eos(target, (int32_t)end);
+    bool other_end = end >= 0 && target->eos_count > 0 && !fr_model_is_eos(target, end);
     if (!other_begin && !other_end) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tokenizer.ggml.%s_token_id is %lld, not the target's: it drafts for another model",
-                   files->path, other_begin ? "bos" : "eos", (long long)(other_begin ? begin : end));
+    return fr_fail(FR_INPUT, "%s: tokenizer.ggml.%s_token_id is %d, not the target's: it drafts for another model",
+                   files->path, other_begin ? "bos" : "eos", other_begin ? begin : end);
 }
 
 /* The trunk and its head, checked against the target. */
@@ -183,7 +185,7 @@ static fr_status open_trunk(fr_assistant *a, const fr_model *target, const fr_ge
                             fr_weights *weights) {
     const char *path = weights->files->path;
     fr_trunk_spec spec = {0};
-    if (target) FR_TRY(check_vocabulary(weights->files, config->vocab, target));
+    if (target) FR_TRY(check_vocabulary(weights, config->vocab, target));
     if (config->ple || config->experts)
         return fr_fail(FR_INPUT, "%s: an assistant has no per-layer embeddings and no experts", path);
     FR_TRY(open_centroids(a, config, weights));
