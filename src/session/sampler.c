@@ -45,9 +45,11 @@ fr_status fr_sampler_set(fr_sampler *s, const fr_options *options, const fr_kern
 void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
     if (!s->on) return;
     s->logits = fr_arena_take(arena, s->vocab, sizeof *s->logits);
-    s->ids = fr_arena_take(arena, s->vocab, sizeof *s->ids);
-    s->scratch = fr_arena_take(arena, s->vocab, sizeof *s->scratch);
-    s->weight = fr_arena_take(arena, s->vocab, sizeof *s->weight);
+    if (s->temperature > 0) {
+        s->ids = fr_arena_take(arena, s->vocab, sizeof *s->ids);
+        s->scratch = fr_arena_take(arena, s->vocab, sizeof *s->scratch);
+        s->weight = fr_arena_take(arena, s->vocab, sizeof *s->weight);
+    }
     if (penalizes(s)) s->seen = fr_arena_take(arena, s->vocab, sizeof *s->seen);
     if (s->bias_count) s->bias = fr_arena_take(arena, s->vocab, sizeof *s->bias);
     for (size_t i = 0; s->bias && i < s->bias_count; i++) s->bias[s->biases[i].id] = s->biases[i].bias;
