@@ -192,3 +192,21 @@ fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const
     json_array_foreach(json, i, item) FR_TRY(add_id(item, key, high, where, ids, capacity, count));
     return FR_OK;
 }
+
+fr_status fr_json_id_list(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
+                          size_t capacity, size_t *count) {
+    json_t *json = member(object, key);
+    *count = 0;
+    if (!json) return FR_OK;
+    if (!json_is_array(json)) return fr_fail(FR_INPUT, "%s: \"%s\" is not an array of ids", where, key);
+    if (json_array_size(json) > capacity)
+        return fr_fail(FR_INPUT, "%s: \"%s\" has %zu ids, and at most %zu are read", where, key, json_array_size(json),
+                       capacity);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        int64_t id;
+        if (!whole(json_array_get(json, i), &id))
+            return fr_fail(FR_INPUT, "%s: \"%s\" holds something that is no id", where, key);
+        if (id >= 0 && id <= high) ids[(*count)++] = (int32_t)id;
+    }
+    return FR_OK;
+}

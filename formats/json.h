@@ -43,4 +43,9 @@ fr_status fr_json_object(const json_t *object, const char *key, const char *wher
 fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
                       size_t capacity, size_t *count);
 
+/* A member that is an array of at most `capacity` integers: those in [0, high] become the `count` ids, others name
+ * nothing and are passed over. Missing or null gives none. */
+fr_status fr_json_id_list(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
+                          size_t capacity, size_t *count);
+
 #endif

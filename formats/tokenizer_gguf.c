@@ -376,6 +376,22 @@ fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *no
     return named[EOT] >= 0 ? FR_OK : add_known_ends(gguf, vocab, notes, ids, capacity, count);
 }
 
+fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity,
+                                       size_t *count) {
+    const fr_gguf_value *list;
+    *count = 0;
+    FR_TRY(fr_gguf_array(gguf, FR_KEY_SUPPRESSED, FR_GGUF_I32, &list));
+    if (!list) return FR_OK;
+    if (list->count > capacity)
+        return fr_fail(FR_INPUT, "%s: key " FR_KEY_SUPPRESSED " has %llu ids, and at most %zu are read", gguf->path,
+                       (unsigned long long)list->count, capacity);
+    for (size_t i = 0; i < list->count; i++) {
+        int32_t id = fr_gguf_i32(list, i);
+        if (id >= 0 && (size_t)id < vocab) ids[(*count)++] = id;
+    }
+    return FR_OK;
+}
+
 /* -------------------------------------------------------------------------------------------------------- comparing */
 
 static bool same_text(fr_text a, fr_text b) {

@@ -1,4 +1,4 @@
-/* The tokenizer in GGUF metadata as plain data, and the ids that end a text.
+/* The tokenizer in GGUF metadata as plain data, the ids that end a text, and those that are kept out.
  *
  *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts; kinds not built are refused by
  *                                   name; where there is no .pre, one that goes with general.architecture and the
@@ -10,6 +10,7 @@
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
  *     tokenizer.ggml.add_bos_token, .add_eos_token
  *     tokenizer.ggml.add_space_prefix   not built, and without meaning where pieces are bytes
+ *     tokenizer.ggml.suppress_tokens  ids that a text must never go on with
  * The scores are not needed: merges have ranks. */
 #ifndef FR_FORMATS_TOKENIZER_GGUF_H
 #define FR_FORMATS_TOKENIZER_GGUF_H
@@ -30,6 +31,11 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
  * tokens that the kind of tokenizer is known to end a turn with. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
                                  size_t *count);
+
+/* The ids below `vocab` that the file keeps out of texts, as it lists them; others there name nothing and are passed
+ * over. A list of more than `capacity` is FR_INPUT. */
+fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
+#define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
 /* Whether texts that are cut as the source says are cut so from a file of that kind too (model, and pre or NULL). */
 bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);

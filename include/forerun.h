@@ -104,8 +104,8 @@ typedef enum fr_option {
     FR_OPT_FREQUENCY_PENALTY, /* number -1000 to 1000, default 0: taken off for each occurrence */
     FR_OPT_PRESENCE_PENALTY,  /* number -1000 to 1000, default 0: taken off once */
     FR_OPT_REPEAT_LAST_N,     /* tokens that the penalties look back over, default 64; -1: all */
-    FR_OPT_LOGIT_BIAS,        /* text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id. Adds to what is
-                                 set already, up to 256 ids */
+    FR_OPT_LOGIT_BIAS,        /* text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id, as ids of
+                                 fr_model_suppressed are whatever is set. Adds to what is set already, up to 256 ids */
     FR_OPT_TEMPERATURE,       /* number 0 to 100; default 0: greedy, the largest logit, the lowest id of equals */
     FR_OPT_TOP_K,             /* keep the k largest and what equals the last of them; default 0: all */
     FR_OPT_TOP_P,             /* number 0 to 1: keep the fewest, best first, that have this much; default 1: all */
@@ -182,6 +182,11 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact);
 /* End-of-sequence ids: the union of generation_config.json's and config.json's, or what GGUF's metadata name. *ids
  * belongs to the model. */
 size_t fr_model_eos(const fr_model *model, const int32_t **ids);
+
+/* Ids that the model's makers keep out of its texts: suppress_tokens of generation_config.json, or GGUF's
+ * tokenizer.ggml.suppress_tokens; what is no id of its vocabulary is left out. Sessions never give them. *ids belongs
+ * to the model. */
+size_t fr_model_suppressed(const fr_model *model, const int32_t **ids);
 
 /* The instruction-set word that the model's kernels run at ("avx512", "neon", ...). */
 const char *fr_model_isa(const fr_model *model);

@@ -58,6 +58,16 @@ void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const c
     write_config(from, changes, path);
 }
 
+void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    unlink(path); /* what it links to stays as it is */
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
 void fr_changed_folder_remove(const fr_changed_folder *folder) {
     for_each_file(folder->path, NULL, folder->path, remove_file);
     ck_assert_int_eq(rmdir(folder->path), 0);

@@ -1,7 +1,7 @@
 /* A published folder with another config.json, whose other files are links: a fixture with room for longer texts, say.
  *
- * In: a folder, and members that replace those of its config.json. Out: a folder in /tmp. Ends the test on any
- * failure. */
+ * In: a folder, members that replace those of its config.json, and texts that replace other files. Out: a folder in
+ * /tmp. Ends the test on any failure. */
 #ifndef FR_TESTS_CHANGED_FOLDER_H
 #define FR_TESTS_CHANGED_FOLDER_H
 
@@ -10,6 +10,7 @@ typedef struct fr_changed_folder {
 } fr_changed_folder;
 
 void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const char *changes);
+void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text);
 void fr_changed_folder_remove(const fr_changed_folder *folder);
 
 #endif

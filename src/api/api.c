@@ -88,6 +88,11 @@ size_t fr_model_eos(const fr_model *model, const int32_t **ids) {
     return model->eos_count;
 }
 
+size_t fr_model_suppressed(const fr_model *model, const int32_t **ids) {
+    *ids = model->suppressed;
+    return model->suppressed_count;
+}
+
 const char *fr_model_isa(const fr_model *model) {
     return model->kernels->isa;
 }

@@ -8,6 +8,7 @@
 
 #include "formats/error.h"
 #include "kernels/fpenv.h"
+#include "src/base/sizes.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 
@@ -133,6 +134,14 @@ static void print_states(const fr_trunk *trunk, FILE *out) {
             (double)fr_recurrent_position_bytes(trunk->recurrent_shapes, trunk->recurrent_count) / 1e3);
 }
 
+/* The first ones: a list may have thousands. */
+static void print_suppressed(const fr_model *model, FILE *out) {
+    size_t shown = fr_smaller(model->suppressed_count, 16);
+    if (shown) fprintf(out, "\nnever said     ids");
+    for (size_t i = 0; i < shown; i++) fprintf(out, " %d", model->suppressed[i]);
+    if (shown < model->suppressed_count) fprintf(out, " and %zu more", model->suppressed_count - shown);
+}
+
 static void print_model(const fr_inspected *what, FILE *out) {
     const fr_model *model = what->model;
     fr_trunk_describe(&model->trunk.spec, out);
@@ -153,6 +162,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
     print_residence(what, out);
     fprintf(out, "end of text    ids");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
+    print_suppressed(model, out);
     if (model->tokenizer)
         fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
     else

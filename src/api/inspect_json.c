@@ -140,6 +140,12 @@ static void put_vision(object *o, const fr_vision *vision) {
     put(o, "vision", v.json);
 }
 
+static void put_ids(object *o, const char *name, const int32_t *ids, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) o->failed |= json_array_append_new(list, json_integer(ids[i])) != 0;
+    put(o, name, list);
+}
+
 static void put_model(object *o, const fr_inspected *what) {
     const fr_model *model = what->model;
     const fr_trunk *trunk = &model->trunk;
@@ -159,10 +165,8 @@ static void put_model(object *o, const fr_inspected *what) {
     put_count(o, "mtp_layers", model->mtp_layers);
     if (what->own) put_count(o, "mtp_bytes", what->own->weights.bytes);
     if (model->vision) put(o, "image_token", json_integer(model->image_token));
-    json_t *eos = json_array();
-    for (size_t i = 0; i < model->eos_count; i++)
-        o->failed |= json_array_append_new(eos, json_integer(model->eos[i])) != 0;
-    put(o, "eos", eos);
+    put_ids(o, "eos", model->eos, model->eos_count);
+    put_ids(o, "suppressed", model->suppressed, model->suppressed_count);
     put(o, "tokenizer_ids",
         model->tokenizer ? json_integer((json_int_t)fr_tokenizer_size(model->tokenizer)) : json_null());
     put(o, "isa", json_string(model->kernels->isa));

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/tokenizer_gguf.h"
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
@@ -279,12 +280,21 @@ static fr_status put_general(const fr_export *export, const fr_outputs *outputs,
     return FR_OK;
 }
 
+static void put_suppressed(const fr_model *target, fr_gguf_writer *writer) {
+    if (!target->suppressed_count) return;
+    fr_gguf_put_array(writer, FR_KEY_SUPPRESSED, FR_GGUF_I32, target->suppressed_count);
+    for (size_t i = 0; i < target->suppressed_count; i++) fr_gguf_add_u32(writer, (uint32_t)target->suppressed[i]);
+}
+
 /* A drafter's files have none. */
 static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *writer) {
     const fr_model *target = export->target;
     const fr_gguf *gguf = target->files.gguf;
     static const char section[] = "tokenizer.";
-    if (!gguf) return fr_export_tokenizer(&target->files, target->family, export->spec->vocab, writer);
+    if (!gguf) {
+        put_suppressed(target, writer);
+        return fr_export_tokenizer(&target->files, target->family, export->spec->vocab, writer);
+    }
     fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)export->spec->vocab);
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;
@@ -301,7 +311,11 @@ fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs,
         FR_TRY(fr_eagle3_put_keys(export->eagle, writer));
         return put_targets_tokenizer(export, writer);
     }
-    if (export->target) FR_TRY(export->family->put_keys(export->spec, export->chained, where, writer));
-    else FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
+    if (export->target) {
+        FR_TRY(export->family->put_keys(export->spec, export->chained, where, writer));
+        put_suppressed(export->target, writer);
+    } else {
+        FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
+    }
     return fr_export_tokenizer(export->files, export->family, export->spec->vocab, writer);
 }

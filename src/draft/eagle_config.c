@@ -127,9 +127,9 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, 1 << 24, (int64_t)c->layer.vocab, where, &c->draft_vocab));
+    FR_TRY(read_taps(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
                         &c->target_hidden));
-    FR_TRY(read_taps(c, root, below));
     FR_TRY(read_target(c, root));
     return read_flags(c, root, below);
 }

@@ -62,6 +62,17 @@ static fr_status read_eos(fr_model *model) {
     return FR_OK;
 }
 
+/* transformers masks ids by comparing them with those of the vocabulary, so that others in the list do nothing: a model
+ * whose vocabulary was cut keeps the list of the whole one. */
+static fr_status read_suppressed(fr_model *model) {
+    size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
+    if (model->files.gguf)
+        return fr_tokenizer_gguf_suppressed(model->files.gguf, vocab, model->suppressed, FR_MAX_SUPPRESSED, count);
+    if (!model->files.generation) return FR_OK;
+    return fr_json_id_list(model->files.generation, "suppress_tokens", (int64_t)vocab - 1, "generation_config.json",
+                           model->suppressed, FR_MAX_SUPPRESSED, count);
+}
+
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
     FR_TRY(fr_machine_read(machine));
     int64_t threads = options->value[FR_OPT_THREADS];
@@ -165,6 +176,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     fr_weights_note_slow(&model->weights);
     fr_weights_note_transposed(&model->weights);
     FR_TRY(read_eos(model));
+    FR_TRY(read_suppressed(model));
     FR_TRY(open_tokenizer(model, chat_template));
     if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
     return FR_OK;

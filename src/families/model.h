@@ -15,6 +15,7 @@
 typedef struct fr_family fr_family;
 
 #define FR_MAX_EOS 64
+#define FR_MAX_SUPPRESSED 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
 
 struct fr_model {
     fr_checkpoint files;
@@ -31,6 +32,8 @@ struct fr_model {
     int32_t image_token;      /* what stands in ids for a row of a picture; -1: none */
     int32_t eos[FR_MAX_EOS];
     size_t eos_count;
+    int32_t suppressed[FR_MAX_SUPPRESSED]; /* ids that are never drawn; in the file's order, as often as there */
+    size_t suppressed_count;
 };
 
 struct fr_family {

@@ -2,7 +2,8 @@
  *
  * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
  * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
- * row), bias, temperature, top-k (ties with the k-th stay), top-p (logits descending, ids ascending), min-p.
+ * row), bias and the ids that the model keeps out, temperature, top-k (ties with the k-th stay), top-p (logits
+ * descending, ids ascending), min-p.
  *
  * Gumbel: the token is argmax((logit - largest) / temperature + g(seed, position, id)) over what the filters left, the
  * lowest id of equals. The drafter draws from its own logits with the same noise, so the two agree often, and a draft
@@ -40,10 +41,15 @@ typedef struct fr_sampler {
     size_t depths, known;            /* how many there is room for; how many there are */
     fr_logit_bias biases[FR_BIAS_MAX];
     size_t bias_count;
+    const int32_t *suppressed; /* the model's, banned whatever the biases say */
+    size_t suppressed_count;
 } fr_sampler;
 
 /* Reads the settings; a bias for an id outside the vocabulary is FR_INPUT. */
 fr_status fr_sampler_set(fr_sampler *sampler, const fr_options *options, const fr_kernels *kernels, size_t vocab);
+
+/* Ids that are never drawn, below the vocabulary, which must outlive the sampler; before its layout. */
+void fr_sampler_suppress(fr_sampler *sampler, const int32_t *ids, size_t count);
 
 /* Takes its memory, or measures it; depths: of drafts whose distributions it will be told. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);

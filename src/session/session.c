@@ -102,7 +102,9 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     FR_TRY(choose_drafting(s, options));
     s->ignore_eos = options->value[FR_OPT_IGNORE_EOS] != 0;
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
-    return fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab);
+    FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab));
+    fr_sampler_suppress(&s->sampler, model->suppressed, model->suppressed_count);
+    return FR_OK;
 }
 
 /* NULL: no memory. */

@@ -87,7 +87,9 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     }
     for (size_t r = 0; r <= *stood; r++)
         if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
-    if (*token < 0) return fr_fail(FR_INPUT, "logit bias: no token is left at position %zu", s->length + *stood);
+    if (*token < 0)
+        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias or the model's suppress_tokens ban all",
+                       s->length + *stood);
     return FR_OK;
 }
 

@@ -28,6 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_inputs_read++;
         for (size_t i = 0; i < model->eos_count; i++)
             if (!fr_model_is_eos(model, model->eos[i]) || (size_t)model->eos[i] >= model->trunk.spec.vocab) abort();
+        for (size_t i = 0; i < model->suppressed_count; i++)
+            if (model->suppressed[i] < 0 || (size_t)model->suppressed[i] >= model->trunk.spec.vocab) abort();
         fuzz_model_close(model);
     }
     fr_checkpoint_close(&configs);

@@ -126,6 +126,7 @@ def configurations():
     write("generation", "two-ends", read("models/gemma4-dense-odd/generation_config.json"))
     write("generation", "one-end", '{"eos_token_id": 1}')
     write("generation", "none", "{}")
+    write("generation", "suppressed", '{"eos_token_id": 1, "suppress_tokens": [258883, 6, -1, 7.0]}')
 
 
     for name in ("gemma4-e", "gemma4-dense-odd"):
