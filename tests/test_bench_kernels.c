@@ -14,12 +14,11 @@
 #include "bench/kernel_timing.h"
 #include "tests/command.h"
 
-/* Little memory to walk through; no figure is left out. */
-#define LITTLE "--weights 4 "
-#define ALL    "-r 2 --max-spread 1000000 "
+/* Little memory to walk through, and no figure is left out. */
+#define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
 
 static json_t *rows_of(const char *options) {
-    fr_command command = fr_command_ok("bench kernels --quiet -t 1 -o json %s", options);
+    fr_command command = fr_command_ok(SHORT "-o json %s", options);
     json_error_t error;
     json_t *rows = json_loads(command.out, 0, &error);
     ck_assert_msg(json_is_array(rows), "line %d: %s", error.line, error.text);
@@ -63,7 +62,7 @@ static void check_rates(const json_t *row) {
 
 /* A block of Q4_0 is 32 weights in 18 bytes. */
 START_TEST(a_product_is_its_weights_and_their_multiplications) {
-    json_t *rows = rows_of(LITTLE ALL "--filter fr_matmul_q4_0_ --rows 1,4"), *row;
+    json_t *rows = rows_of("--filter fr_matmul_q4_0_ --rows 1,4"), *row;
     size_t index, checked = 0;
     json_array_foreach(rows, index, row) {
         unsigned long features, cols;
@@ -83,7 +82,7 @@ END_TEST
 
 /* In the caches no bandwidth binds. */
 START_TEST(what_is_cached_is_bound_by_arithmetic) {
-    json_t *rows = rows_of(LITTLE ALL "--filter matmul_bf16 --rows 8"), *row;
+    json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
     size_t index, checked = 0;
     json_array_foreach(rows, index, row) {
         if (is_table(row, "limits") || strcmp(text(row, "isa"), "scalar") == 0) continue;
@@ -101,7 +100,7 @@ END_TEST
 /* Keys and values of 512 float16 each. A row has 8 queries, each multiplied with all that it sees: the last row all
  * positions, the one before it one less. */
 START_TEST(attention_is_its_cache_and_its_queries) {
-    json_t *rows = rows_of(LITTLE ALL "--filter attn_[^s] --rows 1,2"), *row;
+    json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0;
     json_array_foreach(rows, index, row) {
         unsigned long positions;
@@ -120,7 +119,7 @@ END_TEST
 
 /* kernels.def's and block_kernels.def's, as far as this processor goes. */
 START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
-    json_t *rows = rows_of(LITTLE ALL "--rows 1"), *row;
+    json_t *rows = rows_of("--rows 1"), *row;
     size_t index;
     for (size_t i = 0; i < fr_bench_kernel_count; i++) {
         const fr_bench_kernel *kernel = &fr_bench_kernels[i];
@@ -137,7 +136,7 @@ START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
 END_TEST
 
 START_TEST(only_what_is_asked_for_is_timed) {
-    json_t *rows = rows_of(LITTLE ALL "--filter ^fr_(add|mul)_ --isa scalar --rows 1,2"), *row;
+    json_t *rows = rows_of("--filter ^fr_(add|mul)_ --isa scalar --rows 1,2"), *row;
     size_t index;
     json_array_foreach(rows, index, row) {
         if (is_table(row, "limits")) continue;
@@ -155,7 +154,7 @@ END_TEST
 
 /* Three timings always differ. */
 START_TEST(a_figure_that_spread_too_much_is_left_out) {
-    json_t *rows = rows_of(LITTLE "--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
+    json_t *rows = rows_of("--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
     size_t index, left_out = 0;
     json_array_foreach(rows, index, row) {
         if (is_table(row, "limits")) continue;
@@ -184,8 +183,8 @@ static long weights_in_memory(void) {
 START_TEST(the_picture_has_what_the_table_has) {
     char path[128], options[256], line[512];
     snprintf(path, sizeof path, "%s/forerun-roofline-%d.svg", P_tmpdir, (int)getpid());
-    snprintf(options, sizeof options, ALL "--weights %ld --filter matmul_q8_0_ --rows 1,2 --plot %s",
-             weights_in_memory(), path);
+    snprintf(options, sizeof options, "--weights %ld --filter matmul_q8_0_ --rows 1,2 --plot %s", weights_in_memory(),
+             path);
     json_t *rows = rows_of(options), *row;
     size_t index, told = 0, marks = 0;
     json_array_foreach(rows, index, row) told +=

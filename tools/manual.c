@@ -109,7 +109,6 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
           ".SH VERBS\n", out);
     put_verbs(verbs, count, out);
     fputs(".SH OPTIONS\nA long option's value may also follow an equals sign.\n"
-          "One that has a value is given once, unless it says otherwise.\n"
           "In brackets: the verbs that take it, where not all do.\n", out);
     put_options(verbs, count, false, out);
     fputs(".SS Measuring (bench)\nA list of numbers is 1,2,4 or 1..8,16.\n", out);

@@ -77,7 +77,8 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
         return equals ? fr_wrong_usage("%s takes no value", name) : 0;
     }
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
-    if (args->given[arg] && !row->again) return fr_wrong_usage("%s is given twice", name);
+    bool once = (row->kind == FR_KIND_TEXT || row->kind == FR_KIND_IDS) && !row->again;
+    if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
     return fr_option_take(args, arg, name, equals ? equals + 1 : words[(*at)++]);
 }
@@ -178,9 +179,6 @@ static void draw_seed(fr_arguments *args) {
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
-    }
-    if (args->given[FR_ARG_QUIET] && args->given[FR_ARG_VERBOSE]) {
-        return fr_wrong_usage("--quiet and --verbose exclude each other");
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
     if (args->verb->bit == FR_VERB_CHAT && args->number[FR_ARG_PREDICT] == 0) {
