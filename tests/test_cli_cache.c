@@ -34,7 +34,7 @@ START_TEST(a_cached_prompt_is_not_run_again) {
     json_int_t prompt = stat_of(plain, "prompt_tokens");
     ck_assert_int_eq(stat_of(plain, "reused_tokens"), 0);
     ck_assert_int_eq(stat_of(again, "reused_tokens"), prompt);
-    ck_assert_int_eq(stat_of(again, "prompt_tokens"), prompt);
+    ck_assert_int_eq(stat_of(again, "prompt_tokens"), 0);
     ck_assert_int_le(stat_of(again, "rerun_tokens"), 1);
     ck_assert_int_ge(stat_of(longer, "reused_tokens"), prompt);
     unlink(file);
@@ -71,7 +71,7 @@ START_TEST(a_cache_is_filled_without_generating) {
     fr_command_free(&c);
     json_t *filled = run_json(START);
     ck_assert_int_gt(stat_of(filled, "reused_tokens"), 0);
-    ck_assert_int_eq(stat_of(filled, "prompt_tokens"), stat_of(filled, "reused_tokens"));
+    ck_assert_int_eq(stat_of(filled, "prompt_tokens"), 0);
     ck_assert_int_le(stat_of(filled, "rerun_tokens"), 1);
     unlink(file);
     json_t *fresh = run_json(START);

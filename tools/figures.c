@@ -122,13 +122,13 @@ static void put_phases(json_t *stats, const fr_figures *f) {
 
 json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     static const fr_named counts[] = {
-        {"reused_tokens", FR_STAT_REUSED_TOKENS},       {"rerun_tokens", FR_STAT_RERUN_TOKENS},
-        {"generated_tokens", FR_STAT_GENERATED_TOKENS}, {"target_calls", FR_STAT_TARGET_CALLS},
-        {"draft_calls", FR_STAT_DRAFT_CALLS},           {"drafted", FR_STAT_DRAFTED},
-        {"accepted", FR_STAT_ACCEPTED},                 {"rejected", FR_STAT_REJECTED},
+        {"prompt_tokens", FR_STAT_PROMPT_TOKENS}, {"reused_tokens", FR_STAT_REUSED_TOKENS},
+        {"rerun_tokens", FR_STAT_RERUN_TOKENS},   {"generated_tokens", FR_STAT_GENERATED_TOKENS},
+        {"target_calls", FR_STAT_TARGET_CALLS},   {"draft_calls", FR_STAT_DRAFT_CALLS},
+        {"drafted", FR_STAT_DRAFTED},             {"accepted", FR_STAT_ACCEPTED},
+        {"rejected", FR_STAT_REJECTED},
     };
     json_t *stats = json_object();
-    fr_json_put(stats, "prompt_tokens", json_integer((json_int_t)prompt_tokens(figures)));
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
     fr_json_put(stats, "rows", json_integer((json_int_t)verified_rows(figures)));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));

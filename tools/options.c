@@ -149,7 +149,7 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }
 
-/* Whether a drafter is used, unless --spec-type says otherwise, and that no option asks it for what it won't do. */
+/* Whether a drafter is used, unless --spec-type says otherwise; what is asked of drafts that nobody makes is said. */
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -159,8 +159,10 @@ static int check_drafting(fr_arguments *args) {
     /* Words of drafters have one of these in them. */
     bool weights = !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
     args->uses_drafter = drafts && !zero && weights;
-    if (asks && (none || zero))
-        return fr_wrong_usage("%s is for drafts, and %s for none", asks, none ? "--spec-type none" : "--draft-max 0");
+    /* The plain run of a comparison is often the other's line with this added. */
+    if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
+        fr_note("%s is for drafts, and %s for none: nothing is drafted", asks,
+                none ? "--spec-type none" : "--draft-max 0");
     if (!weights && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
         return fr_wrong_usage("--draft-p-min needs a drafter: --spec-type ngram gives its drafts no chance");
     return 0;
