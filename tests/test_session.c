@@ -1,6 +1,7 @@
 /* The cycle: what a step gives, where it ends, what a rejected draft leaves behind, what it allocates, and the
  * floating-point environment it works in. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,6 +291,49 @@ START_TEST(a_drafter_of_another_model_is_refused) {
 }
 END_TEST
 
+/* A choice that fails at a prompt's end leaves the prompt to be run again, by whatever call comes next. */
+START_TEST(a_prompt_without_a_choice_fails_again) {
+    enum { VOCAB = 211, A_BIAS = 16 };
+    static const int32_t few[] = {1, 2, 3, 4, 5};
+    fr_model *model;
+    char *biases = malloc(VOCAB * A_BIAS + 1), *end = biases;
+    for (int id = 0; id < VOCAB; id++) end += snprintf(end, A_BIAS, "%s%d-inf", id ? "," : "", id);
+    fr_options *options = fr_options_new();
+    require(fr_options_set_text(options, FR_OPT_LOGIT_BIAS, biases));
+    fr_session *session;
+    require(fr_model_open(FR_TEST_MODELS "llama-fp8", options, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_VOCAB), VOCAB);
+    require(fr_session_open(model, NULL, options, &session));
+    int32_t ids[FR_STEP_MAX];
+    size_t count, accepted;
+    ck_assert_int_eq(fr_session_prompt(session, few, 5), FR_INPUT);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(fr_session_step(session, ids, 4, &count, &accepted), FR_INPUT);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "no token is left"));
+        ck_assert_uint_eq(fr_session_length(session), 5);
+    }
+    fr_session_close(session);
+    fr_options_free(options);
+    free(biases);
+    fr_model_close(model);
+}
+END_TEST
+
+START_TEST(what_fails_to_open_is_null) {
+    engine e = open_engine();
+    fr_model *other;
+    require(fr_model_open(FR_TEST_MODELS "gemma4-dense", NULL, &other));
+    fr_session *session = (fr_session *)&e;
+    fr_engine *many = (fr_engine *)&e;
+    ck_assert_int_eq(fr_session_open(other, e.drafter, NULL, &session), FR_USAGE);
+    ck_assert_ptr_null(session);
+    ck_assert_int_eq(fr_engine_open(e.model, NULL, NULL, 0, &many), FR_USAGE);
+    ck_assert_ptr_null(many);
+    fr_model_close(other);
+    close_engine(&e);
+}
+END_TEST
+
 int main(void) {
     TCase *cycle = tcase_create("cycle");
     tcase_set_timeout(cycle, 300);
@@ -303,6 +347,8 @@ int main(void) {
     tcase_add_test(cycle, the_callers_rounding_and_flushing_change_nothing);
     tcase_add_test(cycle, what_can_not_be_done_is_an_error_line);
     tcase_add_test(cycle, a_drafter_of_another_model_is_refused);
+    tcase_add_test(cycle, a_prompt_without_a_choice_fails_again);
+    tcase_add_test(cycle, what_fails_to_open_is_null);
     Suite *suite = suite_create("session");
     suite_add_tcase(suite, cycle);
     SRunner *runner = srunner_create(suite);

@@ -126,6 +126,7 @@ void fr_drafter_close(fr_drafter *drafter) {
 fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                           fr_session **session) {
     if (!model || !session) return fr_fail(FR_USAGE, "fr_session_open: a model and a place for the session are needed");
+    *session = NULL;
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
@@ -142,6 +143,7 @@ void fr_session_close(fr_session *session) {
 fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                          fr_engine **engine) {
     if (!model || !engine) return fr_fail(FR_USAGE, "fr_engine_open: a model and a place for the engine are needed");
+    *engine = NULL;
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     if (sessions == 0 || sessions > FR_SESSIONS_MAX)
         return fr_fail(FR_USAGE, "fr_engine_open: 1 to %d sessions, not %zu", FR_SESSIONS_MAX, sessions);
@@ -155,6 +157,7 @@ void fr_engine_close(fr_engine *engine) {
 
 fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session) {
     if (!engine || !session) return fr_fail(FR_USAGE, "fr_engine_session: an engine and a place for it are needed");
+    *session = NULL;
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(engine, &resolved, session);
@@ -164,6 +167,7 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
 
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork) {
     if (!session || !fork) return fr_fail(FR_USAGE, "fr_session_fork: a session and a place for its fork are needed");
+    *fork = NULL;
     fr_options resolved = options ? *options : session->options;
     fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();

@@ -134,16 +134,25 @@ static fr_status see(const fr_part *piece, size_t end) {
     return FR_OK;
 }
 
+/* A prompt whose piece failed stands where its method has seen it, before its last id: what is behind runs again. */
+static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
+    if (status == FR_OK) return FR_OK;
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, fr_smaller(seen, s->length - 1));
+    fr_session_unshare(s);
+    return status;
+}
+
 /* Rows with logits don't lie behind those without (batch.h): a method that follows sees them one after the other. */
 static fr_status advance(const fr_part *piece) {
     fr_session *s = piece->session;
-    size_t first = s->kv.length, plain = piece->rows - piece->heads;
+    size_t first = s->kv.length, plain = piece->rows - piece->heads, seen = first;
     if (plain && piece->heads && s->draft->follows) {
         fr_kv_commit(&s->kv, first + plain);
-        FR_TRY(see(piece, plain));
+        FR_TRY(give_back(s, seen, see(piece, plain)));
+        seen += plain;
     }
     fr_timeline_advance(s, first + piece->rows, piece->heads);
-    return piece->heads || s->draft->follows ? see(piece, piece->rows) : FR_OK;
+    return piece->heads || s->draft->follows ? give_back(s, seen, see(piece, piece->rows)) : FR_OK;
 }
 
 fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
@@ -153,9 +162,9 @@ fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
     FR_TRY(advance(piece));
     s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
     if (!piece->heads) return FR_OK;
-    fr_timeline_forget_pictures(s);
     fr_stops_begin(&s->stops);
-    FR_TRY(fr_session_choose(s, 0, &stood, &s->next));
+    FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
+    fr_timeline_forget_pictures(s);
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
     fr_trace_predict(&s->trace, s->logits, s->model->trunk.spec.vocab);
     s->fresh = true;
