@@ -170,6 +170,49 @@ START_TEST(forks_stop_there_too) {
 }
 END_TEST
 
+/* A fork that drafts by a method which wants every row runs the timeline again: that begins no text. */
+START_TEST(forks_with_another_method_stop_there_too) {
+    static const int32_t prompt[] = {40, 41, 42, 43, 44, 45, 46, 47};
+    enum { FORKED = 5, ENOUGH = 30 };
+    fr_options *greedy = fr_options_new(), *drafts;
+    fr_model *glm;
+    fr_drafter *mtp;
+    fr_engine *engine;
+    fr_session *session, *fork;
+    int32_t ids[MOST];
+    require(fr_options_set(greedy, FR_OPT_CONTEXT, 256));
+    require(fr_options_set(greedy, FR_OPT_IGNORE_EOS, 1));
+    drafts = fr_options_copy(greedy);
+    require(fr_options_set_text(greedy, FR_OPT_SPEC_TYPE, "ngram"));
+    require(fr_model_open("tests/data/models/glm4-moe-odd", greedy, &glm));
+    require(fr_drafter_open(NULL, glm, greedy, &mtp));
+    require(fr_engine_open(glm, mtp, drafts, 2, &engine));
+    require(fr_engine_session(engine, greedy, &session));
+    require(fr_session_prompt(session, prompt, 8));
+    go_on(session, ids, 0, ENOUGH);
+    char *string;
+    size_t length, made, before, told;
+    require(fr_detokenize(fr_model_tokenizer(glm), ids + FORKED - 1, 3, &string, &length));
+    require(fr_session_set_stops(session, (const char *const[]){string}, 1));
+    require(fr_session_set_prompt(session, prompt, 8));
+    go_on(session, ids, 0, FORKED);
+    require(fr_session_fork(session, drafts, &fork));
+    made = go_on(session, ids, FORKED, ENOUGH);
+    ck_assert_int_eq(fr_session_stopped(session, &before), 0);
+    ck_assert_uint_eq(go_on(fork, ids, FORKED, ENOUGH), made);
+    ck_assert_int_eq(fr_session_stopped(fork, &told), 0);
+    ck_assert_uint_eq(told, before);
+    fr_free(string);
+    fr_session_close(fork);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    fr_drafter_close(mtp);
+    fr_model_close(glm);
+    fr_options_free(drafts);
+    fr_options_free(greedy);
+}
+END_TEST
+
 START_TEST(a_new_prompt_is_a_new_text) {
     int32_t ids[MOST];
     size_t before;
@@ -197,6 +240,7 @@ int main(void) {
     tcase_add_unchecked_fixture(cases, open_demo, close_demo);
     fr_test_add_long(cases, steps_end_where_the_text_does);
     tcase_add_test(cases, forks_stop_there_too);
+    tcase_add_test(cases, forks_with_another_method_stop_there_too);
     tcase_add_test(cases, a_new_prompt_is_a_new_text);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

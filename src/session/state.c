@@ -58,6 +58,7 @@ void fr_session_clear(fr_session *s) {
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;
     fr_session_place(s, 0, 0);
+    fr_stops_begin(&s->stops);
     fr_stats_reset(&s->stats);
 }
 

@@ -91,6 +91,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count));
     FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
+    fr_stops_begin(&s->stops);
     s->met = met(s);
     s->length += count;
     s->fresh = s->ended = false;
@@ -162,7 +163,6 @@ fr_status fr_timeline_finish(const fr_part *piece, double seconds) {
     FR_TRY(advance(piece));
     s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)(s->met - before);
     if (!piece->heads) return FR_OK;
-    fr_stops_begin(&s->stops);
     FR_TRY(give_back(s, s->length, fr_session_choose(s, 0, &stood, &s->next)));
     fr_timeline_forget_pictures(s);
     fr_logprobs_take(&s->logprobs, s->logits, &s->next, 1);
@@ -219,6 +219,7 @@ static void cut_pictures(fr_session *s) {
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
+    fr_stops_begin(&s->stops);
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
     cut_digests(s, length);
