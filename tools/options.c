@@ -161,9 +161,9 @@ static int check_drafting(fr_arguments *args) {
     args->uses_drafter = drafts && !zero && weights;
     /* The plain run of a comparison is often the other's line with this added. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
-        fr_note("%s is for drafts, and %s for none: nothing is drafted", asks,
+        fr_note("%s is for drafts, and %s makes none", asks,
                 none ? "--spec-type none" : "--draft-max 0");
-    if (!weights && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
+    if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
         return fr_wrong_usage("--draft-p-min needs a drafter: --spec-type ngram gives its drafts no chance");
     return 0;
 }
