@@ -365,7 +365,7 @@ THREADED := test_pool test_worker test_async_draft test_shared_model test_sessio
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
   test_cli test_cli_interrupt test_cli_chat test_bench_model
 tsan: ## tests of what threads share, under that sanitizer
-	@$(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
+	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 
 .PHONY: clang
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
