@@ -223,6 +223,14 @@ START_TEST(a_new_prompt_is_a_new_text) {
     require(fr_session_prompt(session, (int32_t[]){400}, 1));
     ck_assert_int_eq(fr_session_stopped(session, &before), -1);
     ck_assert_uint_eq(before, 0);
+    made = go_on(session, ids, 0, MOST);
+    ck_assert_int_eq(fr_session_stopped(session, &before), 0);
+    int32_t whole[3 + MOST + 1 + MOST] = {2, 400, 300};
+    size_t length = fr_session_length(session);
+    memcpy(whole, session->ids, length * sizeof *whole); /* the timeline as it is may be a prompt, too */
+    require(fr_session_set_prompt(session, whole, length));
+    ck_assert_int_eq(fr_session_stopped(session, &before), -1);
+    ck_assert_uint_eq(before, 0);
     require(fr_session_set_stops(session, NULL, 0));
     made = go_on(session, ids, 0, MOST);
     ck_assert_uint_eq(made, MOST);

@@ -135,11 +135,15 @@ static fr_status see(const fr_part *piece, size_t end) {
     return FR_OK;
 }
 
-/* A prompt whose piece failed stands where its method has seen it, before its last id: what is behind runs again. */
-static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
-    if (status == FR_OK) return FR_OK;
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, fr_smaller(seen, s->length - 1));
+/* The frontier, back to `length` or to a point before it; what is behind runs again. */
+static void go_back(fr_session *s, size_t length) {
+    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
     fr_session_unshare(s);
+}
+
+/* A prompt whose piece failed stands where its method has seen it, before its last id. */
+static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
+    if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
 }
 
@@ -204,8 +208,7 @@ void fr_timeline_recover(fr_session *s) {
     s->met = met(s);
     s->pending = s->length > 0;
     s->fresh = false;
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, s->kv.length);
-    fr_session_unshare(s);
+    go_back(s, s->kv.length);
 }
 
 /* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
@@ -230,8 +233,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == 0) s->restored = false;
     s->pending = length > 0;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, length);
-    fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length ? fr_smaller(ran, length - 1) : 0);
-    fr_session_unshare(s);
+    go_back(s, length ? fr_smaller(ran, length - 1) : 0);
     cut_pictures(s);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
@@ -262,6 +264,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s);
         return FR_OK;
     }
+    fr_stops_begin(&s->stops);
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
     return FR_OK;
