@@ -8,6 +8,7 @@
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "formats/error.h"
+#include "src/draft/draft_list.h"
 
 /* ------------------------------------------------------------------------------------------------------------ a row */
 
@@ -180,11 +181,6 @@ fr_status fr_bench_session(const fr_bench_run *run, int64_t drafts, size_t conte
     return fr_session_open(run->model, drafts ? run->drafter : NULL, options, session);
 }
 
-static bool wants_drafter(const fr_bench_model_plan *plan) {
-    const char *words = plan->spec_type;
-    return !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
-}
-
 /* One that --spec-type goes without: it must be one all the same. */
 static fr_status check_unused(const fr_bench_run *run) {
     fr_drafter *drafter;
@@ -198,9 +194,10 @@ static fr_status open_models(fr_bench_run *run) {
     fr_bench_doing(run, "loading");
     FR_TRY(fr_model_open(plan->model, plan->options, &run->model));
     bool one = plan->drafter || fr_model_fact(run->model, FR_FACT_MTP_LAYERS) > 0;
-    if (wants_drafter(plan) && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
-    if (!wants_drafter(plan) && plan->drafter) FR_TRY(check_unused(run));
-    if (wants_drafter(plan) && plan->spec_type && !one)
+    bool wanted = fr_draft_words_take_drafter(plan->spec_type);
+    if (wanted && one) FR_TRY(fr_drafter_open(plan->drafter, run->model, plan->options, &run->drafter));
+    if (!wanted && plan->drafter) FR_TRY(check_unused(run));
+    if (wanted && plan->spec_type && !one)
         return fr_fail(FR_USAGE, "--spec-type %s needs a drafter: -md DRAFTER, or a model with an MTP layer",
                        plan->spec_type);
     if (plan->prompt_folder && !fr_bench_drafts_at_all(run))

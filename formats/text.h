@@ -2,6 +2,7 @@
 #ifndef FR_FORMATS_TEXT_H
 #define FR_FORMATS_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,6 +15,14 @@ typedef struct fr_text {
 
 /* The two arguments of printf's "%.*s", for texts of bounded length. */
 #define FR_SHOW(text) (int)(text).length, (text).bytes
+
+static inline bool fr_text_same(fr_text a, fr_text b) {
+    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+}
+
+static inline bool fr_text_is(fr_text text, const char *word) {
+    return fr_text_same(text, (fr_text){word, strlen(word)});
+}
 
 /* Below, at or above 0, as memcmp. */
 static inline int fr_text_compare(fr_text a, fr_text b) {

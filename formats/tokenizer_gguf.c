@@ -139,13 +139,9 @@ static const tokenizer_kind kinds[] = {
      .rules = qwen_rules},
 };
 
-static bool equals(fr_text text, const char *word) {
-    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
-}
-
 static bool is_one_of(fr_text text, const char *const *words, size_t count) {
     for (size_t i = 0; i < count && words[i]; i++)
-        if (equals(text, words[i])) return true;
+        if (fr_text_is(text, words[i])) return true;
     return false;
 }
 
@@ -171,7 +167,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         bool has;
         *kind = &kinds[i];
-        if (!equals(model, kinds[i].model) || !is_one_of(architecture, kinds[i].architectures, MAX_ARCHITECTURES))
+        if (!fr_text_is(model, kinds[i].model) || !is_one_of(architecture, kinds[i].architectures, MAX_ARCHITECTURES))
             continue;
         FR_TRY(has_ends(gguf, *kind, &has));
         if (!has) continue;
@@ -194,10 +190,10 @@ static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind, fr_
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
     if (!model.bytes) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.model is missing", gguf->path);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!equals(model, kinds[i].model)) continue;
+        if (!fr_text_is(model, kinds[i].model)) continue;
         of_model++;
         *kind = &kinds[i];
-        if (equals(pre, kinds[i].pre)) return FR_OK;
+        if (fr_text_is(pre, kinds[i].pre)) return FR_OK;
     }
     if (pre.length == 0 && of_model == 1) return FR_OK;
     if (pre.length == 0 && of_model > 1) return assume_kind(gguf, model, kind, notes);
@@ -394,10 +390,6 @@ fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_
 
 /* -------------------------------------------------------------------------------------------------------- comparing */
 
-static bool same_text(fr_text a, fr_text b) {
-    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
-}
-
 /* The next character of a regular expression: an escaped one that stands for itself, or for the end of a line, as
  * that; others with their backslash. */
 static int next_of_pattern(fr_text pattern, size_t *at) {
@@ -410,7 +402,7 @@ static int next_of_pattern(fr_text pattern, size_t *at) {
 /* Files write one expression in several ways. */
 static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     size_t a = 0, b = 0;
-    if (!x->regex) return same_text(x->pattern, y->pattern);
+    if (!x->regex) return fr_text_same(x->pattern, y->pattern);
     while (a < x->pattern.length && b < y->pattern.length)
         if (next_of_pattern(x->pattern, &a) != next_of_pattern(y->pattern, &b)) return false;
     return a == x->pattern.length && b == y->pattern.length;
@@ -420,8 +412,8 @@ static bool same_rules(const fr_text_rules *a, const fr_text_rules *b) {
     if (a->count != b->count) return false;
     for (size_t i = 0; i < a->count; i++) {
         const fr_text_rule *x = &a->items[i], *y = &b->items[i];
-        if (x->kind != y->kind || x->regex != y->regex || !same_text(x->content, y->content) || !same_pattern(x, y) ||
-            x->behavior != y->behavior || x->invert != y->invert)
+        if (x->kind != y->kind || x->regex != y->regex || !fr_text_same(x->content, y->content) ||
+            !same_pattern(x, y) || x->behavior != y->behavior || x->invert != y->invert)
             return false;
     }
     return true;

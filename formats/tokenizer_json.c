@@ -45,10 +45,6 @@ static fr_status read_id(const json_t *object, const char *key, const char *wher
     return FR_OK;
 }
 
-static bool equals(fr_text text, const char *word) {
-    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
-}
-
 static fr_status fail_list(const fr_tokenizer_source *json, size_t count) {
     return fr_fail_memory(json->path, (count + 1) * sizeof(fr_merge_entry));
 }
@@ -105,7 +101,7 @@ static fr_status read_split(const json_t *json, const char *where, fr_text_rule 
     fr_text behavior;
     FR_TRY(read_required_text(json, "behavior", where, &behavior));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!equals(behavior, names[i])) continue;
+        if (!fr_text_is(behavior, names[i])) continue;
         rule->behavior = (fr_split_behavior)i;
         return FR_OK;
     }
@@ -134,7 +130,7 @@ static fr_status read_rule_members(const json_t *json, const char *where, fr_tex
 static fr_status add_rule(const json_t *json, fr_text type, const rule_stage *stage, const char *where,
                           fr_text_rules *rules) {
     for (size_t i = 0; i < sizeof rule_kinds / sizeof *rule_kinds; i++) {
-        if (!(rule_kinds[i].stages & stage->bit) || !equals(type, rule_kinds[i].type)) continue;
+        if (!(rule_kinds[i].stages & stage->bit) || !fr_text_is(type, rule_kinds[i].type)) continue;
         if (rules->count == FR_MAX_TEXT_RULES)
             return fr_fail(FR_INPUT, "%s: more than %d rules in \"%s\"", where, FR_MAX_TEXT_RULES, stage->key);
         fr_text_rule *rule = &rules->items[rules->count++];
@@ -165,8 +161,8 @@ static fr_status read_rule(fr_tokenizer_source *source, const json_t *json, cons
     FR_TRY(read_required_text(json, "type", where, &type));
     if (stage == &pre_tokenizer && source->byte_level)
         return fr_fail(FR_UNBUILT, "%s: a pre_tokenizer behind \"ByteLevel\" is not built yet", where);
-    if (stage == &pre_tokenizer && equals(type, "ByteLevel")) return read_byte_level(source, json);
-    if (!equals(type, "Sequence")) return add_rule(json, type, stage, where, rules);
+    if (stage == &pre_tokenizer && fr_text_is(type, "ByteLevel")) return read_byte_level(source, json);
+    if (!fr_text_is(type, "Sequence")) return add_rule(json, type, stage, where, rules);
     json_t *sequence, *item;
     FR_TRY(read_array(json, stage->sequence, where, &sequence));
     if (!sequence) return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, stage->sequence);
@@ -214,7 +210,7 @@ static fr_status read_template(fr_tokenizer_source *json, const json_t *single, 
         if (special) {
             FR_TRY(add_template_ids(specials, name, where, text_seen ? json->suffix : json->prefix,
                                     text_seen ? &json->suffix_count : &json->prefix_count));
-        } else if (text_seen || !equals(name, "A")) {
+        } else if (text_seen || !fr_text_is(name, "A")) {
             return fr_fail(FR_INPUT, "%s: \"single\" is more than one text", where);
         }
         text_seen |= sequence != NULL;
@@ -228,13 +224,13 @@ static fr_status read_processor(fr_tokenizer_source *json, const json_t *process
     fr_text type;
     size_t i;
     FR_TRY(read_required_text(processor, "type", json->path, &type));
-    if (equals(type, "ByteLevel")) return FR_OK;
-    if (equals(type, "Sequence")) {
+    if (fr_text_is(type, "ByteLevel")) return FR_OK;
+    if (fr_text_is(type, "Sequence")) {
         FR_TRY(read_array(processor, "processors", json->path, &sequence));
         json_array_foreach(sequence, i, item) FR_TRY(read_processor(json, item));
         return FR_OK;
     }
-    if (!equals(type, "TemplateProcessing"))
+    if (!fr_text_is(type, "TemplateProcessing"))
         return fr_fail(FR_UNBUILT, "%s: post_processor \"%s\" is not built yet", json->path, type.bytes);
     FR_TRY(read_array(processor, "single", json->path, &single));
     FR_TRY(fr_json_object(processor, "special_tokens", json->path, &specials));
@@ -309,7 +305,7 @@ static fr_status read_model(fr_tokenizer_source *json) {
     FR_TRY(fr_json_object(json->root, "model", where, &model));
     if (!model) return fr_fail(FR_INPUT, "%s: \"model\" is missing", where);
     FR_TRY(read_required_text(model, "type", where, &type));
-    if (!equals(type, "BPE")) return fr_fail(FR_UNBUILT, "%s: model \"%s\" is not built yet", where, type.bytes);
+    if (!fr_text_is(type, "BPE")) return fr_fail(FR_UNBUILT, "%s: model \"%s\" is not built yet", where, type.bytes);
     FR_TRY(refuse_unbuilt(model, where));
     FR_TRY(read_text(model, "unk_token", where, &json->unknown));
     FR_TRY(fr_json_bool(model, "fuse_unk", false, where, &json->fuse_unknown));
@@ -362,16 +358,12 @@ static fr_status read_token(const json_t *config, const char *key, const char *p
                                  : read_text(config, key, path, text);
 }
 
-static bool same_text(fr_text a, fr_text b) {
-    return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
-}
-
 /* The id of a token's text, -1 when there is none. */
 static int32_t find_token(const fr_tokenizer_source *json, fr_text text) {
     for (size_t i = 0; i < json->added_count; i++)
-        if (same_text(json->added[i].text, text)) return json->added[i].id;
+        if (fr_text_same(json->added[i].text, text)) return json->added[i].id;
     for (size_t i = 0; i < json->vocabulary_count; i++)
-        if (same_text(json->vocabulary[i].text, text)) return json->vocabulary[i].id;
+        if (fr_text_same(json->vocabulary[i].text, text)) return json->vocabulary[i].id;
     return -1;
 }
 

@@ -78,6 +78,9 @@ typedef struct fr_lab_quantization {
  * is of no use. */
 fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out);
 
+/* Whether words of FR_OPT_SPEC_TYPE draft with a drafter's weights; NULL: not set, so it is the drafter's to say. */
+bool fr_lab_takes_drafter(const char *spec_type);
+
 /* Where a file that a path names lies or will lie: links at the path's end are followed, to what is not there yet too.
  * fr_free; NULL with errno set. */
 char *fr_lab_file_place(const char *path);

@@ -9,6 +9,7 @@
 #include "src/session/accept.h"
 #include "src/session/state.h"
 #include "tests/alloc_guard.h"
+#include "tests/always.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"
 
@@ -70,18 +71,11 @@ static void right_text(const engine *e, int32_t *ids) {
     require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 0));
 }
 
-static bool always(void *context, size_t round, size_t depth) {
-    (void)context;
-    (void)round;
-    (void)depth;
-    return true;
-}
-
 static void use_script(fr_session *session, const int32_t *text) {
     int32_t script[COUNT + 16];
     memcpy(script, prompt, sizeof prompt);
     memcpy(script + prompt_count, text, COUNT * sizeof *text);
-    require(fr_lab_session_script(session, script, prompt_count + COUNT, always, NULL));
+    require(fr_lab_session_script(session, script, prompt_count + COUNT, fr_test_always, NULL));
 }
 
 START_TEST(acceptance_is_the_longest_right_prefix) {
@@ -262,9 +256,9 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle2"), FR_USAGE);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
-    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){3, 512}, 2, always, NULL), FR_INPUT);
+    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){3, 512}, 2, fr_test_always, NULL), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "id 512 at index 1 of the script"));
-    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){-1}, 1, always, NULL), FR_INPUT);
+    ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){-1}, 1, fr_test_always, NULL), FR_INPUT);
     ck_assert_int_eq(fr_lab_session_script(session, prompt, prompt_count, NULL, NULL), FR_USAGE);
     require(fr_session_prompt(session, prompt, prompt_count)); /* a refused call changed nothing */
     require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));

@@ -12,6 +12,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "src/session/sampler.h"
+#include "tests/always.h"
 #include "tests/changed_folder.h"
 #include "tests/command.h"
 #include "tests/gguf_copy.h"
@@ -215,13 +216,6 @@ START_TEST(sampled_texts_are_one_too) {
 }
 END_TEST
 
-static bool always(void *context, size_t round, size_t depth) {
-    (void)context;
-    (void)round;
-    (void)depth;
-    return true;
-}
-
 /* Drafts are what the model would say if nothing were kept out: none of them stands, however they are judged. */
 START_TEST(drafts_of_such_ids_do_not_stand) {
     subject s;
@@ -233,7 +227,7 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
     require(fr_options_set_number(s.options, FR_OPT_TEMPERATURE, _i ? 0.8 : 0));
     if (_i == 2) require(fr_options_set_text(s.options, FR_OPT_ACCEPT, "rejection"));
     fr_session *session = open_session(&s, false);
-    require(fr_lab_session_script(session, script, t.prompt_count + t.count, always, NULL));
+    require(fr_lab_session_script(session, script, t.prompt_count + t.count, fr_test_always, NULL));
     require(fr_session_prompt(session, t.prompt, t.prompt_count));
     generate(session, ids, COUNT);
     ck_assert(fr_session_stat(session, FR_STAT_DRAFTED) > 20);

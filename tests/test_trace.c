@@ -11,6 +11,7 @@
 #include "forerun_lab.h"
 #include "src/session/state.h"
 #include "tests/alloc_guard.h"
+#include "tests/always.h"
 #include "tests/command.h"
 #include "tests/reference.h"
 
@@ -234,13 +235,6 @@ START_TEST(depths_are_counted) {
 }
 END_TEST
 
-static bool always(void *context, size_t round, size_t depth) {
-    (void)context;
-    (void)round;
-    (void)depth;
-    return true;
-}
-
 /* 15 right drafts, the fifth an end of sequence: five stood, and ten were compared with nothing. */
 START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     enum { STOOD = 5 };
@@ -257,7 +251,7 @@ START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     e.reference.model->eos[0] = script[prompt_count + STOOD];
     e.reference.model->eos_count = 1;
     fr_session *session = open_session(&e, false);
-    require(fr_lab_session_script(session, script, count, always, NULL));
+    require(fr_lab_session_script(session, script, count, fr_test_always, NULL));
     require(fr_session_prompt(session, script, prompt_count));
     require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
     require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "chat_settings.h"
 #include "conversation.h"
@@ -40,12 +39,8 @@ static bool take_count(fr_job *job, const char *key, const json_t *value) {
 
 static bool take_seed(fr_job *job, const char *key, const json_t *value) {
     json_int_t seed = json_integer_value(value);
-    uint32_t drawn;
     if (!json_is_integer(value)) return refuse(job, "%s must be a whole number", key);
-    if (seed == -1) {
-        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) return refuse(job, "no %s could be drawn", key);
-        seed = job->seed = drawn;
-    }
+    if (seed == -1) seed = job->seed = fr_draw_seed();
     return check(job, fr_options_set(job->options, FR_OPT_SEED, seed));
 }
 

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "forerun_lab.h"
 #include "option_table.h"
 #include "output.h"
 #include "words.h"
@@ -156,25 +157,25 @@ static int check_drafting(fr_arguments *args) {
     bool none = words && strcmp(words, "none") == 0;
     unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
-    /* Words of drafters have one of these in them. */
-    bool weights = !words || strstr(words, "mtp") || strstr(words, "eagle") || strstr(words, "draft");
+    bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
     /* The plain run of a comparison is often the other's line with this added. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
-        fr_note("%s is for drafts, and %s makes none", asks,
-                none ? "--spec-type none" : "--draft-max 0");
+        fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
         return fr_wrong_usage("--draft-p-min needs a drafter: --spec-type ngram gives its drafts no chance");
     return 0;
 }
 
+uint32_t fr_draw_seed(void) {
+    uint32_t drawn;
+    return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
+}
+
 /* A seed of -1 is drawn here, once for all that ask. */
 static void draw_seed(fr_arguments *args) {
-    uint32_t drawn;
     args->seed_drawn = args->given[FR_ARG_SEED] && args->number[FR_ARG_SEED] < 0;
-    if (!args->seed_drawn) return;
-    if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) drawn = (uint32_t)time(NULL);
-    args->number[FR_ARG_SEED] = drawn;
+    if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
 }
 
 /* What ties options together. */

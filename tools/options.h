@@ -180,6 +180,9 @@ void fr_arguments_free(fr_arguments *args);
  * such as --draft-max 0 or --accept gumbel, do not count, nor does a preset that --draft-max goes before. */
 const char *fr_arguments_drafting(const fr_arguments *args);
 
+/* What a seed of -1 becomes. */
+uint32_t fr_draw_seed(void);
+
 /* An option as help has it; more: what only the manual page has room for, NULL where there is none. */
 typedef struct fr_option_help {
     const char *names, *value, *help, *more;

@@ -14,20 +14,22 @@ const char *fr_next_word(const char **list, char separator, size_t *length) {
     return word;
 }
 
-bool fr_has_word(const char *list, const char *wanted, size_t wanted_length) {
+typedef int compare_bytes(const char *a, const char *b, size_t length);
+
+static bool has_word(const char *list, const char *wanted, size_t wanted_length, compare_bytes *compare) {
     size_t length;
     for (const char *word; (word = fr_next_word(&list, ' ', &length));) {
-        if (length == wanted_length && memcmp(word, wanted, length) == 0) return true;
+        if (length == wanted_length && compare(word, wanted, length) == 0) return true;
     }
     return false;
 }
 
+bool fr_has_word(const char *list, const char *wanted, size_t wanted_length) {
+    return has_word(list, wanted, wanted_length, strncmp);
+}
+
 bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length) {
-    size_t length;
-    for (const char *word; (word = fr_next_word(&list, ' ', &length));) {
-        if (length == wanted_length && strncasecmp(word, wanted, length) == 0) return true;
-    }
-    return false;
+    return has_word(list, wanted, wanted_length, strncasecmp);
 }
 
 /* The distance of strings of optimal alignment: insertions, deletions, replacements, and neighbours that have changed

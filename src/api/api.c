@@ -11,6 +11,7 @@
 #include "kernels/cpu.h"
 #include "kernels/fpenv.h"
 #include "src/base/file_place.h"
+#include "src/draft/draft_list.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"
 #include "src/session/session_file.h"
@@ -441,6 +442,10 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 
 const char *fr_lab_isa_word(size_t index) {
     return fr_isa_word(index);
+}
+
+bool fr_lab_takes_drafter(const char *spec_type) {
+    return fr_draft_words_take_drafter(spec_type);
 }
 
 char *fr_lab_file_place(const char *path) {

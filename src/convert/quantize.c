@@ -48,14 +48,10 @@ static fr_status list_gguf(const fr_checkpoint *files, fr_outputs *outputs) {
 
 /* --------------------------------------------------------------------------------------------------------- metadata */
 
-static bool equals(fr_text text, const char *word) {
-    return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
-}
-
 /* What the output says itself, or is no longer true of it. */
 static bool is_superseded(fr_text key) {
-    return equals(key, "general.architecture") || equals(key, "general.file_type") ||
-           equals(key, "general.quantization_version") || equals(key, "general.alignment") ||
+    return fr_text_is(key, "general.architecture") || fr_text_is(key, "general.file_type") ||
+           fr_text_is(key, "general.quantization_version") || fr_text_is(key, "general.alignment") ||
            (key.length > 6 && memcmp(key.bytes, "split.", 6) == 0);
 }
 

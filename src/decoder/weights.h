@@ -8,8 +8,8 @@
 #define FR_SRC_WEIGHTS_H
 
 #include "formats/checkpoint.h"
-#include "src/base/arena.h"
 #include "formats/notes.h"
+#include "src/base/arena.h"
 #include "src/decoder/matrix.h"
 #include "src/decoder/residence.h"
 

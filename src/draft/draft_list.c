@@ -52,6 +52,14 @@ fr_status fr_draft_words_check(const char *words) {
     return none && count > 1 ? fr_fail(FR_USAGE, "spec-type: none stands alone, not beside others") : FR_OK;
 }
 
+bool fr_draft_words_take_drafter(const char *words) {
+    const fr_draft_method *method;
+    if (!words || !*words) return true;
+    while (words)
+        if (next_method(&words, &method) == FR_OK && method->reads) return true;
+    return false;
+}
+
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method) {
     for (size_t i = 0; i < list->count; i++)
         if (list->methods[i] == method) return true;

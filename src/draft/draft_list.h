@@ -18,6 +18,7 @@ typedef struct fr_draft_list {
  * the drafter is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not,
  * or none beside others. fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
+bool fr_draft_words_take_drafter(const char *words); /* whether one of them drafts with weights, as "" or NULL may */
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);

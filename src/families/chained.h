@@ -15,7 +15,7 @@
 /* An opened layer; immutable. */
 typedef struct fr_chained {
     const float *enorm, *hnorm; /* [hidden] */
-    const float *norm;   /* [hidden]: its own or the target's final one */
+    const float *norm;   /* [hidden]: its own or the target's */
     fr_matrix eh_proj;   /* [hidden, 2 * hidden] */
     fr_matrix embedding; /* [vocab, hidden], where the layer has one of its own; else the target's is asked */
     fr_matrix head;      /* [vocab, hidden]: its own or the target's */
@@ -25,8 +25,8 @@ typedef struct fr_chained {
     fr_layer layer;
 } fr_chained;
 
-/* The names that GLM and DeepSeek have for fields of fr_chained. A table, a head and
- * the norm before it may be the model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
+/* The names that GLM and DeepSeek have for fields of fr_chained. A table, a head and the norm before it may be the
+ * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_name fr_usual_chained_names[];
 
 /* How many layers named so stand behind a trunk's, of those that a configuration announces: whoever saved the file may

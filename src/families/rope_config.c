@@ -84,10 +84,6 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-static bool is(const fr_text *text, const char *word) {
-    return text->length == strlen(word) && memcmp(text->bytes, word, text->length) == 0;
-}
-
 /* Older files have another key for it. */
 static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double usual) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
@@ -116,9 +112,9 @@ static fr_status read_gguf_linear(fr_rope_spec *rope, const fr_gguf *gguf) {
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
     fr_text type;
     FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
-    if (!type.bytes || is(&type, "linear")) return read_gguf_linear(rope, gguf);
-    if (is(&type, "none")) return FR_OK;
-    if (is(&type, "yarn")) return read_gguf_yarn(rope, gguf);
+    if (!type.bytes || fr_text_is(type, "linear")) return read_gguf_linear(rope, gguf);
+    if (fr_text_is(type, "none")) return FR_OK;
+    if (fr_text_is(type, "yarn")) return read_gguf_yarn(rope, gguf);
     return fr_fail(FR_UNBUILT, "%s: rotary positions scaled by \"%.*s\" are not built (none, linear and yarn are)",
                    gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);
 }
