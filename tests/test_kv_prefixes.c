@@ -265,6 +265,30 @@ static bool is_alone(const world *w, fr_kv_kind kind, const uint8_t *page) {
     return page && of_page(pool_of(w, kind), pool_of(w, kind)->holders, page) == 1;
 }
 
+/* An entry's page of a drafter's that was a child's may go with that child, where others are left. */
+static void learn_drafters(world *w, const counts *c) {
+    const fr_kv_pages *pool = pool_of(w, FR_KV_KINDS);
+    uint32_t holders[8 * BLOCKS];
+    memcpy(holders, c->tables[FR_KV_KINDS], sizeof holders);
+    for (const entry *e = w->entries; e < w->entries + w->count; e++)
+        count_page(pool, e->drafter, holders), count_page(pool, e->before, holders);
+    for (entry *e = w->entries; e < w->entries + w->count; e++)
+        if (e->drafter && of_page(pool, pool->holders, e->drafter) < of_page(pool, holders, e->drafter))
+            e->drafter = NULL;
+}
+
+/* No entry before others has a page of a drafter's that is none of theirs, where all have one: so there is no more than
+ * one for each of the target's, and one for each leaf. */
+static void check_drafters(const world *w) {
+    for (const entry *e = w->entries; e < w->entries + w->count; e++) {
+        bool theirs = !e->drafter || children(w, e) == 0;
+        for (const entry *q = w->entries; q < w->entries + w->count; q++)
+            theirs |= (!q->before || q->before == e->drafter) && q->blocks == e->blocks + 1 &&
+                      same_blocks(&q->says, &e->says, e->blocks);
+        ck_assert_msg(theirs, "a page of a child that went is still there");
+    }
+}
+
 /* The entries that lost pages; the model lets go of them too. */
 static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_alone, bool *kept_went) {
     size_t given_up = 0;
@@ -279,6 +303,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     for (size_t i = 0; i < w->count; i++)
         if (!w->entries[i].gone) w->entries[kept++] = w->entries[i];
     w->count = kept;
+    if (w->full) learn_drafters(w, c);
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
@@ -369,6 +394,7 @@ static void check_world(world *w, event what) {
         if (e->blocks > 1 && !entry_of(w, &e->says, e->blocks - 1)) ck_abort_msg("a node is there without its parent");
     if (what == CLAIM && w->full) check_order(w, last_left, last_alone, kept_went);
     if (w->full) check_holders(w, &c);
+    if (w->full) check_drafters(w);
     if (w->full) check_use(w, &c);
     note_times(w);
     if (w->step % 16) return;
@@ -413,7 +439,7 @@ static void share(world *w, timeline *t, bool prompt_end) {
             ck_assert_ptr_eq(t->kv.table[kind][b], e->page[kind]);
         }
         if (!t->drafts) continue;
-        if (!e->drafter) e->drafter = t->drafter.table[FR_KV_FULL][b];
+        if (!e->drafter && children(w, e) == 0) e->drafter = t->drafter.table[FR_KV_FULL][b];
         if (!parent) continue;
         if (!e->before) e->before = t->drafter.table[FR_KV_FULL][b - 1];
         ck_assert_ptr_eq(t->drafter.table[FR_KV_FULL][b - 1], e->before);
@@ -474,6 +500,11 @@ static void begin(world *w, timeline *t) {
     fr_kv_prefixes_take(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), found);
     ck_assert_uint_eq(t->kv.length, found);
     ck_assert_uint_eq(t->path.length, found / PAGE);
+    ck_assert_uint_ge(t->kv.from, fr_kv_held_from(&t->kv, 0, found + 1));
+    for (size_t b = 2; t->drafts && b <= fr_kv_blocks(found); b++) {
+        entry *parent = entry_of(w, &t->says, b - 1);
+        if (parent && !parent->drafter) parent->drafter = entry_of(w, &t->says, b)->before;
+    }
     entry *last = entry_of(w, &t->says, fr_kv_blocks(found));
     if (w->full) last->left = (w->step + 1) * (BLOCKS + 1) + BLOCKS;
     check_timeline(t);
@@ -614,6 +645,16 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- directed */
 
+/* Makes pairs of what has been run. */
+static void run_pairs(timeline *t) {
+    uint64_t stamps[CONTEXT];
+    size_t first = t->drafter.length, end = fr_smaller(t->kv.length, t->length - 1);
+    ck_assert_msg(fr_kv_claim(&t->drafter, end - first) == FR_OK, "%s", fr_last_error());
+    stamp_text(&t->says, end + 1, stamps);
+    for (size_t p = first; p < end; p++) write_row(&t->drafter, 0, p, stamps[p + 1]);
+    fr_kv_commit(&t->drafter, end);
+}
+
 /* Writes to the end of what the timeline says. */
 static void run(world *w, timeline *t, size_t length) {
     t->length = length;
@@ -625,12 +666,14 @@ static void run(world *w, timeline *t, size_t length) {
         for (size_t p = t->kv.length; p < t->kv.length + count; p++)
             for (size_t i = 0; i < t->kv.count; i++) write_row(&t->kv, i, p, stamps[p]);
         fr_kv_commit(&t->kv, t->kv.length + count);
-        fr_kv_prefixes_add(&w->prefixes, &t->path, &t->kv, NULL, content_of(&t->says), t->kv.length == length);
+        if (t->drafts) run_pairs(t);
+        fr_kv_prefixes_add(&w->prefixes, &t->path, &t->kv, drafter_of(t), content_of(&t->says), t->kv.length == length);
     }
 }
 
 static void leave(world *w, timeline *t) {
     fr_kv_reset(&t->kv);
+    fr_kv_reset(&t->drafter);
     fr_kv_path_cut(&w->prefixes, &t->path, 0);
 }
 
@@ -659,6 +702,31 @@ START_TEST(what_only_the_index_holds_is_no_obstacle) {
         ck_assert_uint_eq(t->path.length, BLOCKS);
         close_world(w);
     }
+}
+END_TEST
+
+/* Branches of a text that a timeline stands in, from its end to its beginning, which go one after the other: what pages
+ * of a drafter's they had go too, and those that are asked for are there. */
+START_TEST(branches_leave_no_pages_behind) {
+    world *w = open_world(&settings[4]);
+    timeline *t = &w->timelines[1], *other = &w->timelines[2];
+    t->says = plain_text(0);
+    run(w, t, CONTEXT);
+    for (size_t blocks = BLOCKS - 2; blocks > 0; blocks--) {
+        other->says = plain_text(0);
+        for (size_t p = blocks * PAGE; p < CONTEXT; p++) other->says.ids[p] += 1000;
+        size_t found = fr_kv_prefixes_find(&w->prefixes, content_of(&other->says), CONTEXT, true);
+        ck_assert_uint_eq(found, blocks * PAGE - 1);
+        fr_kv_prefixes_take(&w->prefixes, &other->path, &other->kv, &other->drafter, content_of(&other->says), found);
+        run(w, other, (blocks + 1) * PAGE + 1);
+        check_timeline(other);
+        leave(w, other);
+    }
+    other->says = plain_text(5000);
+    run(w, other, CONTEXT);
+    check_timeline(other);
+    check_timeline(t);
+    close_world(w);
 }
 END_TEST
 
@@ -773,6 +841,7 @@ int main(void) {
     tcase_set_timeout(any, 120);
     tcase_add_loop_test(any, any_order_finds_what_was_written, 0, SETTINGS);
     tcase_add_test(directed, what_only_the_index_holds_is_no_obstacle);
+    tcase_add_test(directed, branches_leave_no_pages_behind);
     tcase_add_loop_test(directed, a_prompts_end_outlives_what_was_passed, 0, 2);
     tcase_add_test(directed, a_page_begun_in_the_middle_stays_out);
     tcase_add_loop_test(directed, states_of_branches_are_given_up, 0, 2);

@@ -246,9 +246,20 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     *link = node->next;
 }
 
+/* A child has gone. What page of a drafter's the parent had of it goes too where others are left, so that no page of an
+ * inner node is but its own; the next timeline that passes gives it another (hold_before). */
+static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
+    fr_kv_node *parent = &p->nodes[node->parent];
+    if (node->parent == NONE) return;
+    if (--parent->children == 1) mark_window(p, node->parent, -1);
+    if (parent->children && gave_page) fr_kv_pages_drop(p->drafter, &parent->drafter, 0, 1);
+    settle(p, FR_KV_LEAVES, node->parent);
+}
+
 /* A leaf in which no timeline stands. */
 static void remove_node(fr_kv_prefixes *p, uint32_t n) {
-    fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
+    fr_kv_node *node = &p->nodes[n];
+    bool gave_page = node->before && p->nodes[node->parent].drafter == node->before;
     unlink_node(p, n);
     drop_points_in(p, n);
     take_out(p, FR_KV_LEAVES, n);
@@ -258,10 +269,7 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
         fr_kv_pages_drop(p->drafter, &node->before, 0, 1);
     }
     if (node->ends_prompt) mark_window(p, n, -1);
-    if (node->parent != NONE) {
-        if (--parent->children == 1) mark_window(p, node->parent, -1);
-        settle(p, FR_KV_LEAVES, node->parent);
-    }
+    leave_parent(p, node, gave_page);
     *node = (fr_kv_node){.next = p->free};
     p->free = n;
 }
@@ -408,6 +416,14 @@ static void hold_drafter_page(const fr_kv_prefixes *p, fr_kv *drafter, size_t bl
     if (drafter) fr_kv_pages_hold(p->drafter, drafter->table[FR_KV_FULL] + block, page, 0, 1);
 }
 
+/* The drafter's page of the block before this one, which that node takes too where it has lost its own. */
+static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *drafter) {
+    fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
+    if (!drafter || node->parent == NONE) return;
+    hold_drafter_page(p, drafter, parent->depth - 1, &node->before);
+    if (!parent->drafter) fr_kv_pages_hold(p->drafter, &parent->drafter, &node->before, 0, 1);
+}
+
 /* The timeline stands in the blocks before its frontier's: that one it will write, so that it may go. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
                          size_t length) {
@@ -419,15 +435,15 @@ void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *
         else
             n = point ? point->node : child_of(p, n, content);
         hold_page(p, n, kv, FR_KV_FULL);
-        if (block) hold_drafter_page(p, drafter, block - 1, &p->nodes[n].before);
+        hold_before(p, n, drafter);
     }
     p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
     settle(p, FR_KV_LEAVES, n);
     hold_drafter_page(p, drafter, p->nodes[n].depth - 1, &p->nodes[n].drafter);
-    size_t from = p->window ? window_from(p, n) : 0;
-    for (; p->window && p->nodes[n].depth > from; n = p->nodes[n].parent) hold_page(p, n, kv, FR_KV_SLIDING);
+    size_t from = p->window ? fr_kv_held_from(kv, window_from(p, n) * BLOCK, length + 1) : 0;
+    for (; p->window && p->nodes[n].depth * BLOCK > from; n = p->nodes[n].parent) hold_page(p, n, kv, FR_KV_SLIDING);
     kv->length = length;
-    kv->from = from * BLOCK;
+    kv->from = from;
     if (drafter) drafter->length = length;
     if (!point) return;
     fr_recurrent_return(&kv->recurrent, point->states, length);
@@ -460,7 +476,7 @@ static void share_block(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv *drafter
     if (block * BLOCK >= kv->from) share_kind(p, n, kv, FR_KV_SLIDING, block);
     if (!drafter) return;
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
-    if (!node->drafter) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
+    if (!node->drafter && !node->children) fr_kv_pages_hold(p->drafter, &node->drafter, own, 0, 1);
     if (node->parent == NONE) return;
     uint8_t **ends = &p->nodes[node->parent].drafter; /* any page that is whole will do there */
     share_page(p->drafter, &node->before, own - 1);
