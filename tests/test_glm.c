@@ -187,6 +187,9 @@ START_TEST(image_tokens_need_their_picture) {
     ck_assert_int_eq(fr_session_prompt(session, ids + 6, count - 6), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "needs 4 x 5 = 20 image tokens"));
     require(fr_session_prompt(session, ids, count));
+    const int32_t other[] = {ids[0], (int32_t)fr_model_fact(r.model, FR_FACT_IMAGE_TOKEN)};
+    ck_assert_int_eq(fr_session_set_prompt(session, other, 2), FR_INPUT);
+    ck_assert_uint_eq(fr_session_length(session), count);
     ck_assert_int_eq(fr_picture_open(FOLDER "/config.json", r.model, &picture), FR_INPUT);
     ck_assert_ptr_null(picture);
     free(ids);

@@ -60,6 +60,12 @@ static void cut_digests(fr_session *s, size_t length) {
     memset(s->digests + kept, 0, (s->kv.blocks - kept) * sizeof *s->digests);
 }
 
+/* Of ids that are to follow the timeline, before it is cut for them. */
+static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
+    const fr_shown none = {0};
+    return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
+}
+
 /* Where the ids that follow the timeline stand, if any of them is not text. */
 static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
@@ -256,6 +262,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
     kept = before_pictures(s, ids, kept);
     FR_TRY(check(s, kept, ids + kept, count - kept));
+    if (kept < count) FR_TRY(check_shown(s, ids + kept, count - kept));
     FR_TRY(fr_timeline_truncate(s, kept));
     s->ended = false;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)met(s);

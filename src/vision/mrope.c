@@ -3,10 +3,11 @@
 
 #include "formats/error.h"
 
-static void put(int32_t *place, int64_t time, int64_t height, int64_t width) {
-    place[0] = (int32_t)time;
-    place[1] = (int32_t)height;
-    place[2] = (int32_t)width;
+static void put(int32_t (*positions)[FR_MROPE_AXES], size_t at, int64_t time, int64_t height, int64_t width) {
+    if (!positions) return;
+    positions[at][0] = (int32_t)time;
+    positions[at][1] = (int32_t)height;
+    positions[at][2] = (int32_t)width;
 }
 
 /* How many image tokens stand at the beginning of ids. */
@@ -23,7 +24,7 @@ fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id,
     for (size_t i = 0, length; i < count; i += length) {
         length = run_length(ids + i, count - i, image_id);
         if (length == 0) {
-            put(positions[i], *next, *next, *next);
+            put(positions, i, *next, *next, *next);
             *next += 1;
             length = 1;
             continue;
@@ -35,7 +36,7 @@ fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id,
             return fr_fail(FR_INPUT, "image %zu needs %zu x %zu = %zu image tokens, the prompt has %zu at token %zu",
                            image, rows, columns, rows * columns, length, i);
         for (size_t t = 0; t < length; t++)
-            put(positions[i + t], *next, *next + (int64_t)(t / columns), *next + (int64_t)(t % columns));
+            put(positions, i + t, *next, *next + (int64_t)(t / columns), *next + (int64_t)(t % columns));
         *next += (int64_t)(rows > columns ? rows : columns);
         image++;
     }

@@ -15,8 +15,9 @@ typedef struct fr_image_grid {
     size_t rows, columns;
 } fr_image_grid;
 
-/* positions[i] = those of token i; *next: that of the token after the last, on every axis. Each run of image_id is one
- * picture; FR_INPUT if a run's length is not its picture's, or if runs and pictures differ in number. */
+/* positions[i] = those of token i, NULL: they are not wanted; *next: that of the token after the last, on every axis.
+ * Each run of image_id is one picture; FR_INPUT if a run's length is not its picture's, or if runs and pictures differ
+ * in number. */
 fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id, const fr_image_grid *grids,
                              size_t images, int32_t (*positions)[FR_MROPE_AXES], int64_t *next);
 

@@ -89,6 +89,11 @@ fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *id
     return FR_OK;
 }
 
+fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count) {
+    int64_t next;
+    return fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, NULL, &next);
+}
+
 void fr_shown_cut(fr_shown *shown, size_t end) {
     for (size_t i = 0; i < shown->count; i++) {
         fr_input_embeddings *g = &shown->embeddings[i];

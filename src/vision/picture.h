@@ -46,6 +46,9 @@ void fr_shown_free(fr_shown *shown);
 fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
                          fr_place *places, int64_t *next);
 
+/* That they fit. */
+fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
+
 /* Of pictures that have been placed, what stands before position `end` is left. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
