@@ -59,7 +59,7 @@ static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
     const fr_checkpoint *files = &model->files;
-    uint64_t hash = 0;
+    uint64_t hash = FR_NUMERICS_VERSION - 1; /* sessions were saved before it was counted */
     if (files->gguf)
         hash_metadata(files->gguf, &hash);
     else

@@ -267,7 +267,8 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
                        VERSION_MORE);
     FR_TRY(fr_fingerprint(s->model, &model));
     if (head->model != model)
-        return fr_fail(FR_INPUT, "%s is a session of another model than %s", path, s->model->files.path);
+        return fr_fail(FR_INPUT, "%s is a session of another model than %s, or of a forerun with other numerics", path,
+                       s->model->files.path);
     if (head->k_type != s->engine->kv_types.k || head->v_type != s->engine->kv_types.v)
         return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
                        path, fr_dtype_name(s->engine->kv_types.k),
