@@ -165,6 +165,10 @@ START_TEST(one_is_under_way_at_most) {
     require(fr_draft_now(p.async, 2, ids, &count, NULL));
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(fr_draft_now(p.async, FR_STEP_MAX, ids, &count, NULL), FR_USAGE);
+    require(fr_draft_submit(p.async));
+    fr_session_cancel(p.async);
+    ck_assert_int_eq(fr_session_step(p.async, ids, 1, &count, &count), FR_ABORTED);
+    require(fr_draft_submit(p.async));
     step_both(&p, FR_STEP_MAX);
     close_pair(&p);
 }

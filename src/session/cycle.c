@@ -67,7 +67,6 @@ static void hand_out_ids(const fr_round *t) {
 /* The id that a prompt's forward predicted. */
 static void give_next(fr_round *t) {
     fr_session *s = t->session;
-    fr_async_draft_cancel(s); /* which had nothing to draft from */
     s->fresh = false;
     s->ids[s->length] = s->next;
     t->count = commit(s, 1);
@@ -172,12 +171,15 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
     for (fr_round *t = rounds; t < rounds + count; t++)
         if (t->session->stage != FR_STAGE_NOTHING) note(t, finish(t, part++, seconds));
     fr_drafting_report(e, rounds, count, verifies ? seconds + fr_clock() - start : 0);
+    for (fr_round *t = rounds; t < rounds + count; t++) fr_async_draft_cancel(t->session); /* what was not taken */
 }
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     *count = *accepted = 0;
-    if (s->pending) FR_TRY(fr_timeline_run(s));
+    fr_status status = s->pending ? fr_timeline_run(s) : FR_OK;
+    if (status != FR_OK) fr_async_draft_cancel(s);
+    FR_TRY(status);
     fr_cycle_round(s->engine, &round, 1);
     *count = round.count;
     *accepted = round.accepted;
@@ -231,7 +233,7 @@ fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t
     }
     fr_timeline_forget_pictures(s);
     fr_kv_rewind(&s->kv, count - 1); /* what the session says next takes the last id's own run */
-    fr_session_unshare(s);
+    fr_session_retreat(s);
     return FR_OK;
 }
 
