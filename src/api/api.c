@@ -413,6 +413,7 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
 
 /* One of the three of what the engine's pages are used for. */
 static double kv_use(const fr_session *session, fr_stat stat) {
+    fr_engine_settle(session->engine); /* drafts under way take pages, and what is cached goes for them */
     fr_kv_use use = fr_kv_prefixes_use(&session->engine->prefixes, &session->kv);
     if (stat == FR_STAT_KV_USED_BYTES) return (double)use.used;
     return (double)(stat == FR_STAT_KV_SHARED_BYTES ? use.shared : use.cached);
