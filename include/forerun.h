@@ -121,7 +121,8 @@ typedef enum fr_option {
 
     FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
                            * they need it; default 0: what all of them may need. Where all is held, a call that needs
-                           * more is FR_MEMORY, and its session as before */
+                           * more is FR_MEMORY, and its session as before. A drafter's own come beside them; for whom
+                           * none of those is left, nothing is drafted */
 
     /* When drafts are not worth a row. The text doesn't depend on it. */
     FR_OPT_DRAFT_P_MIN,   /* number 0 to 1, default 0: a draft that the drafter gives less of all chance, before

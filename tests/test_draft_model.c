@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 #define SMALL "tests/data/llama/q4_0.gguf"
+#define ROOMY  FR_TEST_MODELS "qwen3-moe-odd" /* its context is longer */
 #define STATES FR_TEST_MODELS "qwen35-tied"
 
 enum { VOCAB = 400, PROMPT = 50, DEPTH = 6, TEXT = 80 };
@@ -160,7 +162,11 @@ START_TEST(a_models_own_drafts_all_stand) {
 }
 END_TEST
 
-/* Sessions of an engine propose in one batch; forks go on with their own. */
+static const uint8_t *first_page(const fr_session *session) {
+    return session->draft->method->kv(session->draft)->table[FR_KV_FULL][0];
+}
+
+/* Sessions of an engine propose in one batch; forks go on with their own, which shares pages. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
@@ -177,7 +183,7 @@ START_TEST(sessions_draft_together) {
         require(fr_engine_session(engine, s.options, &sessions[i]));
         require(fr_session_put(sessions[i], ids[i], length[i]));
     }
-    for (size_t round = 0; round < 12; round++) {
+    for (size_t round = 0; round < 20; round++) {
         fr_round rounds[SESSIONS];
         for (size_t i = 0; i < SESSIONS; i++)
             rounds[i] = (fr_round){.session = sessions[i], .ids = ids[i] + length[i], .limit = FR_STEP_MAX};
@@ -189,10 +195,60 @@ START_TEST(sessions_draft_together) {
         }
     }
     require(fr_session_fork(sessions[0], NULL, &fork));
+    ck_assert_ptr_eq(first_page(fork), first_page(sessions[0]));
     require(fr_session_step(fork, forked, FR_STEP_MAX, &got, &accepted));
     memcpy(ids[0] + length[0], forked, got * sizeof *forked);
     check_drafts(&s, fork, ids[0], length[0] + got);
     fr_session_close(fork);
+    for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
+/* Bytes of keys and values for twice the pages that a timeline may need. */
+static int64_t tight(const subject *s, size_t sessions) {
+    fr_engine *engine;
+    set(s, FR_OPT_KV_MEMORY, 1);
+    ck_assert_int_eq(fr_engine_open(s->target, s->drafter, s->options, sessions, &engine), FR_INPUT);
+    const char *least = strstr(fr_last_error(), "at least ");
+    ck_assert_ptr_nonnull(least);
+    return 2 * strtoll(least + 9, NULL, 10);
+}
+
+/* Sessions that share the target's pages of one beginning, for all of whose own the draft model has too few: those
+ * without say what they say without drafts, and draft once the others have gone. */
+START_TEST(without_pages_nothing_is_drafted) {
+    enum { SESSIONS = 4, BEGINNING = 600, SAID = 12, LAST = SESSIONS - 1 };
+    int32_t ids[SESSIONS][BEGINNING + 4 * SAID], plain[SESSIONS][SAID];
+    subject s = open_pair(ROOMY, ROOMY, 2);
+    fr_session *sessions[SESSIONS], *alone;
+    fr_engine *engine;
+    size_t got, accepted, silent = 0;
+    set(&s, FR_OPT_CONTEXT, 640);
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    set(&s, FR_OPT_KV_MEMORY, tight(&s, SESSIONS));
+    require(fr_engine_open(s.target, s.drafter, s.options, SESSIONS, &engine));
+    for (size_t i = 0; i < SESSIONS; i++) {
+        make_prompt(ids[i], BEGINNING, 3);
+        ids[i][BEGINNING - 1] = (int32_t)i + 5;
+        require(fr_session_open(s.target, NULL, s.options, &alone));
+        require(fr_session_prompt(alone, ids[i], BEGINNING));
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_prompt(sessions[i], ids[i], BEGINNING));
+        for (size_t n = 0; n < SAID; n += got)
+            require(fr_session_step(alone, plain[i] + n, SAID - n, &got, &accepted));
+        for (size_t n = 0; n < SAID; n += got)
+            require(fr_session_step(sessions[i], ids[i] + BEGINNING + n, SAID - n, &got, &accepted));
+        ck_assert_mem_eq(ids[i] + BEGINNING, plain[i], sizeof plain[i]);
+        silent += fr_session_stat(sessions[i], FR_STAT_DRAFTED) == 0;
+        fr_session_close(alone);
+    }
+    ck_assert_uint_eq(silent, 1);
+    ck_assert_double_eq(fr_session_stat(sessions[LAST], FR_STAT_DRAFTED), 0);
+    fr_session_reset(sessions[0]);
+    for (size_t i = 0; i < 3; i++) require(fr_session_step(sessions[LAST], ids[0], FR_STEP_MAX, &got, &accepted));
+    ck_assert_double_gt(fr_session_stat(sessions[LAST], FR_STAT_DRAFTED), 0);
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
     fr_engine_close(engine);
     close_subject(&s);
@@ -277,6 +333,7 @@ int main(void) {
     fr_test_add_loop(cases, the_text_is_the_targets, 2, 1);
     tcase_add_loop_test(cases, a_models_own_drafts_all_stand, 0, 2);
     tcase_add_test(cases, sessions_draft_together);
+    tcase_add_test(cases, without_pages_nothing_is_drafted);
     tcase_add_loop_test(cases, what_rounds_without_drafts_left_is_followed_together, 0, 3);
     tcase_add_loop_test(cases, what_can_not_draft_is_refused, 0, sizeof misfits / sizeof *misfits);
     Suite *suite = suite_create("draft_model");

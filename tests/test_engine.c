@@ -625,6 +625,35 @@ START_TEST(no_page_is_left) {
 }
 END_TEST
 
+/* Texts of their own one after the other, in sessions of which each is reset before the next begins: none lacks pages,
+ * neither of the target's nor of a drafter's, so that all of them draft. */
+START_TEST(a_reset_session_holds_no_page) {
+    enum { TEXTS = 4, LONG = 600, SAID = 20 };
+    int32_t prompt[LONG], ids[FR_STEP_MAX];
+    subject s = open_subject(_i ? "qwen35-odd" : "glm4-moe-odd", 2);
+    set(&s, FR_OPT_CONTEXT, LONG + 40);
+    set(&s, FR_OPT_DRAFT_MAX, 3);
+    fr_engine *engine = open_tight(&s, TEXTS);
+    fr_session *sessions[TEXTS];
+    for (size_t i = 0; i < TEXTS; i++) {
+        size_t accepted, count;
+        make_ids(&s, prompt, LONG);
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_prompt(sessions[i], prompt, LONG));
+        for (size_t said = 0; said < SAID; said += count)
+            require(fr_session_step(sessions[i], ids, FR_STEP_MAX, &count, &accepted));
+        ck_assert_double_gt(fr_session_stat(sessions[i], FR_STAT_DRAFTED), 0);
+        fr_session_reset(sessions[i]);
+        check_nobody_holds(engine);
+        for (size_t b = 0; b < sessions[i]->kv.blocks; b++)
+            ck_assert_ptr_null(fr_session_draft_kv(sessions[i])->table[FR_KV_FULL][b]);
+    }
+    for (size_t i = 0; i < TEXTS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 /* Closed while its fork holds its pages, and one that found its prompt's: those go on as if it were there. */
 START_TEST(closed_while_others_hold_its_pages) {
     talk talks[3] = {{.length = LONGEST, .most = 40}};
@@ -751,6 +780,7 @@ int main(void) {
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
     fr_test_add_loop(shared, evicted_and_run_again, FIXTURES, 1);
     fr_test_add_loop(shared, no_page_is_left, FIXTURES, 3);
+    tcase_add_loop_test(shared, a_reset_session_holds_no_page, 0, 2);
     fr_test_add_loop(shared, closed_while_others_hold_its_pages, FIXTURES, 3);
     fr_test_add_loop(shared, a_restore_without_pages_changes_nothing, FIXTURES, 3);
     fr_test_add_loop(calls, any_calls_say_what_they_say_alone, FIXTURES, 3);

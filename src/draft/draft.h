@@ -101,8 +101,12 @@ struct fr_draft_method {
      * fr_draft_propose. */
     void (*propose)(fr_proposal *first);
 
-    /* The rest may be NULL where a method has nothing to do. After a prompt; the timeline may have been cut, or become
-     * another, since the last call: view->told is how much of it still stands. */
+    /* The rest may be NULL where a method has nothing to do. The timeline has been cut, or its cache's frontier moved
+     * back: lets go of pages for what is behind it. */
+    void (*cut)(fr_draft *draft, const fr_draft_view *view);
+
+    /* After a prompt; the timeline may have become another since the last call: view->told is how much of it still
+     * stands. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
     /* Where `follows` is set: the target has run more positions, and its rows are about to be overwritten. Called after

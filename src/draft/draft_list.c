@@ -160,6 +160,12 @@ static fr_status chain_follow(fr_draft *draft, const fr_draft_view *view) {
     return FR_OK;
 }
 
+static void chain_cut(fr_draft *draft, const fr_draft_view *view) {
+    chain *c = (chain *)draft;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->links[i]->method->cut) c->links[i]->method->cut(c->links[i], view);
+}
+
 static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++)
@@ -201,6 +207,7 @@ static const fr_draft_method draft_chain = {
     .name = "chain",
     .fork = chain_fork,
     .propose = chain_propose,
+    .cut = chain_cut,
     .begin = chain_begin,
     .commit = chain_commit,
     .follow = chain_follow,

@@ -78,34 +78,42 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Ids before `end` that are not in the cache, in pieces. */
-static fr_status catch_up(state *s, const fr_draft_view *view, size_t end) {
+/* Whether there are pages for so many more rows; if not, what it has got for nothing is given back. Sessions that share
+ * pages of the target's have pages of their own here, so that there may not be enough for all. */
+static bool claim(state *s, size_t rows) {
+    if (fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK) return true;
+    fr_kv_rewind(&s->kv, s->kv.length);
+    return false;
+}
+
+/* Ids before `end` that are not in the cache, in pieces; whether there are pages for all. */
+static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     workspace *w = s->work;
     w->timelines[0] = &s->kv;
     while (s->kv.length < end) {
         size_t from = s->kv.length, to = fr_smaller(end, from + w->most);
-        FR_TRY(fr_kv_claim(&s->kv, to - from));
+        if (!claim(s, to - from)) return false;
         fr_recurrent_certain(&s->kv.recurrent, to);
         place(w, 0, view, from, to, 0, -1);
         run(w, view->pool, to - from, 0);
         fr_kv_commit(&s->kv, to);
     }
-    return FR_OK;
+    return true;
 }
 
 /* What of the cache stands: ids from view->told on may be new. */
-static void cut(state *s, const fr_draft_view *view) {
-    size_t stands = fr_smaller(view->told, view->length - 1);
+static void model_cut(fr_draft *draft, const fr_draft_view *view) {
+    state *s = (state *)draft;
+    size_t stands = view->length ? fr_smaller(view->told, view->length - 1) : 0;
     if (s->kv.length > stands) fr_kv_rewind(&s->kv, fr_kv_holds_lookback(&s->kv, stands) ? stands : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* A prompt's time is the prompt's, not the first proposal's. A failure is that one's. */
+/* A prompt's time is the prompt's, not the first proposal's. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
-    state *s = (state *)draft;
-    cut(s, view);
-    fr_failure_keep(catch_up(s, view, view->length - 1));
+    model_cut(draft, view);
+    catch_up((state *)draft, view, view->length - 1);
 }
 
 /* Ids before the last one that are not in the cache. */
@@ -114,16 +122,16 @@ static size_t behind(const fr_proposal *p) {
 }
 
 /* What a session has to run before its last id, where that is more rows than there is room for; pages for the rest and
- * for its chain. */
-static fr_status begin_chain(fr_proposal *p, size_t room) {
+ * for its chain. Whether it drafts. */
+static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
-    cut(s, p->view);
-    if (behind(p) > room) FR_TRY(catch_up(s, p->view, last));
-    FR_TRY(fr_kv_claim(&s->kv, behind(p) + p->count));
+    model_cut(p->draft, p->view);
+    if (behind(p) > room && !catch_up(s, p->view, last)) return false;
+    if (!claim(s, behind(p) + p->count)) return false;
     fr_recurrent_certain(&s->kv.recurrent, last);
     s->length = p->view->length;
-    return FR_OK;
+    return true;
 }
 
 /* Those who can begin. Gives how many, and how many rows they are behind. */
@@ -131,8 +139,7 @@ static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;
     for (fr_proposal *p = first; p; p = p->next) {
-        p->failure = fr_failure_keep(begin_chain(p, w->most - w->sessions - *rows));
-        if (p->failure.status != FR_OK) continue;
+        if (!begin_chain(p, w->most - w->sessions - *rows)) continue;
         *rows += behind(p);
         w->asks[going++] = p;
     }
@@ -249,6 +256,10 @@ static void model_fork(fr_draft *fork, const fr_draft *draft) {
     ((state *)fork)->length = of->length;
 }
 
+static fr_kv *model_kv(fr_draft *draft) {
+    return &((state *)draft)->kv;
+}
+
 static void model_close(fr_draft *draft) {
     fr_kv_reset(&((state *)draft)->kv);
 }
@@ -307,7 +318,9 @@ const fr_draft_method fr_draft_model = {
     .open = model_open,
     .fork = model_fork,
     .propose = model_propose,
+    .cut = model_cut,
     .begin = model_begin,
     .commit = model_commit,
+    .kv = model_kv,
     .close = model_close,
 };

@@ -117,6 +117,11 @@ static fr_status own_follow(fr_draft *draft, const fr_draft_view *view) {
     return s->inner->method->follow(s->inner, view);
 }
 
+static void own_cut(fr_draft *draft, const fr_draft_view *view) {
+    fr_draft *inner = ((own *)draft)->inner;
+    if (inner->method->cut) inner->method->cut(inner, view);
+}
+
 static void own_begin(fr_draft *draft, const fr_draft_view *view) {
     fr_draft *inner = ((own *)draft)->inner;
     if (inner->method->begin) inner->method->begin(inner, view);
@@ -147,6 +152,7 @@ static void own_close(fr_draft *draft) {
 const fr_draft_method fr_draft_own_method = {
     .name = "own",
     .propose = own_propose,
+    .cut = own_cut,
     .begin = own_begin,
     .follow = own_follow,
     .commit = own_commit,

@@ -10,7 +10,7 @@
  *
  * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs of
  * each, side by side, then a pair of each whose chain goes on. Each has a table of the cache's pages, of which there
- * are enough for all: none is ever missing. */
+ * are enough for all; should one be missing all the same, the session drafts nothing until it has begun anew. */
 #include "src/draft/pairs.h"
 
 #include <math.h>
@@ -41,6 +41,7 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv; /* one layer; its length is the frontier */
+    bool missed; /* rows of the target's, for want of a page */
 } state;
 
 /* Pairs of one session that are run together: pair `first` on. */
@@ -155,22 +156,36 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Pairs from the frontier to `end`, of the target's rows, and room for `more` behind them. */
-static fr_status make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
+/* Without a page the rows that go by are missed, and all pairs behind them need those: the others' pages are given
+ * back. */
+static bool miss(state *c) {
+    c->missed = true;
+    fr_kv_reset(&c->kv);
+    return false;
+}
+
+/* Pairs from the frontier to `end`, of the target's rows, and room for `more` behind them; whether there are pages. */
+static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     size_t seen = c->work->net->seen, first = c->kv.length;
     const float *last = view->hidden - (view->kv->length - end) * seen; /* row of pair end - 1 */
-    FR_TRY(fr_kv_claim(&c->kv, end - first + more));
+    if (c->missed) return false;
+    if (fr_failure_keep(fr_kv_claim(&c->kv, end - first + more)).status != FR_OK) return miss(c);
     *s = (span){.of = c, .view = view, .known = last - (end - 1 - first) * seen, .first = first, .count = end - first};
-    return FR_OK;
+    return true;
+}
+
+void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view) {
+    state *c = (state *)draft;
+    if (c->kv.length > view->kv->length) fr_kv_rewind(&c->kv, view->kv->length);
+    if (c->kv.length == view->kv->length) c->missed = false;
 }
 
 /* The pair of position p needs token p + 1, so the target's newest row may have to wait for its own. */
 fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
     state *c = (state *)draft;
     size_t run = view->kv->length, end = run < view->length ? run : view->length - 1;
-    if (c->kv.length > run) fr_kv_rewind(&c->kv, run);
-    if (end <= c->kv.length) return FR_OK;
-    FR_TRY(make_span(c, view, end, 0, c->work->spans));
+    fr_pairs_cut(draft, view);
+    if (end <= c->kv.length || !make_span(c, view, end, 0, c->work->spans)) return FR_OK;
     run_spans(c->work, 1, false, false);
     fr_kv_commit(&c->kv, end);
     return FR_OK;
@@ -204,23 +219,20 @@ static size_t take_drafts(workspace *w, size_t count) {
     return going;
 }
 
-/* A session's new pairs, and room for those of its chain. */
-static fr_status begin_chain(fr_proposal *p, span *s) {
+/* A session's new pairs, and room for those of its chain: whether it drafts. */
+static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
     if (c->kv.length >= end) fr_kv_commit(&c->kv, end - 1); /* proposed before: once more */
-    FR_TRY(make_span(c, p->view, end, p->count - 1, s));
+    if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
-    return FR_OK;
+    return true;
 }
 
 void fr_pairs_propose(fr_proposal *first) {
     workspace *w = ((state *)first->draft)->work;
     size_t going = 0;
-    for (fr_proposal *p = first; p; p = p->next) {
-        p->failure = fr_failure_keep(begin_chain(p, &w->spans[going]));
-        going += p->failure.status == FR_OK;
-    }
+    for (fr_proposal *p = first; p; p = p->next) going += begin_chain(p, &w->spans[going]);
     run_spans(w, going, false, true);
     for (size_t i = 0; i < going; i++) fr_kv_commit(&w->spans[i].of->kv, w->spans[i].view->length - 1);
     while ((going = take_drafts(w, going))) run_spans(w, going, true, true);

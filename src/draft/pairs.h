@@ -52,6 +52,7 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
 fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 void fr_pairs_fork(fr_draft *fork, const fr_draft *draft);
 void fr_pairs_propose(fr_proposal *first);
+void fr_pairs_cut(fr_draft *draft, const fr_draft_view *view);
 fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view);
 fr_kv *fr_pairs_kv(fr_draft *draft);
 const fr_kv *fr_pairs_workspace_kv(const void *workspace);
@@ -60,6 +61,7 @@ void fr_pairs_close(fr_draft *draft);
 /* The initializers of those. */
 #define FR_PAIRS_METHOD                                                                                               \
     .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork, .propose = fr_pairs_propose,       \
-    .follow = fr_pairs_follow, .kv = fr_pairs_kv, .workspace_kv = fr_pairs_workspace_kv, .close = fr_pairs_close
+    .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv, .workspace_kv = fr_pairs_workspace_kv,         \
+    .close = fr_pairs_close
 
 #endif

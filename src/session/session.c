@@ -190,15 +190,15 @@ static void let_go(fr_session *s) {
     if (s->number == e->capacity || e->timelines[s->number] != &s->kv) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
-    fr_session_unshare(s);
+    fr_session_retreat(s);
     e->timelines[s->number] = NULL;
 }
 
 void fr_session_destroy(fr_session *s) {
     if (!s) return;
     fr_async_draft_close(s);
-    if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     let_go(s);
+    if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     fr_stops_close(&s->stops);
     fr_shown_free(&s->shown);
     fr_arena_close(&s->arena);

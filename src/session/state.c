@@ -28,8 +28,11 @@ void fr_session_share(fr_session *s, bool prompt_end) {
                                  s->kv_checkpoints.at[i].states);
 }
 
-void fr_session_unshare(fr_session *s) {
+void fr_session_retreat(fr_session *s) {
     if (s->engine->capacity > 1) fr_kv_path_cut(&s->engine->prefixes, &s->path, s->kv.length);
+    if (!s->draft->method->cut) return;
+    fr_draft_view view = fr_session_view(s);
+    s->draft->method->cut(s->draft, &view);
 }
 
 void fr_session_reuse(fr_session *s) {
@@ -40,8 +43,7 @@ void fr_session_reuse(fr_session *s) {
     if (found <= s->kv.length) return;
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
-    if (drafter) fr_kv_reset(drafter);
-    fr_session_unshare(s);
+    fr_session_retreat(s);
     fr_kv_prefixes_take(prefixes, &s->path, &s->kv, drafter, content(s), found);
     if (found <= s->met) return;
     s->stats.value[FR_STAT_REUSED_TOKENS] += (double)(found - s->met);
@@ -51,12 +53,12 @@ void fr_session_reuse(fr_session *s) {
 void fr_session_clear(fr_session *s) {
     fr_kv_checkpoints_truncate(&s->kv_checkpoints, &s->kv, 0);
     fr_kv_reset(&s->kv);
-    fr_session_unshare(s);
     memset(s->digests, 0, s->kv.blocks * sizeof *s->digests);
     s->untold = s->restored = false;
     s->length = s->met = s->told = 0;
     s->fresh = s->pending = s->ended = false;
     s->embeddings = &fr_no_input_embeddings;
+    fr_session_retreat(s);
     fr_session_place(s, 0, 0);
     fr_stops_begin(&s->stops);
     fr_stats_reset(&s->stats);

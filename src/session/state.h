@@ -86,9 +86,11 @@ struct fr_session {
     size_t attached_size;
 };
 
-/* The cache's frontier has moved on over accepted ids, or back: what others can share of it. */
+/* The cache's frontier has moved on over accepted ids: what others can share of it. */
 void fr_session_share(fr_session *session, bool prompt_end);
-void fr_session_unshare(fr_session *session);
+
+/* It has moved back: with it go what others share of it and its method's cache. */
+void fr_session_retreat(fr_session *session);
 
 /* What is pending begins, where the engine has run the same ids before, behind what is there of them. */
 void fr_session_reuse(fr_session *session);

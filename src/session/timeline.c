@@ -144,7 +144,7 @@ static fr_status see(const fr_part *piece, size_t end) {
 /* The frontier, back to `length` or to a point before it; what is behind runs again. */
 static void go_back(fr_session *s, size_t length) {
     fr_kv_checkpoints_rewind(&s->kv_checkpoints, &s->kv, length);
-    fr_session_unshare(s);
+    fr_session_retreat(s);
 }
 
 /* A prompt whose piece failed stands where its method has seen it, before its last id. */
@@ -297,6 +297,7 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->untold = s->untold;
     copy->restored = s->restored;
     if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
+    if (alike) copy->told = s->told;
     if (alike) copy->budget.behind = s->budget.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
     memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
@@ -307,7 +308,7 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->pending = s->fresh || s->pending;
     bool unseen = copy->draft->follows && !alike; /* a method that wants all rows has seen none */
     copy->pending |= unseen && s->length > 0;
-    if (copy->pending) fr_kv_checkpoints_rewind(&copy->kv_checkpoints, &copy->kv, unseen ? 0 : ran);
+    if (copy->pending) go_back(copy, unseen ? 0 : ran);
     else if (s->length > 0) begin_drafting(copy);
     fr_session_share(copy, false);
 }
