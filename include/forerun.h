@@ -598,8 +598,8 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_WEIGHT_BYTES,
     FR_STAT_RESIDENT_BYTES, /* of both: what must stay in memory, copies and what every token reads; */
     FR_STAT_MAPPED_BYTES,   /* and what is used in files as it lies, which comes and goes as it is read */
-    FR_STAT_TARGET_KV_BYTES,
-    FR_STAT_DRAFT_KV_BYTES,
+    FR_STAT_TARGET_KV_BYTES, /* room for keys and values of all sessions of the engine; */
+    FR_STAT_DRAFT_KV_BYTES,  /* for a drafter's own, */
     FR_STAT_STATE_BYTES,       /* of these: what recurrent layers keep of a timeline, */
     FR_STAT_STATE_DRAFT_BYTES, /* and of each position that is not certain, such as a draft */
     FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches and of states; in use as taken */

@@ -216,6 +216,16 @@ static int64_t tight(const subject *s, size_t sessions) {
     return 2 * strtoll(least + 9, NULL, 10);
 }
 
+/* What it takes is told once, by whatever parts. */
+static void check_memory(const fr_session *session) {
+    double all = (double)(session->engine->arena.used + session->arena.used);
+    ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
+    ck_assert_double_eq(all, fr_session_stat(session, FR_STAT_TARGET_KV_BYTES) +
+                                 fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES) +
+                                 fr_session_stat(session, FR_STAT_CHECKPOINT_BYTES) +
+                                 fr_session_stat(session, FR_STAT_SCRATCH_BYTES));
+}
+
 /* Sessions that share the target's pages of one beginning, for all of whose own the draft model has too few: those
  * without say what they say without drafts, and draft once the others have gone. */
 START_TEST(without_pages_nothing_is_drafted) {
@@ -235,6 +245,7 @@ START_TEST(without_pages_nothing_is_drafted) {
         require(fr_session_open(s.target, NULL, s.options, &alone));
         require(fr_session_prompt(alone, ids[i], BEGINNING));
         require(fr_engine_session(engine, s.options, &sessions[i]));
+        check_memory(sessions[i]);
         require(fr_session_prompt(sessions[i], ids[i], BEGINNING));
         for (size_t n = 0; n < SAID; n += got)
             require(fr_session_step(alone, plain[i] + n, SAID - n, &got, &accepted));

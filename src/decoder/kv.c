@@ -144,6 +144,12 @@ size_t fr_kv_spare_bytes(const fr_kv *kv) {
                         fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count));
 }
 
+size_t fr_kv_pool_bytes(const fr_kv *kv) {
+    size_t bytes = kv->recurrent.page_count * fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) bytes += kv->page_count[kind] * kv->page_bytes[kind];
+    return bytes;
+}
+
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
 /* A page that nobody else holds, with what was accepted in it. */

@@ -106,6 +106,9 @@ size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types
 size_t fr_kv_bytes(const fr_kv *kv);
 size_t fr_kv_spare_bytes(const fr_kv *kv);
 
+/* Bytes of all pages in its pool, those of states too. */
+size_t fr_kv_pool_bytes(const fr_kv *kv);
+
 /* Where one head's key (or value) of a position lies. */
 static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     return layer->pages[position / FR_KV_PAGE] + rows->at + (head * FR_KV_PAGE + position % FR_KV_PAGE) * rows->bytes;

@@ -56,18 +56,19 @@ static void note_residence(fr_session *s) {
 
 static void note_memory(fr_session *s) {
     const fr_engine *e = s->engine;
-    const fr_kv *own = s->draft && s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+    const fr_kv *own = s->draft->method->kv ? s->draft->method->kv(s->draft) : NULL;
+    size_t drafter = own ? fr_kv_pool_bytes(own) : 0;
     double *value = s->stats.value;
     value[FR_STAT_TARGET_WEIGHT_BYTES] = (double)fr_model_bytes(s->model);
     value[FR_STAT_DRAFT_WEIGHT_BYTES] = s->drafter ? (double)s->drafter->weights.bytes : 0.0;
     note_residence(s);
-    value[FR_STAT_DRAFT_KV_BYTES] = own ? (double)fr_kv_bytes(own) : 0.0;
+    value[FR_STAT_DRAFT_KV_BYTES] = (double)drafter;
     value[FR_STAT_TARGET_KV_BYTES] = (double)(e->kv_bytes - e->spare_bytes);
     value[FR_STAT_STATE_BYTES] = (double)fr_recurrent_page_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
     value[FR_STAT_STATE_DRAFT_BYTES] =
         (double)fr_recurrent_position_bytes(s->kv.recurrent.shapes, s->kv.recurrent.count);
     value[FR_STAT_CHECKPOINT_BYTES] = (double)e->spare_bytes;
-    value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes + s->arena.used);
+    value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes - drafter + s->arena.used);
 }
 
 static fr_status check_fewest(const fr_session *s, const fr_options *options) {
