@@ -612,7 +612,7 @@ typedef enum fr_stat {
     FR_STAT_COUNT
 } fr_stat;
 
-/* Counts and bytes are whole numbers below 2^53. */
+/* Counts and bytes are whole numbers below 2^53. Those of pages wait for drafts that are under way. */
 double fr_session_stat(const fr_session *session, fr_stat stat);
 
 /* Per verify forward that carried drafts: how many were accepted. *lengths belongs to the session, until its next

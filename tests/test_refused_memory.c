@@ -10,6 +10,7 @@
 #include "formats/error.h"
 #include "src/base/arena.h"
 #include "src/decoder/kv.h"
+#include "src/session/state.h"
 #include "tests/brief.h"
 
 void *__real_fr_arena_take(fr_arena *arena, size_t count, size_t item);
@@ -109,6 +110,22 @@ END_TEST
 
 enum { TALKS = 2, PROMPT = 130, SAID = 20 };
 
+/* A fork of it drafts if it does itself: not where its drafter lacks rows that have gone by. It is refused nothing. */
+static void go_on_forked(fr_session *session) {
+    int32_t ids[FR_STEP_MAX];
+    size_t count, accepted;
+    fr_session *fork;
+    size_t claimed = claims, refused = refused_claim;
+    refused_claim = 0;
+    ck_assert_int_eq(fr_session_fork(session, NULL, &fork), FR_OK);
+    ck_assert_int_eq(fr_session_step(fork, ids, FR_STEP_MAX, &count, &accepted), FR_OK);
+    const fr_kv *own = fr_session_draft_kv(session), *forks = fr_session_draft_kv(fork);
+    if (own) ck_assert_int_eq(own->length > 0, forks->length > 0);
+    fr_session_close(fork);
+    claims = claimed;
+    refused_claim = refused;
+}
+
 /* Two sessions of an engine say something after prompts of their own, in rounds; gives how many rounds were refused. */
 static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                    int32_t said[TALKS][SAID]) {
@@ -116,7 +133,7 @@ static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_op
     fr_engine *engine;
     int32_t prompt[PROMPT];
     size_t length[TALKS] = {0}, refused = 0;
-    ck_assert_int_eq(fr_engine_open(model, drafter, options, TALKS, &engine), FR_OK);
+    ck_assert_int_eq(fr_engine_open(model, drafter, options, TALKS + 1, &engine), FR_OK);
     for (size_t i = 0; i < TALKS; i++) {
         for (size_t p = 0; p < PROMPT; p++) prompt[p] = (int32_t)(2 + (p * p + 7 * i) % 50);
         ck_assert_int_eq(fr_engine_session(engine, options, &sessions[i]), FR_OK);
@@ -136,6 +153,7 @@ static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_op
             length[rounds[i].session == sessions[1]] += rounds[i].count;
         }
     }
+    for (size_t i = 0; i < TALKS; i++) go_on_forked(sessions[i]);
     for (size_t i = 0; i < TALKS; i++) fr_session_close(sessions[i]);
     fr_engine_close(engine);
     return refused;

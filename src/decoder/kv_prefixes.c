@@ -246,8 +246,8 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     *link = node->next;
 }
 
-/* A child has gone. What page of a drafter's the parent had of it goes too where others are left, so that no page of an
- * inner node is but its own; the next timeline that passes gives it another (hold_before). */
+/* A child has gone. The page of a drafter's that the parent had of it goes too where others are left, so that no parent
+ * holds one that none of its children has; the next timeline that passes gives it theirs (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, bool gave_page) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;

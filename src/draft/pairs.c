@@ -299,7 +299,9 @@ fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_dra
 }
 
 void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
-    fr_kv_fork(&((state *)fork)->kv, &((const state *)draft)->kv);
+    const state *of = (const state *)draft;
+    fr_kv_fork(&((state *)fork)->kv, &of->kv);
+    ((state *)fork)->missed = of->missed;
 }
 
 void fr_pairs_close(fr_draft *draft) {
