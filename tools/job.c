@@ -250,10 +250,13 @@ static json_t *read_without(const char *line, size_t length, const char *id, siz
     return object;
 }
 
-/* The line, and its id's text: an id may be what no number of C holds. NULL: it is no JSON, and why. */
+/* The line, and its id's text: an id may be what no number of C holds. NULL: it is no JSON, and why. Jansson passes a
+ * NUL behind a number over. */
 static json_t *read_line(fr_job *job, const char *line, size_t length, json_error_t *error) {
     const char *id;
     size_t size;
+    *error = (json_error_t){.text = "there is a NUL in it"};
+    if (memchr(line, '\0', length)) return NULL;
     *error = (json_error_t){.text = "out of memory"};
     if (!fr_json_member(line, length, "id", &id, &size)) {
         json_t *object = json_loadb(line, length, LINE_FLAGS, error);

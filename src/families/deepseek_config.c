@@ -156,7 +156,8 @@ static fr_status read_gguf_rope(fr_deepseek_config *c, const fr_gguf *gguf) {
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 100, 0, &weight));
     if (rope->kind == FR_ROPE_LINEAR)
-        return fr_fail(FR_UNBUILT, "%s: rotary positions of DeepSeek scaled by \"linear\" are not built", gguf->path);
+        return fr_fail(FR_UNBUILT, "%s: key %s.rope.scaling.type: \"linear\" is not built for DeepSeek", gguf->path,
+                       gguf->architecture);
     if (rope->kind != FR_ROPE_YARN || weight == 0) return FR_OK;
     rope->amplitude = 1.0f;
     rope->sharpness = 10 * weight;

@@ -110,13 +110,14 @@ static fr_status read_gguf_linear(fr_rope_spec *rope, const fr_gguf *gguf) {
 }
 
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
+    static const char key[] = ".rope.scaling.type";
     fr_text type;
-    FR_TRY(fr_gguf_text(gguf, ".rope.scaling.type", &type));
+    FR_TRY(fr_gguf_text(gguf, key, &type));
     if (!type.bytes || fr_text_is(type, "linear")) return read_gguf_linear(rope, gguf);
     if (fr_text_is(type, "none")) return FR_OK;
     if (fr_text_is(type, "yarn")) return read_gguf_yarn(rope, gguf);
-    return fr_fail(FR_UNBUILT, "%s: rotary positions scaled by \"%.*s\" are not built (none, linear and yarn are)",
-                   gguf->path, (int)(type.length < 40 ? type.length : 40), type.bytes);
+    return fr_fail(FR_UNBUILT, "%s: key %s%s: \"%.*s\" is not built (none, linear and yarn are)", gguf->path,
+                   gguf->architecture, key, (int)(type.length < 40 ? type.length : 40), type.bytes);
 }
 
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *w) {

@@ -18,6 +18,10 @@
 #define LLAMA    "tests/data/llama"
 #define QWEN35   "tests/data/qwen35"
 
+/* An MTP layer without a norm before its head has the model's. */
+#define MTP_NORM   "*@(shared_head|mtp).norm.weight"
+#define NEXTN_NORM "*.nextn.shared_head_norm"
+
 /* A folder, a target and perhaps a drafter in it, and the file of it that is changed. */
 typedef struct subject {
     const char *folder;
@@ -37,17 +41,17 @@ static const subject subjects[] = {
     {MODELS "gemma4-moe", "", "assistant", NULL, "config.json", ""},
     {MODELS "gemma4-moe", "", "assistant", NULL, "model.safetensors", ""},
     {GLM, "", NULL, NULL, "config.json", ""},
-    {GLM, "", NULL, NULL, "model.safetensors", ""},
+    {GLM, "", NULL, NULL, "model.safetensors", MTP_NORM},
     {MODELS "llama", "", NULL, NULL, "config.json", ""},
     {MODELS "llama", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-odd", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-odd", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "glm4-moe-own", "", NULL, NULL, "config.json", ""},
-    {MODELS "glm4-moe-own", "", NULL, NULL, "model.safetensors", "*.layers.3.@(embed_tokens|shared_head.head).weight"},
-    {MODELS "glm4-moe-fp8", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.head).weight"},
+    {MODELS "glm4-moe-own", "", NULL, NULL, "model.safetensors", "*.layers.3.@(embed_tokens|shared_head.*).weight"},
+    {MODELS "glm4-moe-fp8", "", NULL, NULL, "model.safetensors", "*.layers.2.@(embed_tokens|shared_head.*).weight"},
     {MODELS "deepseek-v3-own", "", NULL, NULL, "config.json", ""},
     {MODELS "deepseek-v3-own", "", NULL, NULL, "model.safetensors",
-     "*.layers.2.@(embed_tokens|shared_head.head).weight"},
+     "*.layers.2.@(embed_tokens|shared_head.*).weight"},
     {MODELS "deepseek-v3-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "glm-4.7-flash-odd", "", NULL, NULL, "config.json", ""},
     {DEEPSEEK, "model-bf16.gguf", NULL, NULL, "model-bf16.gguf", "output.weight"},
@@ -56,18 +60,19 @@ static const subject subjects[] = {
     {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "qwen35-odd", "", NULL, NULL, "config.json", ""},
-    {MODELS "qwen35-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "qwen35-odd", "", NULL, NULL, "model.safetensors", MTP_NORM},
     {MODELS "qwen35-tied", "", NULL, NULL, "config.json", ""},
     {MODELS "qwen35-moe-odd", "", NULL, NULL, "config.json", ""},
-    {MODELS "qwen35-moe-odd", "", NULL, NULL, "model.safetensors", ""},
-    {MODELS "qwen35-moe-tied", "", NULL, NULL, "model.safetensors", ""},
-    {QWEN35, "odd.gguf", NULL, NULL, "odd.gguf", "output.weight"},
-    {QWEN35, "moe-odd.gguf", NULL, NULL, "moe-odd.gguf", "output.weight"},
-    {QWEN35, "tied-trunk.gguf", "tied-mtp.gguf", NULL, "tied-mtp.gguf", "@(token_embd|output_norm).weight"},
+    {MODELS "qwen35-moe-odd", "", NULL, NULL, "model.safetensors", MTP_NORM},
+    {MODELS "qwen35-moe-tied", "", NULL, NULL, "model.safetensors", MTP_NORM},
+    {QWEN35, "odd.gguf", NULL, NULL, "odd.gguf", "@(output|" NEXTN_NORM ").weight"},
+    {QWEN35, "moe-odd.gguf", NULL, NULL, "moe-odd.gguf", "@(output|" NEXTN_NORM ").weight"},
+    {QWEN35, "tied-trunk.gguf", "tied-mtp.gguf", NULL, "tied-mtp.gguf",
+     "@(token_embd|output_norm|" NEXTN_NORM ").weight"},
     {GGUF, "e-q4_0.gguf", NULL, NULL, "e-q4_0.gguf", "@(rope_freqs.weight|blk.1.attn_v.weight|blk.[23].attn_[kv]*)"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd.gguf", "rope_freqs.weight"},
     {GGUF, "moe-odd.gguf", "moe-odd-assistant.gguf", NULL, "moe-odd-assistant.gguf", "rope_freqs.weight"},
-    {GLM, "model-q4_0.gguf", NULL, NULL, "model-q4_0.gguf", "output.weight"},
+    {GLM, "model-q4_0.gguf", NULL, NULL, "model-q4_0.gguf", "@(output|" NEXTN_NORM ").weight"},
     {GLM, "model-q4_0.gguf", NULL, "mmproj-bf16.gguf", "mmproj-bf16.gguf", ""},
     {LLAMA, "q4_0.gguf", NULL, NULL, "q4_0.gguf", "@(rope_freqs|output).weight"},
     {LLAMA, "q4_0.gguf", "eagle3", NULL, "eagle3/config.json", ""},
