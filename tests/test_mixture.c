@@ -217,7 +217,7 @@ static void free_answer(answer *a) {
 }
 
 static const char *const with_mtp[] = {MODELS "glm4-moe-own", MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
-                                       MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3"};
+                                       MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd"};
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp };
 
 /* As llama.cpp has it, for files of glm4moe, qwen35 and qwen35moe: the model's stand for them. */
@@ -263,7 +263,8 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own layer, by GGUF's names, heads and order of rows. */
+/* The folder's own layer, by GGUF's names, heads and order of rows: of GLM-OCR's heads that is another, and so are their
+ * sums. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -271,7 +272,11 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     fr_gguf_copy(from, in_folder("changed.gguf"), copy_alone);
     answer own = answer_of(with_mtp[_i]), beside = answer_beside(with_mtp[_i], in_folder("changed.gguf"));
     ck_assert_uint_eq(own.drafts.count, own.drafts.capacity);
-    fr_rows_expect_same(&beside.drafts, &own.drafts);
+    ck_assert_uint_eq(beside.drafts.count, own.drafts.count);
+    if (strcmp(with_mtp[_i], MODELS "glm-ocr-odd") == 0)
+        fr_rows_compare(beside.drafts.values, own.drafts.values, own.drafts.count);
+    else
+        fr_rows_expect_same(&beside.drafts, &own.drafts);
     free_answer(&own);
     free_answer(&beside);
 }

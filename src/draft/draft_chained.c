@@ -12,6 +12,7 @@
 typedef struct mtp_layer {
     fr_pair_net pairs;
     fr_chained chained;
+    fr_trunk trunk; /* the target's, with rotary forms as the layer's own file has its rows */
 } mtp_layer;
 
 static void embed(const fr_model *target, const fr_chained *net, const fr_pair *pair, float *out) {
@@ -107,14 +108,25 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
+/* A target's folder and a GGUF file of the layer may have the rows of queries and keys in different orders. */
+static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
+    const fr_naming *names = drafter->target->family->names;
+    fr_row_order order = fr_names_order(names->layer, offsetof(fr_layer, q));
+    bool as_targets = !drafter->files.path || drafter->target->files.gguf;
+    *trunk = drafter->target->trunk;
+    for (size_t i = 0; i < FR_ROPES && !as_targets && order != FR_ROWS_ALIKE; i++)
+        trunk->spec.rope[i].halves = order == FR_ROWS_TO_HALVES;
+}
+
 static fr_status mtp_load(fr_drafter *drafter) {
-    const fr_trunk *trunk = &drafter->target->trunk;
     mtp_layer *net = calloc(1, sizeof *net);
     if (!net) return fr_fail_memory("MTP layer", sizeof *net);
     drafter->net = net;
     if (drafter->files.path) FR_TRY(check_architecture(drafter));
     FR_TRY(bind(drafter, &net->chained));
     if (drafter->files.path) FR_TRY(check_alone(drafter));
+    take_rotary_forms(drafter, &net->trunk);
+    const fr_trunk *trunk = &net->trunk;
     net->pairs = (fr_pair_net){.what = "the MTP layer's",
                                .trunk = trunk,
                                .spec = &net->chained.spec,
