@@ -263,8 +263,7 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own layer, by GGUF's names, heads and order of rows: of GLM-OCR's heads that is another, and so are their
- * sums. */
+/* The folder's own layer, by GGUF's names, heads and order of rows: where that is another, GLM-OCR's, sums differ. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
