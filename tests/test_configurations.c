@@ -179,6 +179,20 @@ START_TEST(gemma4_12b_has_defaults_of_its_own) {
 }
 END_TEST
 
+/* Whatever tensors it comes with. */
+START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
+    static const char *const methods[] = {"gptq", "awq", "modelopt", "compressed-tensors", "bitsandbytes"};
+    char changes[128], line[128];
+    fr_changed_folder folder;
+    fr_model *model;
+    snprintf(changes, sizeof changes, "{\"quantization_config\": {\"quant_method\": \"%s\"}}", methods[_i]);
+    snprintf(line, sizeof line, "quant_method %s are not built", methods[_i]);
+    ck_assert_int_eq(open_changed("qwen3-moe-odd", changes, NULL, &folder, &model), FR_UNBUILT);
+    ck_assert_msg(strstr(fr_last_error(), line), "%s", fr_last_error());
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 int main(void) {
     TCase *tests = tcase_create("configurations");
     tcase_set_timeout(tests, 120);
@@ -186,6 +200,7 @@ int main(void) {
     tcase_add_loop_test(tests, rotary_positions_are_scaled_as_transformers_does, 0, SCALED);
     tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
+    tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);
     Suite *suite = suite_create("configurations");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

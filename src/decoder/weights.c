@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/error.h"
+#include "formats/json.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/decoder/bound.h"
@@ -41,8 +42,23 @@ static size_t packed_bytes(const fr_tensors *tensors) {
     return measure.used;
 }
 
+/* What other tools quantize to lies in tensors of their own. */
+static fr_status check_quantized(const fr_checkpoint *files) {
+    static const char where[] = "config.json";
+    const char *method = NULL;
+    json_t *how = NULL;
+    if (files->config) FR_TRY(fr_json_object(files->config, "quantization_config", where, &how));
+    if (how) FR_TRY(fr_json_text(how, "quant_method", where, &method));
+    if (!method || strcmp(method, "fp8") == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT,
+                   "%s: %s: weights of quant_method %s are not built (fp8 in blocks is): take the folder that they "
+                   "were made of, or a GGUF file of it",
+                   files->path, where, method);
+}
+
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
+    FR_TRY(check_quantized(files));
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
