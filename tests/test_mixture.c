@@ -42,7 +42,7 @@ static void make_folder(void) {
 
 static void remove_folder(void) {
     static const char *const names[] = {"config.json", "model.safetensors", "model.gguf", "packed.gguf",
-                                        "changed.gguf"};
+                                        "changed.gguf", "pairs.gguf", "changed-pairs.gguf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
     ck_assert_int_eq(rmdir(folder), 0);
 }
@@ -276,6 +276,65 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
         fr_rows_compare(beside.drafts.values, own.drafts.values, own.drafts.count);
     else
         fr_rows_expect_same(&beside.drafts, &own.drafts);
+    free_answer(&own);
+    free_answer(&beside);
+}
+END_TEST
+
+/* GLM-OCR's heads in pairs, as its folder has them, and llama.cpp's files that name no sections. */
+static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    enum { HEAD_DIM = 20 };
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        bool turns = strstr(t->name, "attn_q.weight") || strstr(t->name, "attn_k.weight");
+        size_t rows = turns ? t->shape[0] : 1, each = t->bytes / rows;
+        if (!data) fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+        for (size_t row = 0; data && row < rows; row++) {
+            size_t in_head = row % HEAD_DIM, from = row - in_head + in_head / 2 + in_head % 2 * (HEAD_DIM / 2);
+            require(fr_gguf_write_data(w, (const uint8_t *)t->data + from * each, each));
+        }
+    }
+}
+
+/* The key of the sections becomes one that nobody knows. */
+static void hide_sections(const char *path) {
+    static const char key[] = "glm4.rope.dimension_sections";
+    fr_map map;
+    require(fr_map_open(&map, path, true));
+    const uint8_t *at = memmem(map.bytes, map.size, key, strlen(key));
+    ck_assert_ptr_nonnull(at);
+    FILE *file = fopen(path, "r+b");
+    ck_assert_int_eq(fseek(file, at - map.bytes, SEEK_SET), 0);
+    ck_assert_int_ne(fputc('_', file), EOF);
+    ck_assert_int_eq(fclose(file), 0);
+    fr_map_close(&map);
+}
+
+static void write_in_pairs(const char *name, const char *as) {
+    char from[128];
+    snprintf(from, sizeof from, "%s", in_folder(name));
+    fr_gguf_copy(from, in_folder(as), copy_in_pairs);
+    hide_sections(in_folder(as));
+}
+
+/* A target and a file of its MTP layer may each have rows in halves or in pairs. */
+START_TEST(an_mtp_layers_file_says_how_its_own_rows_stand) {
+    static const char *const targets[] = {NULL, "model.gguf", "pairs.gguf"}; /* NULL: the folder */
+    static const char *const layers[] = {"changed.gguf", "changed-pairs.gguf"};
+    const char *name = targets[_i / 2];
+    char target[128], layer[128], model[128];
+    write_gguf(MODELS "glm-ocr-odd", "f32", true);
+    snprintf(model, sizeof model, "%s", in_folder("model.gguf"));
+    fr_gguf_copy(model, in_folder("changed.gguf"), copy_alone);
+    write_in_pairs("model.gguf", "pairs.gguf");
+    write_in_pairs("changed.gguf", "changed-pairs.gguf");
+    snprintf(target, sizeof target, "%s", name ? in_folder(name) : MODELS "glm-ocr-odd");
+    snprintf(layer, sizeof layer, "%s", in_folder(layers[_i % 2]));
+    answer own = answer_of(MODELS "glm-ocr-odd"), beside = answer_beside(target, layer);
+    ck_assert_uint_eq(own.drafts.count, own.drafts.capacity);
+    ck_assert_uint_eq(beside.drafts.count, own.drafts.count);
+    fr_rows_compare(beside.logits.values, own.logits.values, own.logits.count);
+    fr_rows_compare(beside.drafts.values, own.drafts.values, own.drafts.count);
     free_answer(&own);
     free_answer(&beside);
 }
@@ -586,6 +645,7 @@ int main(void) {
     tcase_add_loop_test(tests, an_mtp_layer_may_share_its_norm_table_and_head, 0, WITH_MTP);
     tcase_add_loop_test(tests, an_mtp_layer_may_have_a_table_and_a_head, 0, WITH_MTP);
     tcase_add_loop_test(tests, an_mtp_layer_drafts_from_a_file_beside_its_folder, 0, WITH_MTP);
+    tcase_add_loop_test(tests, an_mtp_layers_file_says_how_its_own_rows_stand, 0, 6);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);

@@ -427,12 +427,6 @@ const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t
     return NULL;
 }
 
-fr_row_order fr_names_order(const fr_name *table, size_t field) {
-    for (const fr_name *line = table; line->published || line->gguf; line++)
-        if (line->field == field && line->order != FR_ROWS_ALIKE) return line->order;
-    return FR_ROWS_ALIKE;
-}
-
 fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     if (name->order == FR_ROWS_ALIKE) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;

@@ -209,9 +209,6 @@ typedef struct fr_reorder {
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
 } fr_reorder;
 
-/* Of the first line about a field that GGUF has rows of in another order; FR_ROWS_ALIKE: of none. */
-fr_row_order fr_names_order(const fr_name *table, size_t field);
-
 /* Of a line of a layer's table. */
 fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 

@@ -108,14 +108,12 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
-/* A target's folder and a GGUF file of the layer may have the rows of queries and keys in different orders. */
+/* A target and a file of the layer may have the rows of queries and keys in different orders. */
 static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
-    const fr_naming *names = drafter->target->family->names;
-    fr_row_order order = fr_names_order(names->layer, offsetof(fr_layer, q));
-    bool as_targets = !drafter->files.path || drafter->target->files.gguf;
+    const fr_family *family = drafter->target->family;
     *trunk = drafter->target->trunk;
-    for (size_t i = 0; i < FR_ROPES && !as_targets && order != FR_ROWS_ALIKE; i++)
-        trunk->spec.rope[i].halves = order == FR_ROWS_TO_HALVES;
+    if (!drafter->files.path || !family->gguf_halves) return;
+    for (size_t i = 0; i < FR_ROPES; i++) trunk->spec.rope[i].halves = family->gguf_halves(drafter->files.gguf);
 }
 
 static fr_status mtp_load(fr_drafter *drafter) {

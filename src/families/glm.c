@@ -48,4 +48,5 @@ const fr_family fr_family_glm = {.architectures = architectures,
                                  .picture = "<|image|>",
                                  .names = &names,
                                  .read = glm_read,
-                                 .put_keys = fr_glm_put_keys};
+                                 .put_keys = fr_glm_put_keys,
+                                 .gguf_halves = fr_glm_gguf_halves};

@@ -17,6 +17,9 @@ typedef struct fr_glm_config {
 /* From config.json or GGUF metadata. */
 fr_status fr_glm_config_read(fr_glm_config *config, const fr_weights *weights);
 
+/* Whether its heads turn halves: see fr_family. */
+bool fr_glm_gguf_halves(const fr_gguf *gguf);
+
 /* The keys of a GGUF file of that spec: see fr_family. */
 fr_status fr_glm_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 

@@ -57,8 +57,12 @@ static fr_status from_json(fr_glm_config *c, const fr_weights *weights) {
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Files with sections have rows in llama.cpp's order of halves. */
+bool fr_glm_gguf_halves(const fr_gguf *gguf) {
+    return fr_gguf_find(gguf, ".rope.dimension_sections") != NULL;
+}
+
 static fr_status read_gguf_sections(const fr_gguf *gguf, fr_rope_spec *rope) {
-    rope->halves = fr_gguf_find(gguf, "glm4.rope.dimension_sections") != NULL;
+    rope->halves = fr_glm_gguf_halves(gguf);
     rope->sections[0] = rope->dims / 2;
     return rope->halves ? fr_config_gguf_sections(gguf, rope->sections) : FR_OK;
 }

@@ -51,6 +51,10 @@ struct fr_family {
      * others. What has no key there is FR_INPUT, `where` in its line. */
     fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
+    /* Whether heads turn halves in this GGUF file (fr_rope_spec.halves); NULL: in all of the family's files as in its
+     * folders, or it has no MTP layer that could lie in another file. */
+    bool (*gguf_halves)(const fr_gguf *gguf);
+
     /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
      * file has none. NULL: none of the family has. */
     size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
