@@ -56,7 +56,8 @@ static fr_status read_configs(fr_checkpoint *checkpoint, const char *folder) {
     FR_TRY(read_object(folder, "config.json", CONFIG_LIMIT, &checkpoint->config));
     if (!checkpoint->config)
         return fr_fail(FR_INPUT, "%s has no config.json: expected a folder with " CONTENTS, folder);
-    return read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation);
+    FR_TRY(read_object(folder, "generation_config.json", CONFIG_LIMIT, &checkpoint->generation));
+    return read_object(folder, "hf_quant_config.json", CONFIG_LIMIT, &checkpoint->quantization);
 }
 
 /* Maps the file of that name, of the folder, as the next one. */
@@ -305,6 +306,7 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint) {
     free(checkpoint->gguf);
     json_decref(checkpoint->config);
     json_decref(checkpoint->generation);
+    json_decref(checkpoint->quantization);
     free(checkpoint->path);
     *checkpoint = (fr_checkpoint){0};
 }

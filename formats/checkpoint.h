@@ -2,9 +2,9 @@
  *
  * In: a folder with config.json and model.safetensors, or model.safetensors.index.json and the shards it names (plain
  * names inside the folder, nothing else); or a GGUF file, of which NAME-00002-of-00003.gguf stands for all three. Out:
- * parsed config.json, generation_config.json if there, or GGUF's metadata (the first shard's); mapped weight files, one
- * tensor directory. Every tensor of the index must be in the shard that the index names, and the other way round; every
- * GGUF shard must say which it is. */
+ * parsed config.json, generation_config.json and hf_quant_config.json if there, or GGUF's metadata (the first shard's);
+ * mapped weight files, one tensor directory. Every tensor of the index must be in the shard that the index names, and
+ * the other way round; every GGUF shard must say which it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -20,6 +20,7 @@ typedef struct fr_checkpoint {
     fr_gguf *gguf;      /* NULL: a folder */
     json_t *config;     /* config.json, an object; NULL: GGUF */
     json_t *generation; /* generation_config.json, an object, or NULL */
+    json_t *quantization; /* hf_quant_config.json, the same */
     fr_map *files;
     char **file_names;
     size_t file_count;

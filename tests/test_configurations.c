@@ -193,6 +193,34 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
+/* ModelOpt's folders: config.json of newer ones has it, with its method or without, a file of its own in all. */
+START_TEST(what_modelopt_quantizes_is_refused_by_its_algorithm) {
+    static const struct {
+        const char *changes, *file, *line;
+        fr_status status;
+    } says[] = {
+        {"{\"quantization_config\": {\"quant_method\": \"modelopt\", \"quant_algo\": \"NVFP4\"}}", "{}",
+         "config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
+        {"{\"quantization_config\": {\"quant_algo\": \"FP8\"}}", "{}", "quant_algo FP8 are not built", FR_UNBUILT},
+        {"{}", "{\"producer\": {\"name\": \"modelopt\"}, \"quantization\": {\"quant_algo\": \"NVFP4\"}}",
+         "hf_quant_config.json: weights of quant_algo NVFP4 are not built", FR_UNBUILT},
+        {"{}", "{\"quantization\": {\"quant_algo\": null, \"kv_cache_quant_algo\": \"FP8\"}}", "", FR_OK},
+        {"{}", "{\"quantization\": {\"quant_algo\": 4}}", "quant_algo", FR_INPUT},
+        {"{}", "{\"quantization\": 4}", "quantization", FR_INPUT},
+    };
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_changed_folder folder;
+        fr_model *model;
+        fr_changed_folder_make(&folder, FR_TEST_MODELS "qwen3-moe-odd", says[i].changes);
+        fr_changed_folder_write(&folder, "hf_quant_config.json", says[i].file);
+        ck_assert_int_eq(fr_model_open(folder.path, NULL, &model), says[i].status);
+        if (says[i].status != FR_OK) ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s", fr_last_error());
+        fr_model_close(model);
+        fr_changed_folder_remove(&folder);
+    }
+}
+END_TEST
+
 int main(void) {
     TCase *tests = tcase_create("configurations");
     tcase_set_timeout(tests, 120);
@@ -201,6 +229,7 @@ int main(void) {
     tcase_add_test(tests, gemma4_12b_has_defaults_of_its_own);
     tcase_add_loop_test(tests, an_mtp_layer_need_not_be_announced, 0, 4);
     tcase_add_loop_test(tests, what_other_tools_quantize_is_refused_by_its_name, 0, 5);
+    tcase_add_test(tests, what_modelopt_quantizes_is_refused_by_its_algorithm);
     Suite *suite = suite_create("configurations");
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -517,6 +517,11 @@ static const struct {
     {"model.layers.2.mlp.experts.1.up_proj.weight\"", "model.layers.2.mlp.experts.9.up_proj.weight\"",
      "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
     {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
+    /* of quantizations that the configuration says nothing of */
+    {"model.layers.0.input_layernorm.weight\"", "model.layers.0.in_proj.weight_scale_2\"",
+     "tensor model.layers.0.in_proj.weight_scale_2: its weights' quantization is not built", false},
+    {"model.layers.0.self_attn.q_proj.weight\"", "model.layers.0.self_attn.pproj.qweight\"",
+     "tensor model.layers.0.self_attn.pproj.qweight: its weights' quantization is not built", false},
 };
 
 START_TEST(a_name_that_is_missing_or_too_many_is_told) {

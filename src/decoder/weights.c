@@ -42,23 +42,62 @@ static size_t packed_bytes(const fr_tensors *tensors) {
     return measure.used;
 }
 
-/* What other tools quantize to lies in tensors of their own. */
-static fr_status check_quantized(const fr_checkpoint *files) {
-    static const char where[] = "config.json";
-    const char *method = NULL;
-    json_t *how = NULL;
-    if (files->config) FR_TRY(fr_json_object(files->config, "quantization_config", where, &how));
-    if (how) FR_TRY(fr_json_text(how, "quant_method", where, &method));
-    if (!method || strcmp(method, "fp8") == 0) return FR_OK;
-    return fr_fail(FR_UNBUILT,
-                   "%s: %s: weights of quant_method %s are not built (fp8 in blocks is): take the folder that they "
-                   "were made of, or a GGUF file of it",
-                   files->path, where, method);
+/* --------------------------------------------------------------------------------- quantizations that are not built */
+
+#define INSTEAD "not built (fp8 in blocks is): take the folder that they were made of, or a GGUF file of it"
+
+/* Whether a folder's files say what it was quantized to, and that is not built. ModelOpt says it in config.json, or in
+ * a file of its own alone. */
+static fr_status check_said(const fr_checkpoint *files) {
+    const struct {
+        const json_t *root;
+        const char *where, *object, *key;
+    } places[] = {{files->config, "config.json", "quantization_config", "quant_algo"},
+                  {files->config, "config.json", "quantization_config", "quant_method"},
+                  {files->quantization, "hf_quant_config.json", "quantization", "quant_algo"}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const char *said = NULL;
+        json_t *how;
+        FR_TRY(fr_json_object(places[i].root, places[i].object, places[i].where, &how));
+        if (how) FR_TRY(fr_json_text(how, places[i].key, places[i].where, &said));
+        if (said && strcmp(said, "fp8") == 0) return FR_OK;
+        if (said)
+            return fr_fail(FR_UNBUILT, "%s: %s: weights of %s %s are " INSTEAD, files->path, places[i].where,
+                           places[i].key, said);
+    }
+    return FR_OK;
 }
+
+/* Codes and scales as ModelOpt, GPTQ or AWQ, and compressed-tensors call them, and nobody else. */
+static bool is_foreign(const char *name) {
+    static const char *const ends[] = {".weight_scale_2", ".input_scale", ".qweight", ".weight_packed"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0) return true;
+    return false;
+}
+
+static fr_status check_named(const fr_checkpoint *files) {
+    const fr_tensors *lists[] = {&files->tensors, &files->unread};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            if (is_foreign(lists[l]->items[i].name))
+                return fr_fail(FR_UNBUILT, "%s: tensor %s: its weights' quantization is " INSTEAD, files->path,
+                               lists[l]->items[i].name);
+    return FR_OK;
+}
+
+static fr_status check_quantization(const fr_checkpoint *files) {
+    if (files->gguf) return FR_OK;
+    FR_TRY(check_said(files));
+    return check_named(files);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 fr_status fr_weights_open(fr_weights *weights, const fr_checkpoint *files) {
     *weights = (fr_weights){.files = files};
-    FR_TRY(check_quantized(files));
+    FR_TRY(check_quantization(files));
     size_t count = files->tensors.count + 1;
     weights->bound = calloc(count, sizeof *weights->bound);
     weights->of_tensor = calloc(count, sizeof *weights->of_tensor);
