@@ -43,6 +43,7 @@ static void remove_folder(void) {
     unlink(in_folder("config.json"));
     unlink(in_folder("model.safetensors"));
     unlink(in_folder("drafter.gguf"));
+    unlink(in_folder("target.gguf"));
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -647,6 +648,45 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
+/* Of a GGUF file an architecture may be several that are published: GLM-4.7-Flash's is DeepSeek-V3's too. What is read
+ * next, the target's width, is llama's alone. */
+START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
+#define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
+    static const char width[] = "target_hidden_size is 256, the target's 96";
+    static const struct {
+        const char *target, *verifier, *line; /* target NULL: FLASH in GGUF */
+    } says[] = {
+        {NULL, "Glm4MoeLiteForCausalLM", width},
+        {NULL, "DeepseekV3ForCausalLM", width},
+        {NULL, "Glm4MoeForCausalLM", "drafts for Glm4MoeForCausalLM, the target is deepseek2"},
+        {NULL, "Nobody", "drafts for Nobody, the target is deepseek2"},
+        {FLASH, "Glm4MoeLiteForCausalLM", width},
+        {FLASH, "DeepseekV3ForCausalLM", "drafts for DeepseekV3ForCausalLM, the target is Glm4MoeLiteForCausalLM"},
+        {LLAMA "q4_0.gguf", "LlamaForCausalLM", NULL},
+        {LLAMA "q4_0.gguf", "Glm4MoeLiteForCausalLM", "drafts for Glm4MoeLiteForCausalLM, the target is llama"},
+    };
+    FILE *out = fopen(in_folder("target.gguf"), "wb");
+    require(fr_lab_quantize(FLASH, &(fr_lab_quantization){.type = "q8_0"}, NULL, out));
+    ck_assert_int_eq(fclose(out), 0);
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        fr_model *model;
+        fr_drafter *drafter;
+        char changes[128];
+        json_t *config = config_of("eagle3");
+        snprintf(changes, sizeof changes, "{\"speculators_config\": {\"verifier\": {\"architectures\": [\"%s\"]}}, "
+                 "\"target_hidden_size\": 256}", says[i].verifier);
+        change(config, changes);
+        write_folder("eagle3", config, NULL, NULL);
+        require(fr_model_open(says[i].target ? says[i].target : in_folder("target.gguf"), NULL, &model));
+        fr_status status = fr_drafter_open(folder, model, NULL, &drafter);
+        ck_assert_int_eq(status, says[i].line ? FR_INPUT : FR_OK);
+        if (says[i].line) ck_assert_msg(strstr(fr_last_error(), says[i].line), "%s", fr_last_error());
+        fr_drafter_close(drafter);
+        fr_model_close(model);
+    }
+}
+END_TEST
+
 /* A word must be the drafter's. */
 START_TEST(words_are_the_drafters) {
     static const struct {
@@ -697,6 +737,7 @@ int main(void) {
     fr_test_add_loop(tests, conversations_draft_as_fresh_sessions, DRAFTERS, 1);
     fr_test_add_loop(tests, drafting_changes_no_id, 2 * PAIRS, 2);
     tcase_add_loop_test(tests, what_does_not_fit_is_refused_in_a_line, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(tests, a_verifiers_architecture_may_have_another_name_in_gguf);
     tcase_add_test(tests, words_are_the_drafters);
     tcase_add_test(tests, none_is_packed_without_its_target);
     Suite *suite = suite_create("eagle");

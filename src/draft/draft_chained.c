@@ -88,14 +88,11 @@ static fr_status bind(fr_drafter *drafter, fr_chained *net) {
     return FR_OK;
 }
 
-/* A file of the layer alone is of its target's architecture, or of the one that a folder of the family becomes, whose
- * name may be another family's (GLM-4.7-Flash's is DeepSeek's); */
+/* A file of the layer alone is of its target's architecture, */
 static fr_status check_architecture(const fr_drafter *drafter) {
     const fr_model *target = drafter->target;
-    const fr_family *family = target->family;
     const char *architecture = fr_checkpoint_architecture(&drafter->files);
-    if (fr_architecture_in(family->architectures, architecture)) return FR_OK;
-    if (family->gguf && strcmp(family->gguf, architecture) == 0) return FR_OK;
+    if (fr_model_is_of(target, architecture)) return FR_OK;
     return fr_fail(FR_INPUT, "%s is an MTP layer of architecture \"%s\", and %s is of \"%s\"", drafter->files.path,
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }

@@ -25,10 +25,9 @@ static fr_status check_number(const fr_weights *weights, const char *what, size_
 
 static fr_status check_target(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_trunk_spec *spec = &target->trunk.spec;
-    if (c->target && !fr_architecture_in(target->family->architectures, c->target))
+    if (c->target && !fr_model_is_of(target, c->target))
         return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
-                       weights->files->path, c->target,
-                       fr_checkpoint_architecture(&target->files));
+                       weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
     FR_TRY(check_number(weights, weights->files->gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab,
                         spec->vocab));

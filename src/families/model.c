@@ -24,6 +24,16 @@ static const fr_family *family_of(const char *architecture) {
     return NULL;
 }
 
+static bool is_written_as(const fr_family *family, const char *architecture) {
+    return family && family->gguf && strcmp(family->gguf, architecture) == 0;
+}
+
+bool fr_model_is_of(const fr_model *model, const char *architecture) {
+    return fr_architecture_in(model->family->architectures, architecture) ||
+           is_written_as(model->family, architecture) ||
+           is_written_as(family_of(architecture), fr_checkpoint_architecture(&model->files));
+}
+
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     if (fr_is_drafter(files))

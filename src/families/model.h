@@ -104,6 +104,10 @@ bool fr_model_is_eos(const fr_model *model, int32_t id);
 /* The family of a target's files; where they are none's, the line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 
+/* Whether that is a name of its architecture, in folders or in GGUF, where one name may be two families'
+ * (GLM-4.7-Flash's is DeepSeek's): such a file is of both, a folder of one. */
+bool fr_model_is_of(const fr_model *model, const char *architecture);
+
 /* The machine, and which threads a model or drafter loads and runs with there. */
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
