@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "formats/map.h"
+#include "tests/gguf_copy.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"
 
@@ -42,6 +44,7 @@ static void remove_folder(void) {
     unlink(in_folder("config.json"));
     unlink(in_folder("model.safetensors"));
     unlink(in_folder("drafter.gguf"));
+    unlink(in_folder("keyless.gguf"));
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -131,6 +134,77 @@ START_TEST(every_type_is_near) {
 }
 END_TEST
 
+/* A file as keyless.gguf: the key of the vocabulary's size becomes one that nobody knows. */
+static void write_keyless(const char *from) {
+    static const char key[] = "eagle3.vocab_size";
+    fr_map map;
+    require(fr_map_open(&map, from, true));
+    uint8_t *bytes = malloc(map.size), *at;
+    memcpy(bytes, map.bytes, map.size);
+    ck_assert_ptr_nonnull(at = memmem(bytes, map.size, key, strlen(key)));
+    at[strlen(key) - 1] = '_';
+    FILE *out = fopen(in_folder("keyless.gguf"), "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, map.size, out), map.size);
+    ck_assert_int_eq(fclose(out), 0);
+    free(bytes);
+    fr_map_close(&map);
+}
+
+static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data) {
+    for (size_t i = 0; i < all->count; i++) {
+        const fr_tensor *t = &all->items[i];
+        if (strcmp(t->name, "d2t") == 0) continue;
+        if (data) require(fr_gguf_write_data(w, t->data, t->bytes));
+        else fr_gguf_put_tensor(w, t->name, t->type, false, t->dims, t->shape);
+    }
+}
+
+/* Its target's ids by what inspect says of keyless.gguf alone. */
+static fr_status inspect_keyless(size_t *ids) {
+    char text[4096] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    fr_status status = fr_lab_inspect(in_folder("keyless.gguf"), NULL, NULL, out);
+    ck_assert_int_eq(fclose(out), 0);
+    const char *needs = strstr(text, "needs ");
+    if (status == FR_OK) ck_assert(needs && sscanf(needs, "needs a target of %zu ids", ids) == 1);
+    return status;
+}
+
+/* Where no key says of how many ids its target is, its own table does, or a head of all of them. */
+START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
+    char path[128];
+    float expected[SCORES], got[SCORES];
+    size_t ids;
+    fr_model *model;
+    fr_drafter *drafter;
+    write_odd(false);
+    require(quantize(TARGET, folder, "f32"));
+    snprintf(path, sizeof path, "%s", in_folder("drafter.gguf"));
+    score(path, expected);
+    write_keyless(path);
+    require(inspect_keyless(&ids));
+    ck_assert_uint_eq(ids, 512);
+    score(in_folder("keyless.gguf"), got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+
+    write_keyless(LLAMA "eagle3.gguf"); /* no table, and a head of some ids */
+    ck_assert_int_eq(inspect_keyless(&ids), FR_USAGE);
+    score(LLAMA "eagle3.gguf", expected);
+    score(in_folder("keyless.gguf"), got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+
+    fr_gguf_copy(LLAMA "eagle3.gguf", path, copy_without_ids);
+    write_keyless(path);
+    require(inspect_keyless(&ids));
+    ck_assert_uint_eq(ids, 256);
+    require(fr_model_open(TARGET, NULL, &model));
+    ck_assert_int_eq(fr_drafter_open(in_folder("keyless.gguf"), model, NULL, &drafter), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "its own vocabulary is 256, the target's 512: it drafts for another model"),
+                  "%s", fr_last_error());
+    fr_model_close(model);
+}
+END_TEST
+
 static const struct {
     const char *target, *drafter, *line;
     fr_status status;
@@ -158,6 +232,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, an_odd_drafter_scores_the_same, 0, 2);
     tcase_add_test(tests, every_type_is_near);
+    tcase_add_test(tests, a_drafters_tensors_say_of_how_many_ids_its_target_is);
     tcase_add_loop_test(tests, what_is_not_written_says_why, 0, sizeof refused / sizeof *refused);
     Suite *suite = suite_create("eagle_gguf");
     suite_add_tcase(suite, tests);

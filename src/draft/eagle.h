@@ -22,7 +22,7 @@ typedef struct fr_eagle_config {
     fr_uniform_config layer; /* of its one layer; vocab: the target's */
     size_t draft_vocab;      /* ids that its own head scores */
     size_t target_hidden;
-    const char *width_key;     /* what says that */
+    const char *width_key, *vocab_key; /* what says that, and the target's ids */
     fr_taps taps;
     bool norm_before_residual; /* the residual is hidden_norm(g) */
     bool norm_before_fc;       /* EAGLE-3.1 */

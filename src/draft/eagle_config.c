@@ -14,6 +14,8 @@
 
 static const char where[] = "config.json";
 
+enum { MOST_IDS = 1 << 24 };
+
 /* --------------------------------------------------------------------------------------------------------- checking */
 
 /* Both numbers, where they are not one. */
@@ -29,8 +31,7 @@ static fr_status check_target(const fr_eagle_config *c, const fr_weights *weight
         return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
                        weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
-    FR_TRY(check_number(weights, weights->files->gguf ? "eagle3.vocab_size" : "vocab_size", c->layer.vocab,
-                        spec->vocab));
+    FR_TRY(check_number(weights, c->vocab_key, c->layer.vocab, spec->vocab));
     for (size_t i = 0; i < c->taps.count; i++)
         if (c->taps.layer[i] > spec->layers)
             return fr_fail(FR_INPUT, "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
@@ -125,7 +126,8 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_json_object(root, "eagle_config", where, &below));
     FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
-    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, 1 << 24, (int64_t)c->layer.vocab, where, &c->draft_vocab));
+    c->vocab_key = "vocab_size";
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.vocab, where, &c->draft_vocab));
     FR_TRY(read_taps(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
                         &c->target_hidden));
@@ -149,14 +151,26 @@ static fr_status gguf_taps(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
+/* Where no key says of how many ids the target is, a table does that has a row for each, or a head without ids of its
+ * own; else the target itself. */
+static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_tensors *own = &weights->files->tensors;
+    const fr_tensor *rows = fr_tensors_find(own, "token_embd.weight");
+    if (!rows && !fr_tensors_find(own, "d2t")) rows = fr_tensors_find(own, "output.weight");
+    int64_t usual = target ? (int64_t)target->trunk.spec.vocab : 0;
+    if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) usual = (int64_t)rows->shape[0];
+    bool said = fr_gguf_find(gguf, ".vocab_size");
+    c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
+    if (said || usual) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, usual, &c->layer.vocab);
+    return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
+                             "with -md", gguf->path);
+}
+
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
-    if (!target && !fr_gguf_find(gguf, ".vocab_size"))
-        return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
-                                 "with -md", gguf->path);
     FR_TRY(fr_llama_layer_config(&c->layer, NULL, weights));
-    FR_TRY(fr_gguf_size(gguf, ".vocab_size", 1, 1 << 24, target ? (int64_t)target->trunk.spec.vocab : 0,
-                        &c->layer.vocab));
+    FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
     FR_TRY(gguf_taps(c, gguf));
@@ -174,7 +188,7 @@ fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const f
 }
 
 fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
-    *c = (fr_eagle_config){.width_key = "hidden_size"};
+    *c = (fr_eagle_config){.width_key = "hidden_size", .vocab_key = "vocab_size"};
     if (weights->files->gguf)
         return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
     FR_TRY(fr_llama_layer_config(&c->layer, weights->files->config, weights));
