@@ -2,6 +2,8 @@
 #include "tests/gguf_copy.h"
 
 #include <check.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "formats/checkpoint.h"
 #include "formats/error.h"
@@ -25,4 +27,20 @@ void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied) {
     fr_gguf_writer_close(&w);
     ck_assert_int_eq(fclose(out), 0);
     fr_checkpoint_close(&files);
+}
+
+void fr_gguf_hide_key(const char *from, const char *to, const char *key) {
+    fr_map map;
+    require(fr_map_open(&map, from, true));
+    size_t size = map.size;
+    uint8_t *bytes = malloc(size), *at;
+    memcpy(bytes, map.bytes, size);
+    fr_map_close(&map);
+    ck_assert_ptr_nonnull(at = memmem(bytes, size, key, strlen(key)));
+    at[strlen(key) - 1] = '_';
+    FILE *out = fopen(to, "wb");
+    ck_assert_ptr_nonnull(out);
+    ck_assert_uint_eq(fwrite(bytes, 1, size, out), size);
+    ck_assert_int_eq(fclose(out), 0);
+    free(bytes);
 }

@@ -11,4 +11,7 @@ typedef void fr_gguf_copied(const fr_tensors *all, fr_gguf_writer *writer, bool 
 
 void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied);
 
+/* The same file, which may be `from` itself, with a key that nobody knows instead of that one. */
+void fr_gguf_hide_key(const char *from, const char *to, const char *key);
+
 #endif

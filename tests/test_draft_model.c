@@ -9,6 +9,7 @@
 #include "forerun_lab.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
+#include "tests/least_kv.h"
 #include "tests/reference.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
@@ -206,16 +207,6 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-/* Bytes of keys and values for twice the pages that a timeline may need. */
-static int64_t tight(const subject *s, size_t sessions) {
-    fr_engine *engine;
-    set(s, FR_OPT_KV_MEMORY, 1);
-    ck_assert_int_eq(fr_engine_open(s->target, s->drafter, s->options, sessions, &engine), FR_INPUT);
-    const char *least = strstr(fr_last_error(), "at least ");
-    ck_assert_ptr_nonnull(least);
-    return 2 * strtoll(least + 9, NULL, 10);
-}
-
 /* What it takes is told once, by whatever parts. */
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
@@ -237,7 +228,7 @@ START_TEST(without_pages_nothing_is_drafted) {
     size_t got, accepted, silent = 0;
     set(&s, FR_OPT_CONTEXT, 640);
     set(&s, FR_OPT_DRAFT_MAX, 3);
-    set(&s, FR_OPT_KV_MEMORY, tight(&s, SESSIONS));
+    set(&s, FR_OPT_KV_MEMORY, 2 * fr_test_least_kv(s.target, s.drafter, s.options, SESSIONS));
     require(fr_engine_open(s.target, s.drafter, s.options, SESSIONS, &engine));
     for (size_t i = 0; i < SESSIONS; i++) {
         make_prompt(ids[i], BEGINNING, 3);

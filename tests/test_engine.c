@@ -11,6 +11,7 @@
 #include "src/base/sizes.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
+#include "tests/least_kv.h"
 #include "tests/reference.h"
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
@@ -562,11 +563,7 @@ END_TEST
 /* An engine with as few pages as sessions of this context may have. */
 static fr_engine *open_tight(subject *s, size_t sessions) {
     fr_engine *engine;
-    set(s, FR_OPT_KV_MEMORY, 1);
-    ck_assert_int_eq(fr_engine_open(s->model, s->drafter, s->options, sessions, &engine), FR_INPUT);
-    const char *least = strstr(fr_last_error(), "at least ");
-    ck_assert_ptr_nonnull(least);
-    set(s, FR_OPT_KV_MEMORY, strtoll(least + 9, NULL, 10));
+    set(s, FR_OPT_KV_MEMORY, fr_test_least_kv(s->model, s->drafter, s->options, sessions));
     require(fr_engine_open(s->model, s->drafter, s->options, sessions, &engine));
     return engine;
 }

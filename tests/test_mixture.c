@@ -296,25 +296,11 @@ static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The key of the sections becomes one that nobody knows. */
-static void hide_sections(const char *path) {
-    static const char key[] = "glm4.rope.dimension_sections";
-    fr_map map;
-    require(fr_map_open(&map, path, true));
-    const uint8_t *at = memmem(map.bytes, map.size, key, strlen(key));
-    ck_assert_ptr_nonnull(at);
-    FILE *file = fopen(path, "r+b");
-    ck_assert_int_eq(fseek(file, at - map.bytes, SEEK_SET), 0);
-    ck_assert_int_ne(fputc('_', file), EOF);
-    ck_assert_int_eq(fclose(file), 0);
-    fr_map_close(&map);
-}
-
 static void write_in_pairs(const char *name, const char *as) {
     char from[128];
     snprintf(from, sizeof from, "%s", in_folder(name));
     fr_gguf_copy(from, in_folder(as), copy_in_pairs);
-    hide_sections(in_folder(as));
+    fr_gguf_hide_key(in_folder(as), in_folder(as), "glm4.rope.dimension_sections");
 }
 
 /* A target and a file of its MTP layer may each have rows in halves or in pairs. */

@@ -23,6 +23,7 @@
 #include "src/session/timeline.h"
 #include "tests/answer.h"
 #include "tests/changed_folder.h"
+#include "tests/least_kv.h"
 #include "tests/pairs.h"
 
 enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, LEAVES = 3, FILL = 600, PICTURE_AT = 70 };
@@ -244,13 +245,9 @@ static fr_session *open_session(const run *r, size_t seed) {
 
 /* So many bytes of keys and values that all find room, but not what was said before as well. */
 static void limit_memory(const run *r) {
-    fr_engine *none;
-    require(fr_options_set(r->options, FR_OPT_KV_MEMORY, 1));
-    ck_assert_int_eq(fr_engine_open(r->model, r->drafter, r->options, 2, &none), FR_INPUT);
-    const char *least = strstr(fr_last_error(), "at least ");
-    ck_assert_ptr_nonnull(least);
+    double least = (double)fr_test_least_kv(r->model, r->drafter, r->options, 2);
     double timelines = 2 + 0.6 * (double)neighbours[r->at[NEIGHBOURS]];
-    require(fr_options_set(r->options, FR_OPT_KV_MEMORY, (int64_t)(strtod(least + 9, NULL) * timelines)));
+    require(fr_options_set(r->options, FR_OPT_KV_MEMORY, (int64_t)(least * timelines)));
 }
 
 static void set_manner(const run *r) {

@@ -177,9 +177,10 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     *count = *accepted = 0;
-    fr_status status = s->pending ? fr_timeline_run(s) : FR_OK;
-    if (status != FR_OK) fr_async_draft_cancel(s);
-    FR_TRY(status);
+    if (s->pending) {
+        fr_async_draft_cancel(s); /* which has nothing to draft from */
+        FR_TRY(fr_timeline_run(s));
+    }
     fr_cycle_round(s->engine, &round, 1);
     *count = round.count;
     *accepted = round.accepted;

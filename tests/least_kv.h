@@ -1,0 +1,22 @@
+/* How few bytes of keys and values an engine takes: in: what it is opened with; out: --kv-memory's least. */
+#ifndef FR_TESTS_LEAST_KV_H
+#define FR_TESTS_LEAST_KV_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun.h"
+
+/* As the engine says it, which leaves the options asking for too few. */
+static inline int64_t fr_test_least_kv(const fr_model *model, const fr_drafter *drafter, fr_options *options,
+                                       size_t sessions) {
+    fr_engine *none;
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_KV_MEMORY, 1), FR_OK);
+    ck_assert_int_eq(fr_engine_open(model, drafter, options, sessions, &none), FR_INPUT);
+    const char *least = strstr(fr_last_error(), "at least ");
+    ck_assert_ptr_nonnull(least);
+    return strtoll(least + 9, NULL, 10);
+}
+
+#endif
