@@ -508,7 +508,8 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
                             void *context);
 
 /* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
- * last). Ids that the drafter did not score are -infinity. Resets the timeline first. */
+ * last). Ids that the drafter did not score are -infinity. In an engine whose pages for drafts are all held there are
+ * no steps. Resets the timeline first. */
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
 

@@ -179,16 +179,34 @@ size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end) {
     return fr_larger(from, (end - 1) / FR_KV_PAGE * FR_KV_PAGE - kv->keeps);
 }
 
-fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
-    size_t end = kv->length + rows, from = fr_kv_held_from(kv, kv->from, end);
-    fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], kv->table[FR_KV_SLIDING], kv->from / FR_KV_PAGE, from / FR_KV_PAGE);
-    kv->from = from;
-    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) FR_TRY(own_all(kv, kind, kv->length, end));
-    return fr_recurrent_claim(&kv->recurrent, kv->length);
+/* The first block behind the frontier without a page. */
+static size_t held_end(const fr_kv *kv, fr_kv_kind kind) {
+    size_t block = fr_kv_blocks(kv->length);
+    while (block < kv->blocks && kv->table[kind][block]) block++;
+    return block;
 }
 
-fr_status fr_kv_claim_all(fr_kv *kv) {
-    return fr_kv_restore(kv, 0, kv->blocks * FR_KV_PAGE);
+/* Pages behind the frontier, from those blocks on. */
+static void give_back(fr_kv *kv, const size_t from[FR_KV_KINDS]) {
+    for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
+        fr_kv_pages_drop(&kv->pages[kind], kv->table[kind], from[kind], held_end(kv, kind));
+}
+
+fr_status fr_kv_claim(fr_kv *kv, size_t rows) {
+    size_t end = kv->length + rows, from = fr_kv_held_from(kv, kv->from, end);
+    const size_t held[] = {held_end(kv, FR_KV_FULL), held_end(kv, FR_KV_SLIDING)};
+    fr_kv_pages_drop(&kv->pages[FR_KV_SLIDING], kv->table[FR_KV_SLIDING], kv->from / FR_KV_PAGE, from / FR_KV_PAGE);
+    kv->from = from;
+    fr_status status = own_all(kv, FR_KV_FULL, kv->length, end);
+    if (status == FR_OK) status = own_all(kv, FR_KV_SLIDING, kv->length, end);
+    if (status == FR_OK) status = fr_recurrent_claim(&kv->recurrent, kv->length);
+    if (status != FR_OK) give_back(kv, held);
+    return status;
+}
+
+void fr_kv_give_back(fr_kv *kv) {
+    size_t first = fr_kv_blocks(kv->length);
+    give_back(kv, (const size_t[]){first, first});
 }
 
 fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length) {

@@ -121,15 +121,15 @@ static inline size_t fr_kv_run(size_t position, size_t end) {
 }
 
 /* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then
- * nothing that has been accepted is lost. Recurrent layers take what the frontier has passed for certain, until they
+ * none is claimed, and nothing that has been accepted is lost. Recurrent layers take what the frontier has passed for certain, until they
  * are told otherwise (fr_recurrent_certain). */
 fr_status fr_kv_claim(fr_kv *kv, size_t rows);
 
+/* Gives back pages that were claimed for rows which have not been accepted, behind that of the frontier. */
+void fr_kv_give_back(fr_kv *kv);
+
 /* Of positions [from, end) the first that layers which slide have pages for. */
 size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end);
-
-/* Claims all of a cache at once, none of whose layers lets go of pages: nothing needs claiming any more. */
-fr_status fr_kv_claim_all(fr_kv *kv);
 
 /* Gives an empty cache the pages of a frontier at `length` whose sliding layers hold positions from `from` on, which
  * they must be able to; what is in them is the caller's to write. */

@@ -78,12 +78,10 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Whether there are pages for so many more rows; if not, what it has got for nothing is given back. Sessions that share
- * pages of the target's have pages of their own here, so that there may not be enough for all. */
+/* Whether there are pages for so many more rows. Sessions that share pages of the target's have pages of their own here,
+ * so that there may not be enough for all. */
 static bool claim(state *s, size_t rows) {
-    if (fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK) return true;
-    fr_kv_rewind(&s->kv, s->kv.length);
-    return false;
+    return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
 
 /* Ids before `end` that are not in the cache, in pieces; whether there are pages for all. */

@@ -1,6 +1,7 @@
 /* Rows of several sessions in one forward: see batch.h. */
 #include "src/session/batch.h"
 
+#include "src/base/sizes.h"
 #include "src/session/recurrent_points.h"
 
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
@@ -33,17 +34,37 @@ static size_t certain_rows(const fr_part *p) {
     return p->session->pending ? p->rows - p->heads : 1;
 }
 
+/* Its rows in the page that the frontier is in. */
+static size_t near_rows(const fr_part *p) {
+    size_t position = p->session->kv.length;
+    return fr_kv_run(position, position + p->rows);
+}
+
+/* Pages for the rows behind, which are left out where there are none. */
+static void claim_far(fr_part *p) {
+    size_t far = p->rows - near_rows(p);
+    if (far == 0 || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
+    p->rows -= far;
+    p->heads -= fr_smaller(p->heads, far);
+}
+
+/* Pages of each frontier first, without which a part can't be run. Drafts come last: they take none that a row needs
+ * which would be run without them. */
+static void claim_pages(fr_part *parts, size_t count) {
+    for (fr_part *p = parts; p < parts + count; p++)
+        p->failure = fr_failure_keep(fr_kv_claim(&p->session->kv, near_rows(p)));
+    for (int drafts = 0; drafts < 2; drafts++)
+        for (fr_part *p = parts; p < parts + count; p++)
+            if (p->failure.status == FR_OK && p->session->pending != drafts) claim_far(p);
+}
+
 /* Rows without logits of those sessions that have pages. Gives how many rows there are; *keep: those whose hidden rows
  * nobody reads. */
 static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;
     for (fr_part *p = parts; p < parts + count; p++) {
-        p->failure = fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows));
-        if (p->failure.status != FR_OK) {
-            fr_kv_rewind(&p->session->kv, p->session->kv.length); /* what it has got for nothing */
-            continue;
-        }
+        if (p->failure.status != FR_OK) continue;
         fr_recurrent_points_plan(p->session, p->session->kv.length + certain_rows(p));
         size_t plain = p->rows - p->heads;
         p->at = rows;
@@ -77,6 +98,7 @@ const float *fr_part_hidden(const fr_part *p, size_t row) {
 }
 
 void fr_batch_run(fr_engine *e, fr_part *parts, size_t count) {
+    claim_pages(parts, count);
     size_t keep, first = place_plain(parts, count, &keep), rows = place_heads(e, parts, count, first);
     if (rows == 0) return;
     fr_forward f = fr_batch_forward(e, rows);

@@ -14,8 +14,8 @@
 
 typedef struct fr_part {
     fr_session *session;
-    size_t rows;  /* with ids on its timeline, or drafted behind it */
-    size_t heads; /* the last of them, whose logits are wanted */
+    size_t rows;  /* with ids on its timeline, or drafted behind it; out: without those that pages were missing for */
+    size_t heads; /* the last of them, whose logits are wanted; out: those of the rows that were run */
 
     fr_failure failure;   /* out: FR_MEMORY: no pages were left, it was not run, and is as it was */
     size_t at, heads_at;  /* where in the batch those without logits begin, and those with */

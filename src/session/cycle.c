@@ -125,8 +125,10 @@ static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds)
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
+    s->drafts.drafted = part->rows - 1;
     FR_TRY(accept(part, s->drafts.drafted, t));
     s->drafts.accepted = t->accepted;
+    fr_kv_give_back(&s->kv); /* pages that rejected drafts reached into */
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + seconds + fr_clock() - start;
     hand_out_ids(t);
     trace(t, s->drafts.drafted + 1);
@@ -213,11 +215,9 @@ static fr_status score_piece(fr_session *s, size_t count, size_t first_row, fr_l
     fr_forward_run(e->pool, &f);
     FR_TRY(hand_out(s, &f, first, sink, context));
     fr_timeline_advance(s, position + count, false);
-    fr_session_keep_hidden(s, e->seen + (count - 1) * e->seen_width, 1);
-    if (!s->draft->follows) return FR_OK;
-    fr_draft_view view = fr_session_view(s);
-    view.hidden = e->seen + (count - 1) * e->seen_width;
-    return s->draft->method->follow(s->draft, &view);
+    const float *hidden = e->seen + (count - 1) * e->seen_width;
+    fr_session_keep_hidden(s, hidden, 1);
+    return fr_session_see(s, hidden);
 }
 
 fr_status fr_cycle_score(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,

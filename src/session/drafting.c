@@ -104,6 +104,7 @@ static void take(const fr_round *rounds, size_t count, double seconds) {
         if (s->proposal) {
             s->drafts.drafted = s->proposal->proposed;
             s->draft_failure = s->proposal->failure;
+            if (s->draft->follows) fr_session_share(s, false); /* what it has seen by proposing */
         }
         s->draft_seconds = seconds;
         s->stats.value[FR_STAT_DRAFT_SECONDS] += seconds;

@@ -108,10 +108,17 @@ fr_draft_view fr_session_view(fr_session *s) {
                            .picker = s->sampler.on ? &s->picker : NULL};
 }
 
-fr_status fr_session_follow(fr_session *s) {
+fr_status fr_session_see(fr_session *s, const float *hidden) {
     if (!s->draft->follows) return FR_OK;
     fr_draft_view view = fr_session_view(s);
-    return s->draft->method->follow(s->draft, &view);
+    view.hidden = hidden;
+    FR_TRY(s->draft->method->follow(s->draft, &view));
+    fr_session_share(s, false);
+    return FR_OK;
+}
+
+fr_status fr_session_follow(fr_session *s) {
+    return fr_session_see(s, fr_session_view(s).hidden);
 }
 
 void fr_session_keep_hidden(fr_session *s, const float *rows, size_t count) {

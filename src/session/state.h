@@ -112,8 +112,12 @@ fr_status fr_session_not_finite(const fr_session *session, size_t position);
  * logits only those up to that token count). */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
-/* What a draft method is shown; and of the target's rows, before they are overwritten. */
+/* What a draft method is shown. */
 fr_draft_view fr_session_view(fr_session *session);
+
+/* A method that follows sees the target's rows up to the frontier, before they are overwritten, and what it has seen is
+ * shared. hidden: the last one, behind those still to be seen; fr_session_follow: as the session keeps them. */
+fr_status fr_session_see(fr_session *session, const float *hidden);
 fr_status fr_session_follow(fr_session *session);
 
 /* The cache's frontier is behind these hidden rows, of which the session keeps the last ones: FR_STEP_MAX at most. */

@@ -134,10 +134,9 @@ fr_part fr_timeline_piece(fr_session *s, size_t rows) {
 /* The method sees the target's rows of the piece up to `end`, where the frontier is; the last one is kept. */
 static fr_status see(const fr_part *piece, size_t end) {
     fr_session *s = piece->session;
-    fr_draft_view view = fr_session_view(s);
-    view.hidden = fr_part_hidden(piece, end - 1);
-    if (s->draft->follows) FR_TRY(s->draft->method->follow(s->draft, &view));
-    fr_session_keep_hidden(s, view.hidden, 1);
+    const float *hidden = fr_part_hidden(piece, end - 1);
+    FR_TRY(fr_session_see(s, hidden));
+    fr_session_keep_hidden(s, hidden, 1);
     return FR_OK;
 }
 
