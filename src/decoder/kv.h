@@ -120,9 +120,9 @@ static inline size_t fr_kv_run(size_t position, size_t end) {
     return end - position < left ? end - position : left;
 }
 
-/* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then
- * none is claimed, and nothing that has been accepted is lost. Recurrent layers take what the frontier has passed for certain, until they
- * are told otherwise (fr_recurrent_certain). */
+/* Said before a forward writes `rows` positions from the frontier on. FR_MEMORY: there are not enough pages; then none
+ * is claimed, and nothing that has been accepted is lost. Recurrent layers take what the frontier has passed for
+ * certain, until they are told otherwise (fr_recurrent_certain). */
 fr_status fr_kv_claim(fr_kv *kv, size_t rows);
 
 /* Gives back pages that were claimed for rows which have not been accepted, behind that of the frontier. */

@@ -78,8 +78,8 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Whether there are pages for so many more rows. Sessions that share pages of the target's have pages of their own here,
- * so that there may not be enough for all. */
+/* Whether there are pages for so many more rows. Sessions that share pages of the target's have pages of their own
+ * here, so that there may not be enough for all. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
