@@ -14,7 +14,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-uint64_t fr_inspected_parameters(const fr_tensor *tensor) {
+/* The values of a tensor. */
+static uint64_t parameters(const fr_tensor *tensor) {
     uint64_t values = 1;
     for (uint32_t d = 0; d < tensor->dims; d++) values *= tensor->shape[d];
     return values;
@@ -31,7 +32,7 @@ fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
     const fr_checkpoint *files = what->files;
     fr_inspected_counts counts = {0};
     for (size_t i = 0; i < files->tensors.count; i++) {
-        counts.parameters += fr_inspected_parameters(&files->tensors.items[i]);
+        counts.parameters += parameters(&files->tensors.items[i]);
         counts.towers += of_a_tower(&files->tensors.items[i]);
     }
     for (size_t i = 0; i < files->unread.count; i++) counts.towers += of_a_tower(&files->unread.items[i]);
@@ -40,7 +41,7 @@ fr_inspected_counts fr_inspected_count(const fr_inspected *what) {
     const fr_weights *weights[] = {what->weights, what->own ? &what->own->weights : NULL};
     for (size_t w = 0; w < 2 && weights[w]; w++)
         for (size_t i = 0; i < weights[w]->count; i++) {
-            counts.used_parameters += fr_inspected_parameters(weights[w]->bound[i].tensor);
+            counts.used_parameters += parameters(weights[w]->bound[i].tensor);
             counts.towers -= of_a_tower(weights[w]->bound[i].tensor);
         }
     return counts;

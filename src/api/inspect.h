@@ -45,9 +45,6 @@ typedef struct fr_inspected_needs {
 
 fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 
-/* The values of a tensor. */
-uint64_t fr_inspected_parameters(const fr_tensor *tensor);
-
 /* One JSON object and a newline. */
 fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out);
 

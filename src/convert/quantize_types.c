@@ -156,7 +156,8 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return type;
 }
 
-fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols) {
+/* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
+static fr_dtype fitting(fr_dtype type, uint64_t cols) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {[FR_Q4_K] = FR_Q5_0, [FR_Q5_K] = FR_Q5_1, [FR_Q6_K] = FR_Q8_0};
     if (cols % fr_dtype_block(type) == 0) return type;
     fr_dtype smaller = fr_dtype_block(type) > 32 ? fallback[type] : type;
@@ -197,7 +198,7 @@ static fr_status choose(const fr_type_choice *choice, const fr_outputs *outputs,
     FR_TRY(find_rule(choice, output->name, &rule));
     if (rule) l->used[rule - choice->rules] = true;
     fr_dtype type = rule ? rule->type : matrix_type(choice, outputs, output, l);
-    output->type = fr_type_fitting(type, output->shape[output->dims - 1]);
+    output->type = fitting(type, output->shape[output->dims - 1]);
     return FR_OK;
 }
 
@@ -223,6 +224,6 @@ void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs) {
         fr_output *output = &outputs->items[i];
         if (output->values) continue;
         if (!is_matrix(output)) output->type = FR_F32;
-        else output->type = stays(output->name) ? FR_F16 : fr_type_fitting(type, output->shape[output->dims - 1]);
+        else output->type = stays(output->name) ? FR_F16 : fitting(type, output->shape[output->dims - 1]);
     }
 }

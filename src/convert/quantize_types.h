@@ -26,9 +26,6 @@ typedef struct fr_type_choice {
 /* A type's word, in any case; one that fr_encodes. A mixture's is none. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
 
-/* A type whose blocks fill rows of cols values: this one, or what llama-quantize takes in its place. */
-fr_dtype fr_type_fitting(fr_dtype type, uint64_t cols);
-
 /* Types and rules from their words. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);
 

@@ -143,8 +143,8 @@ static const char *prefix_of(const fr_binding *b, const fr_name *name) {
     return name->top && !b->weights->files->gguf ? "" : b->prefix;
 }
 
-/* Of a mixture one expert's tensor says that all should be there. */
-bool fr_name_there(const fr_binding *b, const fr_name *name) {
+/* Whether the file has it: of a mixture one expert's tensor says that all should be there. */
+static bool is_there(const fr_binding *b, const fr_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
     if (!spelling) return false;
@@ -159,7 +159,7 @@ bool fr_name_there(const fr_binding *b, const fr_name *name) {
 const fr_tensor *fr_names_tensor(const fr_binding *b, const fr_name *names, size_t field) {
     char name[FR_EXPERT_NAME + sizeof b->prefix];
     for (; names->published || names->gguf; names++) {
-        if (names->field != field || !fr_name_there(b, names)) continue;
+        if (names->field != field || !is_there(b, names)) continue;
         snprintf(name, sizeof name, "%s%s", prefix_of(b, names), spelled(b, names));
         return fr_tensors_find(&b->weights->files->tensors, name);
     }
@@ -257,7 +257,7 @@ fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
         if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
         bool may_lack = name->needs & FR_IF_THERE ||
                          fr_name_has_another(name, b->weights->files->gguf, b->trunk, b->layer);
-        bool there = fr_name_there(b, name);
+        bool there = is_there(b, name);
         if (may_lack && !there) continue;
         const fr_name *other = there ? NULL : line_before(b, names, name);
         FR_TRY(other ? fail_both(b, name, other) : fill(b, name, field));

@@ -157,9 +157,6 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
 /* Whether a model of this spec has it; FR_IF_THERE is not looked at. */
 bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Whether the file has it. */
-bool fr_name_there(const fr_binding *binding, const fr_name *name);
-
 /* The tensor that fills a field, by the first line about it that the file has; NULL: none. */
 const fr_tensor *fr_names_tensor(const fr_binding *binding, const fr_name *names, size_t field);
 

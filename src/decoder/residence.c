@@ -11,7 +11,8 @@ static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;
 }
 
-fr_residence fr_weights_residence(const fr_weights *weights, const fr_experts_spec *experts) {
+/* Of weights that are bound. experts: the mixture's sizes, NULL: none. */
+static fr_residence residence_of(const fr_weights *weights, const fr_experts_spec *experts) {
     fr_residence all = {.own = weights->packed.used + weights->vectors.used + weights->transposed_bytes,
                         .every = weights->transposed_bytes};
     uint64_t every_mapped = 0;
@@ -67,7 +68,7 @@ void fr_weights_compare(fr_weights *weights, const fr_experts_spec *experts, con
     uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
     uint64_t mapped = beside ? beside->residence.mapped : 0;
     const fr_residence *r = &weights->residence;
-    weights->residence = fr_weights_residence(weights, experts);
+    weights->residence = residence_of(weights, experts);
     weights->available = available - fr_smaller(to_come, available);
     weights->exceed = r->own + r->mapped + mapped > for_weights(weights->available);
     if (weights->exceed) note(weights, mapped);

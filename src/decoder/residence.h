@@ -20,9 +20,6 @@ typedef struct fr_residence {
     uint64_t token;   /* so much of them */
 } fr_residence;
 
-/* Of weights that are bound. experts: the mixture's sizes, NULL: none. */
-fr_residence fr_weights_residence(const fr_weights *weights, const fr_experts_spec *experts);
-
 /* Of both, in memory at a time. */
 fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b);
 
