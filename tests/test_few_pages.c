@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "src/session/state.h"
+#include "tests/brief.h"
 #include "tests/reference.h"
 
 enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, MOST_PAGES = 200 };
@@ -194,7 +195,7 @@ START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;
     open_subject(&s, _i / 2, _i % 2 ? DRAFTS : 0);
-    for (size_t begin = 30; begin < PAGE; begin++) {
+    for (size_t begin = 30; begin < PAGE; begin += fr_test_brief() ? 6 : 1) {
         for (size_t i = 0; i < 2; i++) {
             fr_session_reset(s.sessions[i]);
             prompt(&s, i, begin, (uint32_t)begin);
