@@ -121,8 +121,9 @@ typedef enum fr_option {
 
     FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
                            * they need it; default 0: what all of them may need. Where all is held, a call that needs
-                           * more is FR_MEMORY, and its session as before. A drafter's own come beside them; for whom
-                           * none of those is left, nothing is drafted */
+                           * more is FR_MEMORY and loses nothing: a prompt of which it ran a part goes on, as after an
+                           * abort, once there are some. Drafts that there is none for are left out. A drafter's own
+                           * come beside them; for whom none of those is left, nothing is drafted */
 
     /* When drafts are not worth a row. The text doesn't depend on it. */
     FR_OPT_DRAFT_P_MIN,   /* number 0 to 1, default 0: a draft that the drafter gives less of all chance, before
@@ -641,9 +642,10 @@ double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_s
  *      "verify_seconds", "accept_seconds", "seconds"}          every step
  *
  * at: seconds since the trace began. position: of the first id on the timeline.
- * rows: of the target's forward, drafts + 1; 0 where the id is the one that a prompt's forward predicted. accepted: how
- * many of the ids, the first ones, were drafts. margins: for each id, the largest logit of the row it was chosen from
- * minus the next, null where that is not finite. seconds: the whole step, of which the three phases leave something.
+ * rows: of the target's forward, drafts + 1, or fewer where pages were missing for all; 0 where the id is the one that
+ * a prompt's forward predicted. accepted: how many of the ids, the first ones, were drafts. margins: for each id, the
+ * largest logit of the row it was chosen from minus the next, null where that is not finite. seconds: the whole step,
+ * of which the three phases leave something.
  * Later versions may add keys and events. */
 typedef void fr_trace_fn(void *context, const char *text, size_t length);
 

@@ -313,6 +313,23 @@ START_TEST(no_more_than_the_limit_is_asked_for) {
 }
 END_TEST
 
+/* They came, and nobody knows whether they would have stood. */
+START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
+    fr_budget budget;
+    fr_budget_timeline timeline;
+    fr_budget_reset(&budget);
+    fr_budget_join(&budget, &timeline);
+    fr_budget_part part = {.timeline = &timeline, .limit = 3, .asked = 3, .drafted = 3, .accepted = 1, .left_out = 2};
+    fr_budget_timeline fresh = timeline;
+    for (int round = 0; round < 5; round++) fr_budget_report(&budget, &part, 1, 0, 0.1, 1);
+    for (size_t d = 1; d <= 3; d++) ck_assert_double_eq(timeline.came[d].hits, timeline.came[d].tries);
+    ck_assert_double_eq(timeline.stood[1].hits, timeline.stood[1].tries);
+    ck_assert_double_le(timeline.stood[2].tries, fresh.stood[2].tries);
+    ck_assert_double_gt(budget.verify[2].usual, 0);
+    ck_assert_uint_eq(budget.verify[4].count, 0);
+}
+END_TEST
+
 START_TEST(the_same_readings_give_the_same_depths) {
     single one, other;
     uint64_t random = 5;
@@ -704,6 +721,7 @@ int main(void) {
     tcase_add_test(cases, it_stops_drafting_and_comes_back);
     tcase_add_test(cases, tries_of_a_useless_drafter_grow_rare);
     tcase_add_test(cases, no_more_than_the_limit_is_asked_for);
+    tcase_add_test(cases, drafts_left_out_say_nothing_of_the_drafter);
     tcase_add_test(cases, the_same_readings_give_the_same_depths);
     tcase_add_test(cases, senseless_readings_do_no_harm);
     tcase_add_loop_test(cases, short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none, 0, SHAPES);

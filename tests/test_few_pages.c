@@ -143,6 +143,47 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
+/* Without enough of them there are none, where pages end as well. */
+START_TEST(few_drafts_are_none) {
+    int32_t ids[1][FR_STEP_MAX];
+    subject s;
+    open_subject(&s, _i, DRAFTS);
+    for (int64_t fewest = 1; fewest <= 2; fewest++) {
+        fr_session_close(s.sessions[0]);
+        require(fr_options_set(s.options, FR_OPT_DRAFT_MIN, fewest));
+        require(fr_engine_session(s.engine, s.options, &s.sessions[0]));
+        prompt(&s, 0, 62, 1);
+        leave(&s, 0);
+        run_round(&s, 1, ids); /* what the prompt gave */
+        run_round(&s, 1, ids);
+        ck_assert_double_eq(drafted(&s, 0), fewest == 1 ? 1 : 0);
+    }
+    close_subject(&s);
+}
+END_TEST
+
+/* A prompt that waits for a page takes no rows of those that don't. */
+START_TEST(who_waits_for_a_page_holds_up_nobody) {
+    int32_t ids[2][FR_STEP_MAX], text[2 * CHUNK];
+    subject s;
+    open_subject(&s, _i, 0);
+    prompt(&s, 0, PAGE, 1);
+    prompt(&s, 1, 30, 2);
+    leave(&s, 0);
+    make_prompt(&s, text, 2 * CHUNK, 1);
+    require(fr_session_put(s.sessions[0], text, 2 * CHUNK));
+    make_prompt(&s, text, 50, 2);
+    require(fr_session_put(s.sessions[1], text, 50));
+    fr_round rounds[] = {{.session = s.sessions[0], .ids = ids[0], .limit = FR_STEP_MAX},
+                         {.session = s.sessions[1], .ids = ids[1], .limit = FR_STEP_MAX}};
+    require(fr_engine_step(s.engine, rounds, 2));
+    ck_assert_int_eq(rounds[0].status, FR_MEMORY);
+    ck_assert_int_eq(rounds[1].status, FR_OK);
+    ck_assert_uint_eq(rounds[1].count, 1);
+    close_subject(&s);
+}
+END_TEST
+
 START_TEST(rejected_drafts_hold_no_page) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;
@@ -216,6 +257,8 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, drafts_end_where_pages_do, 0, SUBJECTS);
     tcase_add_loop_test(tests, drafts_take_no_page_of_a_row, 0, SUBJECTS);
+    tcase_add_loop_test(tests, few_drafts_are_none, 0, SUBJECTS);
+    tcase_add_loop_test(tests, who_waits_for_a_page_holds_up_nobody, 0, SUBJECTS);
     tcase_add_loop_test(tests, rejected_drafts_hold_no_page, 0, SUBJECTS);
     tcase_add_loop_test(tests, what_is_found_is_enough, 0, 2 * FOLLOWERS);
     tcase_add_loop_test(tests, pieces_are_shared_at_once, 0, 2 * FOLLOWERS);

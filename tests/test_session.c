@@ -1,6 +1,7 @@
 /* The cycle: what a step gives, where it ends, what a rejected draft leaves behind, what it allocates, and the
  * floating-point environment it works in. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,18 @@ static fr_session *open_session(const engine *e, bool draft) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 static const size_t prompt_count = sizeof prompt / sizeof *prompt;
 
+/* A step's ids have log-probabilities, where they are wanted, and nothing else has. */
+static void check_logprobs(const fr_session *session, size_t got) {
+    const int32_t *ids;
+    const float *values;
+    float own;
+    size_t best = session->logprobs.best;
+    for (size_t i = 0; i <= FR_STEP_MAX; i++) {
+        ck_assert_uint_eq(fr_session_logprobs(session, i, &own, &ids, &values), i < got ? best : 0);
+        ck_assert_int_eq(isnan(own), i >= got || best == 0);
+    }
+}
+
 /* Steps until `count` ids or the session's end; how many there were. */
 static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     size_t made = 0;
@@ -55,6 +68,7 @@ static size_t generate(fr_session *session, int32_t *ids, size_t count) {
         size_t got, accepted;
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
         ck_assert_uint_le(accepted, got);
+        check_logprobs(session, got);
         if (got == 0) break;
         made += got;
     }
@@ -94,6 +108,7 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     for (size_t at = 0; at < 12; at++) { /* at is the place of the end in its step as well: 15 drafts a step */
         size_t first = 0;
         while (text[first] != text[at]) first++;
+        require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));
         require(fr_options_set(e.options, FR_OPT_DRAFT_MAX, 15));
         fr_session *session = open_session(&e, false);
         use_script(session, text);
@@ -236,6 +251,43 @@ START_TEST(the_callers_rounding_and_flushing_change_nothing) {
 }
 END_TEST
 
+static fr_status throw_away(void *context, const float *logits, size_t rows, size_t vocab) {
+    (void)context;
+    (void)logits;
+    (void)rows;
+    (void)vocab;
+    return FR_OK;
+}
+
+static bool at_once(void *context) {
+    (void)context;
+    return true;
+}
+
+/* What was scored before has left nothing behind: a cut runs the last id again and no more, an aborted step nothing. */
+START_TEST(a_scored_text_is_forgotten) {
+    int32_t ids[FR_STEP_MAX], text[COUNT];
+    size_t got, accepted;
+    engine e = open_engine();
+    right_text(&e, text);
+    fr_session *session = open_session(&e, false);
+    require(fr_session_logits(session, text, COUNT, 0, throw_away, NULL));
+    fr_session_reset(session);
+    require(fr_session_prompt(session, text, COUNT / 2));
+    require(fr_session_truncate(session, COUNT / 2 - 5));
+    ck_assert_double_eq(fr_session_stat(session, FR_STAT_RERUN_TOKENS), 1);
+    require(fr_session_prompt(session, text, 3));
+    fr_session_set_abort(session, at_once, NULL);
+    ck_assert_int_eq(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted), FR_ABORTED);
+    ck_assert_uint_eq(fr_session_waiting(session), 0);
+    fr_session_set_abort(session, NULL, NULL);
+    require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
+    ck_assert_uint_gt(got, 0);
+    fr_session_close(session);
+    close_engine(&e);
+}
+END_TEST
+
 START_TEST(what_can_not_be_done_is_an_error_line) {
     int32_t ids[FR_STEP_MAX];
     size_t count, accepted;
@@ -339,6 +391,7 @@ int main(void) {
     tcase_add_test(cycle, a_prompt_between_steps_continues_the_timeline);
     tcase_add_test(cycle, generating_allocates_nothing);
     tcase_add_test(cycle, the_callers_rounding_and_flushing_change_nothing);
+    tcase_add_test(cycle, a_scored_text_is_forgotten);
     tcase_add_test(cycle, what_can_not_be_done_is_an_error_line);
     tcase_add_test(cycle, a_drafter_of_another_model_is_refused);
     tcase_add_test(cycle, a_prompt_without_a_choice_fails_again);

@@ -1,7 +1,7 @@
 /* Rows of several sessions in one forward: see batch.h. */
 #include "src/session/batch.h"
 
-#include "src/base/sizes.h"
+#include "formats/error.h"
 #include "src/session/recurrent_points.h"
 
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {
@@ -40,31 +40,31 @@ static size_t near_rows(const fr_part *p) {
     return fr_kv_run(position, position + p->rows);
 }
 
-/* Pages for the rows behind, which are left out where there are none. */
-static void claim_far(fr_part *p) {
-    size_t far = p->rows - near_rows(p);
-    if (far == 0 || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
-    p->rows -= far;
-    p->heads -= fr_smaller(p->heads, far);
+fr_status fr_batch_admit(const fr_part *p) {
+    return fr_kv_claim(&p->session->kv, near_rows(p));
 }
 
-/* Pages of each frontier first, without which a part can't be run. Drafts come last: they take none that a row needs
- * which would be run without them. */
+/* Pages for the rows behind the frontier's, which are left out where there are none. */
+static void claim_far(fr_part *p) {
+    size_t near = near_rows(p), far = p->rows - near;
+    if (far == 0 || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
+    bool too_few = !p->session->pending && near - 1 < p->session->draft_fewest;
+    p->rows = too_few ? 1 : near;
+    p->heads = p->session->pending ? 0 : p->rows;
+}
+
+/* Drafts come last: they take no page that a row needs which would be run without them. */
 static void claim_pages(fr_part *parts, size_t count) {
-    for (fr_part *p = parts; p < parts + count; p++)
-        p->failure = fr_failure_keep(fr_kv_claim(&p->session->kv, near_rows(p)));
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_part *p = parts; p < parts + count; p++)
-            if (p->failure.status == FR_OK && p->session->pending != drafts) claim_far(p);
+            if (p->session->pending != drafts) claim_far(p);
 }
 
-/* Rows without logits of those sessions that have pages. Gives how many rows there are; *keep: those whose hidden rows
- * nobody reads. */
+/* Rows without logits. Gives how many there are; *keep: those whose hidden rows nobody reads. */
 static size_t place_plain(fr_part *parts, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;
     for (fr_part *p = parts; p < parts + count; p++) {
-        if (p->failure.status != FR_OK) continue;
         fr_recurrent_points_plan(p->session, p->session->kv.length + certain_rows(p));
         size_t plain = p->rows - p->heads;
         p->at = rows;
@@ -80,7 +80,6 @@ static size_t place_heads(fr_engine *e, fr_part *parts, size_t count, size_t row
     size_t vocab = e->model->trunk.spec.vocab, first = rows;
     for (fr_part *p = parts; p < parts + count; p++) {
         fr_session *s = p->session;
-        if (p->failure.status != FR_OK) continue;
         size_t plain = p->rows - p->heads;
         p->heads_at = rows;
         fr_batch_rows(s, s->kv.length + plain, p->heads, p->heads_at, plain ? (int32_t)(p->at + plain) - 1 : -1);

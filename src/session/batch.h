@@ -9,20 +9,20 @@
 #ifndef FR_SRC_BATCH_H
 #define FR_SRC_BATCH_H
 
-#include "formats/error.h"
 #include "src/session/state.h"
 
 typedef struct fr_part {
     fr_session *session;
     size_t rows;  /* with ids on its timeline, or drafted behind it; out: without those that pages were missing for */
     size_t heads; /* the last of them, whose logits are wanted; out: those of the rows that were run */
-
-    fr_failure failure;   /* out: FR_MEMORY: no pages were left, it was not run, and is as it was */
-    size_t at, heads_at;  /* where in the batch those without logits begin, and those with */
+    size_t at, heads_at; /* out: where in the batch those without logits begin, and those with */
 } fr_part;
 
-/* Of one engine's sessions, no session twice; at most engine->rows rows, engine->head_rows of them with logits. The
- * sessions' logits and best are then those of their rows with logits. */
+/* Takes the page of the part's first rows. FR_MEMORY: there is none, and the part can't be run. */
+fr_status fr_batch_admit(const fr_part *part);
+
+/* Of one engine's sessions, all admitted, no session twice; at most engine->rows rows, engine->head_rows of them with
+ * logits. The sessions' logits and best are then those of their rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_part *parts, size_t count);
 
 /* What a draft method sees of its row of that index, until the next forward; those without logits are seen where the

@@ -476,14 +476,15 @@ static void count(fr_budget_rate *rate, bool hit) {
 
 static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
     fr_budget_timeline *t = part->timeline;
+    size_t verified = part->drafted - part->left_out;
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
         fade(&t->came[d], FADE);
         fade(&t->stood[d], FADE);
         if (d <= part->asked) count(&t->came[d], d <= part->drafted);
-        if (d <= part->drafted && d <= part->accepted + 1) count(&t->stood[d], d <= part->accepted);
+        if (d <= verified && d <= part->accepted + 1) count(&t->stood[d], d <= part->accepted);
     }
     if (part->asked) t->drafted = budget->round;
-    if (part->drafted == 0) return;
+    if (verified == 0) return;
     fade(&t->usual, FADE_USUAL);
     count(&t->usual, part->accepted > 0);
     fade(&budget->usual, FADE_USUAL);
@@ -553,7 +554,7 @@ void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t tim
     budget->followed = 0;
     for (size_t i = 0; i < timelines; i++) {
         learn_drafts(budget, &parts[i]);
-        rows += parts[i].drafted;
+        rows += parts[i].drafted - parts[i].left_out;
     }
     if (verify_seconds > 0) learn_times(budget, parts, timelines, rows, draft_seconds, verify_seconds);
     for (size_t i = 0; i < timelines; i++)

@@ -83,6 +83,7 @@ typedef struct fr_budget_part {
     fr_budget_timeline *timeline;
     size_t limit; /* drafts that it may be asked for, below FR_STEP_MAX */
     size_t asked, drafted, accepted;
+    size_t left_out; /* drafts, the last ones, that were not verified, whatever they are worth */
     bool lags; /* its method follows the text when it drafts: rounds without drafts leave it behind */
 } fr_budget_part;
 

@@ -31,8 +31,8 @@ static fr_status accept(const fr_part *part, size_t drafted, fr_round *t) {
     int32_t token;
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
-    fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length, stood + 1);
     t->count = commit(s, stood + 1);
+    fr_logprobs_take(&s->logprobs, s->logits, s->ids + s->length - t->count, t->count);
     t->accepted = fr_smaller(stood, t->count);
     fr_session_keep_hidden(s, fr_part_hidden(part, 0), t->count);
     fr_timeline_advance(s, s->length - 1, false);
@@ -84,6 +84,7 @@ static fr_status begin(fr_round *t) {
     fr_session *s = t->session;
     t->count = t->accepted = 0;
     s->stage = FR_STAGE_NOTHING;
+    if (!s->fresh) fr_logprobs_forget(&s->logprobs);
     FR_TRY(fr_session_check_abort(s));
     if (s->pending) {
         FR_TRY(fr_timeline_begin(s));
@@ -112,32 +113,33 @@ static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
     fr_session *s = t->session;
     if (s->stage == FR_STAGE_PROMPT) {
         *part = fr_timeline_piece(s, *left);
-        *left -= part->rows;
         if (part->rows == 0) s->stage = FR_STAGE_NOTHING;
+        if (part->rows) FR_TRY(fr_batch_admit(part)); /* before others wait for its rows */
+        *left -= part->rows;
         return FR_OK;
     }
     FR_TRY(fr_failure_raise(&s->draft_failure));
     *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
-    return FR_OK;
+    return fr_batch_admit(part);
 }
 
 static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
-    s->drafts.drafted = part->rows - 1;
-    FR_TRY(accept(part, s->drafts.drafted, t));
+    size_t verified = part->rows - 1; /* there may not have been pages for all drafts */
+    s->drafts.left_out = s->drafts.drafted - verified;
+    FR_TRY(accept(part, verified, t));
     s->drafts.accepted = t->accepted;
     fr_kv_give_back(&s->kv); /* pages that rejected drafts reached into */
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + seconds + fr_clock() - start;
     hand_out_ids(t);
-    trace(t, s->drafts.drafted + 1);
+    trace(t, part->rows);
     return FR_OK;
 }
 
 static fr_status finish(fr_round *t, const fr_part *part, double seconds) {
     fr_session *s = t->session;
-    FR_TRY(fr_failure_raise(&part->failure));
     if (s->stage == FR_STAGE_VERIFY) return finish_verify(t, part, seconds);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += seconds;
     FR_TRY(fr_timeline_finish(part, seconds));

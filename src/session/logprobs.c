@@ -39,3 +39,7 @@ void fr_logprobs_take(fr_logprobs *l, const float *logits, const int32_t *ids, s
         l->own[r] = (float)((double)logits[ids[r]] - largest - below);
     }
 }
+
+void fr_logprobs_forget(fr_logprobs *l) {
+    l->count = 0;
+}

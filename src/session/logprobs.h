@@ -24,4 +24,7 @@ void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, co
 /* Of `count` tokens and the rows before them, [count, vocab]. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
+/* No token was given. */
+void fr_logprobs_forget(fr_logprobs *logprobs);
+
 #endif

@@ -188,8 +188,8 @@ static fr_status run_pending(fr_session *s) {
         FR_TRY(fr_session_check_abort(s));
         fr_part piece = fr_timeline_piece(s, s->engine->chunk);
         double clock = fr_clock();
+        FR_TRY(fr_batch_admit(&piece));
         fr_batch_run(s->engine, &piece, 1);
-        FR_TRY(fr_failure_raise(&piece.failure));
         FR_TRY(fr_timeline_finish(&piece, fr_clock() - clock));
     }
     return FR_OK;
