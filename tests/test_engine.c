@@ -13,6 +13,7 @@
 #include "tests/brief.h"
 #include "tests/least_kv.h"
 #include "tests/reference.h"
+#include "tests/unread_logits.h"
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
 
@@ -342,20 +343,12 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-static fr_status pass_over(void *context, const float *logits, size_t rows, size_t vocab) {
-    (void)context;
-    (void)logits;
-    (void)rows;
-    (void)vocab;
-    return FR_OK;
-}
-
 /* What was scored is a prompt from then on. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
     make_ids(&w->subject, ids, count);
-    require(fr_session_logits(t->in, ids, count, below(count), pass_over, NULL));
+    require(fr_session_logits(t->in, ids, count, below(count), fr_test_unread_logits, NULL));
     fr_session_reset(t->alone);
     require(fr_session_prompt(t->alone, ids, count));
 }

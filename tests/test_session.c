@@ -13,6 +13,7 @@
 #include "tests/always.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"
+#include "tests/unread_logits.h"
 
 #define COUNT 60
 
@@ -251,14 +252,6 @@ START_TEST(the_callers_rounding_and_flushing_change_nothing) {
 }
 END_TEST
 
-static fr_status throw_away(void *context, const float *logits, size_t rows, size_t vocab) {
-    (void)context;
-    (void)logits;
-    (void)rows;
-    (void)vocab;
-    return FR_OK;
-}
-
 static bool at_once(void *context) {
     (void)context;
     return true;
@@ -271,7 +264,7 @@ START_TEST(a_scored_text_is_forgotten) {
     engine e = open_engine();
     right_text(&e, text);
     fr_session *session = open_session(&e, false);
-    require(fr_session_logits(session, text, COUNT, 0, throw_away, NULL));
+    require(fr_session_logits(session, text, COUNT, 0, fr_test_unread_logits, NULL));
     fr_session_reset(session);
     require(fr_session_prompt(session, text, COUNT / 2));
     require(fr_session_truncate(session, COUNT / 2 - 5));
