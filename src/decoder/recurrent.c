@@ -88,7 +88,7 @@ fr_status fr_recurrent_claim(fr_recurrent *r, size_t position) {
 }
 
 void fr_recurrent_certain(fr_recurrent *r, size_t position) {
-    if (r->count) r->certain = position; /* without such layers `at` stays 0, where nothing is ever held back */
+    if (r->count) r->certain = position; /* without such layers nothing holds the frontier back */
 }
 
 uint8_t *fr_recurrent_save(fr_recurrent *r, size_t position) {

@@ -46,8 +46,8 @@ fr_status fr_batch_admit(const fr_part *p) {
 
 /* Pages for the rows behind the frontier's, which are left out where there are none. */
 static void claim_far(fr_part *p) {
-    size_t near = near_rows(p), far = p->rows - near;
-    if (far == 0 || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
+    size_t near = near_rows(p);
+    if (near == p->rows || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
     bool too_few = !p->session->pending && near - 1 < p->session->draft_fewest;
     p->rows = too_few ? 1 : near;
     p->heads = p->session->pending ? 0 : p->rows;

@@ -476,7 +476,7 @@ static void count(fr_budget_rate *rate, bool hit) {
 
 static void learn_drafts(fr_budget *budget, const fr_budget_part *part) {
     fr_budget_timeline *t = part->timeline;
-    size_t verified = part->drafted - part->left_out;
+    size_t verified = fr_budget_verified(part);
     for (size_t d = 1; d < FR_STEP_MAX; d++) {
         fade(&t->came[d], FADE);
         fade(&t->stood[d], FADE);
@@ -554,7 +554,7 @@ void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t tim
     budget->followed = 0;
     for (size_t i = 0; i < timelines; i++) {
         learn_drafts(budget, &parts[i]);
-        rows += parts[i].drafted - parts[i].left_out;
+        rows += fr_budget_verified(&parts[i]);
     }
     if (verify_seconds > 0) learn_times(budget, parts, timelines, rows, draft_seconds, verify_seconds);
     for (size_t i = 0; i < timelines; i++)

@@ -87,6 +87,11 @@ typedef struct fr_budget_part {
     bool lags; /* its method follows the text when it drafts: rounds without drafts leave it behind */
 } fr_budget_part;
 
+/* Rows that its drafts were. */
+static inline size_t fr_budget_verified(const fr_budget_part *part) {
+    return part->drafted - part->left_out;
+}
+
 /* Knows nothing. */
 void fr_budget_reset(fr_budget *budget);
 void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline);

@@ -23,11 +23,11 @@ static size_t commit(fr_session *s, size_t count) {
     return count;
 }
 
-/* What the target's rows say of the drafts behind the timeline. */
-static fr_status accept(const fr_part *part, size_t drafted, fr_round *t) {
+/* What the target's rows say of the drafts behind the timeline, one fewer. */
+static fr_status accept(const fr_part *part, fr_round *t) {
     fr_session *s = part->session;
     double clock = fr_clock();
-    size_t stood;
+    size_t drafted = part->rows - 1, stood;
     int32_t token;
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
@@ -111,25 +111,27 @@ static void note(fr_round *t, fr_status status) {
 /* Its rows; of prompts at most as many as are left. */
 static fr_status take_part(fr_round *t, size_t *left, fr_part *part) {
     fr_session *s = t->session;
-    if (s->stage == FR_STAGE_PROMPT) {
-        *part = fr_timeline_piece(s, *left);
-        if (part->rows == 0) s->stage = FR_STAGE_NOTHING;
-        if (part->rows) FR_TRY(fr_batch_admit(part)); /* before others wait for its rows */
-        *left -= part->rows;
+    if (s->stage == FR_STAGE_VERIFY) {
+        FR_TRY(fr_failure_raise(&s->draft_failure));
+        *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
+        return fr_batch_admit(part);
+    }
+    *part = fr_timeline_piece(s, *left);
+    if (part->rows == 0) {
+        s->stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
-    FR_TRY(fr_failure_raise(&s->draft_failure));
-    *part = (fr_part){.session = s, .rows = s->drafts.drafted + 1, .heads = s->drafts.drafted + 1};
-    return fr_batch_admit(part);
+    FR_TRY(fr_batch_admit(part)); /* or its rows are left for others */
+    *left -= part->rows;
+    return FR_OK;
 }
 
 static fr_status finish_verify(fr_round *t, const fr_part *part, double seconds) {
     fr_session *s = t->session;
     double start = fr_clock();
     s->stats.value[FR_STAT_VERIFY_SECONDS] += seconds;
-    size_t verified = part->rows - 1; /* there may not have been pages for all drafts */
-    s->drafts.left_out = s->drafts.drafted - verified;
-    FR_TRY(accept(part, verified, t));
+    s->drafts.left_out = s->drafts.drafted + 1 - part->rows; /* for want of pages */
+    FR_TRY(accept(part, t));
     s->drafts.accepted = t->accepted;
     fr_kv_give_back(&s->kv); /* pages that rejected drafts reached into */
     s->stats.value[FR_STAT_DECODE_SECONDS] += s->draft_seconds + seconds + fr_clock() - start;

@@ -128,7 +128,7 @@ void fr_drafting_report(fr_engine *e, fr_round *rounds, size_t count, double sec
         if (s->drafts.timeline && fr_session_adaptive(s))
             e->budget_parts[weighing++] = s->drafts;
         else
-            taken += 1 + s->drafts.drafted - s->drafts.left_out;
+            taken += 1 + fr_budget_verified(&s->drafts);
         drafting = s->draft_seconds;
     }
     if (weighing) fr_budget_report(&e->budget, e->budget_parts, weighing, taken, drafting, seconds);
