@@ -301,6 +301,9 @@ START_TEST(what_can_not_be_done_is_an_error_line) {
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_SPEC_TYPE, "eagle2"), FR_USAGE);
     ck_assert_int_eq(fr_options_set(e.options, FR_OPT_THREADS, 0), FR_USAGE);
     ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, "sse9"), FR_USAGE);
+    ck_assert_int_eq(fr_options_set_text(e.options, FR_OPT_ISA, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_options_set(e.options, FR_OPT_KV_K, 1), FR_USAGE);
+    ck_assert_str_eq(fr_last_error(), "cache-type-k takes a text, no number");
     ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){3, 512}, 2, fr_test_always, NULL), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "id 512 at index 1 of the script"));
     ck_assert_int_eq(fr_lab_session_script(session, (int32_t[]){-1}, 1, fr_test_always, NULL), FR_INPUT);
@@ -362,13 +365,31 @@ START_TEST(what_fails_to_open_is_null) {
     engine e = open_engine();
     fr_model *other;
     require(fr_model_open(FR_TEST_MODELS "gemma4-dense", NULL, &other));
-    fr_session *session = (fr_session *)&e;
-    fr_engine *many = (fr_engine *)&e;
+    void *const set = &e;
+    fr_session *session = set, *fork = set;
+    fr_engine *many = set;
     ck_assert_int_eq(fr_session_open(other, e.drafter, NULL, &session), FR_USAGE);
     ck_assert_ptr_null(session);
     ck_assert_int_eq(fr_engine_open(e.model, NULL, NULL, 0, &many), FR_USAGE);
     ck_assert_ptr_null(many);
     fr_model_close(other);
+    fr_drafter *drafter = set;
+    fr_picture *picture = set;
+    fr_tokenizer *tokenizer = set;
+    other = set;
+    session = set;
+    many = set;
+    ck_assert_int_eq(fr_model_open(NULL, NULL, &other), FR_USAGE);
+    ck_assert_int_eq(fr_drafter_open("x", NULL, NULL, &drafter), FR_USAGE);
+    ck_assert_int_eq(fr_session_open(NULL, NULL, NULL, &session), FR_USAGE);
+    ck_assert_int_eq(fr_session_fork(NULL, NULL, &fork), FR_USAGE);
+    ck_assert_int_eq(fr_engine_open(NULL, NULL, NULL, 1, &many), FR_USAGE);
+    ck_assert_int_eq(fr_picture_open(NULL, NULL, &picture), FR_USAGE);
+    ck_assert_int_eq(fr_tokenizer_open(NULL, NULL, &tokenizer), FR_USAGE);
+    ck_assert(!other && !drafter && !session && !fork && !many && !picture && !tokenizer);
+    session = set;
+    ck_assert_int_eq(fr_engine_session(NULL, NULL, &session), FR_USAGE);
+    ck_assert_ptr_null(session);
     close_engine(&e);
 }
 END_TEST

@@ -57,6 +57,7 @@ static uint64_t enter(fr_session *session) {
 }
 
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model) {
+    if (model) *model = NULL;
     if (!path || !model) return fr_fail(FR_USAGE, "fr_model_open: a path and a place for the model are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
@@ -77,6 +78,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_LAYERS: return (int64_t)model->trunk.spec.layers;
     case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
     case FR_FACT_IMAGE_TOKEN: return model->image_token;
+    case FR_FACT_WINDOW: return (int64_t)fr_trunk_window(&model->trunk);
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->trunk.spec.context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
     case FR_FACT_COUNT: break;
@@ -111,6 +113,7 @@ const fr_tokenizer *fr_model_tokenizer(const fr_model *model) {
 }
 
 fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
+    if (drafter) *drafter = NULL;
     if (!target || !drafter) return fr_fail(FR_USAGE, "fr_drafter_open: a target and a place for it are needed");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
@@ -126,8 +129,8 @@ void fr_drafter_close(fr_drafter *drafter) {
 
 fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                           fr_session **session) {
+    if (session) *session = NULL;
     if (!model || !session) return fr_fail(FR_USAGE, "fr_session_open: a model and a place for the session are needed");
-    *session = NULL;
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
@@ -143,8 +146,8 @@ void fr_session_close(fr_session *session) {
 
 fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                          fr_engine **engine) {
+    if (engine) *engine = NULL;
     if (!model || !engine) return fr_fail(FR_USAGE, "fr_engine_open: a model and a place for the engine are needed");
-    *engine = NULL;
     if (drafter && drafter->target != model) return fr_fail(FR_USAGE, "the drafter was opened on another model");
     if (sessions == 0 || sessions > FR_SESSIONS_MAX)
         return fr_fail(FR_USAGE, "fr_engine_open: 1 to %d sessions, not %zu", FR_SESSIONS_MAX, sessions);
@@ -157,8 +160,8 @@ void fr_engine_close(fr_engine *engine) {
 }
 
 fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session) {
+    if (session) *session = NULL;
     if (!engine || !session) return fr_fail(FR_USAGE, "fr_engine_session: an engine and a place for it are needed");
-    *session = NULL;
     fr_options resolved = fr_options_resolve(options);
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_session_create(engine, &resolved, session);
@@ -167,8 +170,8 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
 }
 
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork) {
+    if (fork) *fork = NULL;
     if (!session || !fork) return fr_fail(FR_USAGE, "fr_session_fork: a session and a place for its fork are needed");
-    *fork = NULL;
     fr_options resolved = options ? *options : session->options;
     fr_engine_settle(session->engine);
     uint64_t environment = fr_fpenv_enter();
@@ -232,8 +235,8 @@ void fr_session_cancel(fr_session *session) {
 }
 
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture) {
+    if (picture) *picture = NULL;
     if (!path || !model || !picture) return fr_fail(FR_USAGE, "fr_picture_open: a path and a model are needed");
-    *picture = NULL;
     if (!model->vision)
         return fr_fail(FR_INPUT, "%s has no vision tower%s: it can't see %s", model->files.path,
                        model->files.gguf && model->family->picture ? " (--mmproj FILE gives it one)" : "", path);

@@ -85,14 +85,15 @@ static fr_status add_biases(fr_options *options, const char *list) {
 
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
     bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
-    if (options && value && option == FR_OPT_ISA) return set_isa(options, value);
-    if (options && value && option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
-    if (options && value && kv) return set_kv_type(options, option, value);
-    if (options && value && option == FR_OPT_MMPROJ)
+    if (!options || !value) return fr_fail(FR_USAGE, "fr_options_set_text: options and a text are needed");
+    if (option == FR_OPT_ISA) return set_isa(options, value);
+    if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
+    if (kv) return set_kv_type(options, option, value);
+    if (option == FR_OPT_MMPROJ)
         return set_path(option, value, options->mmproj, sizeof options->mmproj);
-    if (options && value && option == FR_OPT_CHAT_TEMPLATE)
+    if (option == FR_OPT_CHAT_TEMPLATE)
         return set_path(option, value, options->chat_template, sizeof options->chat_template);
-    if (options && value && option == FR_OPT_ACCEPT) return set_accept(options, value);
-    if (options && value && option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
-    return fr_fail(FR_USAGE, "no such text option");
+    if (option == FR_OPT_ACCEPT) return set_accept(options, value);
+    if (option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
+    return fr_fail(FR_USAGE, "no such option that takes a text");
 }

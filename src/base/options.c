@@ -84,6 +84,7 @@ fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
     if (!options || (unsigned)option >= FR_OPT_COUNT) return fr_fail(FR_USAGE, "no such option");
     const option_range *range = &ranges[option];
     if (numbers[option].name) return fr_options_set_number(options, option, (double)value);
+    if (range->high < range->low) return fr_fail(FR_USAGE, "%s takes a text, no number", range->name);
     if (value < range->low || value > range->high)
         return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", range->name, (long long)range->low,
                        (long long)range->high, (long long)value);

@@ -159,7 +159,8 @@ static fr_status open_gguf_file(const char *path, const char *chat_template, fr_
 
 fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer) {
     const char *chat_template = options ? options->chat_template : "";
-    *tokenizer = NULL;
+    if (tokenizer) *tokenizer = NULL;
+    if (!path || !tokenizer) return fr_fail(FR_USAGE, "fr_tokenizer_open: a path and a place for it are needed");
     struct stat info;
     bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
     return file ? open_gguf_file(path, chat_template, tokenizer)
