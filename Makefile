@@ -22,6 +22,10 @@ endif
 # What runs a program of this build: nothing, or qemu-aarch64-static, or valgrind.
 RUN ?=
 
+ifdef RANKS
+  $(error RANKS: a build for several machines is not built yet)
+endif
+
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 INCLUDE := -Iinclude -I. -D_GNU_SOURCE

@@ -145,11 +145,13 @@ START_TEST(a_turn_has_room_for_an_answer) {
     fr_command tokens = fr_command_feed("<bos>" TURN("user", "Hello.") OPENING, "tokenize " DEMO "--no-bos -f -");
     int count = 1;
     for (const char *c = tokens.out; *c; c++) count += *c == ',';
-    char options[32];
-    snprintf(options, sizeof options, "-c %d", count);
-    fr_command full = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
+    char options[128];
+    snprintf(options, sizeof options, "chat " DEMO "-c %d", count);
+    fr_command full = fr_command_run(options, "Hello.\n");
     ck_assert_str_eq(full.out, "");
+    ck_assert_int_eq(full.status, 1); /* nothing was answered */
     check_line(&full, "left out");
+    ck_assert_ptr_null(strstr(full.err, "/undo")); /* which would help nobody */
     fr_command_free(&full);
     snprintf(options, sizeof options, "-c %d -l 500+1000", count + 1);
     full = fr_command_feed("Hello.\n", "chat " DEMO "%s", options);
@@ -157,6 +159,16 @@ START_TEST(a_turn_has_room_for_an_answer) {
     check_line(&full, "the context is full");
     fr_command_free(&full);
     fr_command_free(&tokens);
+}
+END_TEST
+
+/* Every turn is left out, and says why. */
+START_TEST(a_template_that_is_none) {
+    fr_command c = fr_command_run("chat " DEMO "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
+    ck_assert_str_eq(c.out, "");
+    ck_assert_int_eq(c.status, 1);
+    check_line(&c, "reference.json:");
+    fr_command_free(&c);
 }
 END_TEST
 
@@ -328,6 +340,7 @@ int main(void) {
     tcase_add_test(cases, generated_nuls_are_kept);
     tcase_add_test(cases, a_turn_beyond_the_context_is_left_out);
     tcase_add_test(cases, a_turn_has_room_for_an_answer);
+    tcase_add_test(cases, a_template_that_is_none);
     tcase_add_test(cases, a_full_context_is_not_the_end);
     tcase_add_loop_test(cases, turns_are_taken_back, 0, 2);
     tcase_add_test(cases, other_commands_are_refused);

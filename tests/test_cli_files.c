@@ -489,6 +489,20 @@ static unsigned long long hash_of_ids(char *text, size_t count) {
     return fnv1a64(ids, count * sizeof *ids);
 }
 
+/* With less room than it asks for it says of how many ids its hash is. */
+START_TEST(verify_tells_of_a_short_text) {
+    fr_command c = fr_command_ok("verify " MODEL "--quiet -c 300"), whole = fr_command_ok("verify " MODEL "--quiet");
+    ck_assert_str_eq(c.err, "forerun: sampled-ids: the context of 300 has room for 236 of 400, and the hash is of "
+                            "these\n");
+    ck_assert_str_eq(whole.err, "");
+    ck_assert_str_ne(strstr(c.out, "sampled"), strstr(whole.out, "sampled"));
+    *strstr(c.out, "sampled") = *strstr(whole.out, "sampled") = '\0';
+    ck_assert_str_eq(c.out, whole.out);
+    fr_command_free(&c);
+    fr_command_free(&whole);
+}
+END_TEST
+
 /* What it hashes is what logits and generate give for the same prompt. */
 START_TEST(verify_hashes_the_answer) {
     char list[512] = "", expected[256];
@@ -553,6 +567,7 @@ int main(void) {
     tcase_add_test(cases, inspect_describes_drafters_alone);
     tcase_add_test(cases, inspect_tells_a_sessions_memory);
     tcase_add_test(cases, a_drafter_that_does_not_fit_is_exit_1);
+    tcase_add_test(cases, verify_tells_of_a_short_text);
     tcase_add_test(cases, verify_hashes_the_answer);
     tcase_add_test(cases, verify_is_the_same_everywhere);
     Suite *suite = suite_create("cli_files");

@@ -111,6 +111,8 @@ START_TEST(refused) {
         {GEMMA "--messages - --chat-template-kwargs [1]", HELLO, "not an object", 2},
         {GEMMA "--messages - --no-think --chat-template-kwargs {\"enable_thinking\":true}", HELLO, "exclude each other",
          2},
+        {GEMMA "--messages - --tools tests/data/chat/tools.json --chat-template-kwargs {\"tools\":[]}", HELLO,
+         "--tools and --chat-template-kwargs with tools exclude each other", 2},
         {GEMMA "--messages - --output json", HELLO, "known: text ids", 2},
         {GEMMA "--messages no/such/file", NULL, "no/such/file", 1},
         {GEMMA "--messages -", "[", "not JSON", 1},

@@ -24,6 +24,7 @@ typedef struct fr_chat {
     size_t waiting;    /* of the pictures: those for the next turn, behind those of the turns before it */
     size_t shown;      /* how many of the pictures the session has been shown */
     bool unseen;       /* those were more than before, and their prompt has not been run to the end */
+    size_t answered, left_out; /* turns of this run */
     fr_figures before; /* statistics at the start of the turn */
     fr_stream text;    /* of the turn's reply, and its way there */
     fr_reply_view view;
@@ -61,8 +62,8 @@ static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, boo
     size_t context = fr_session_context(chat->loaded.session);
     *refused = count >= context || show_pictures(chat) != 0;
     if (count >= context)
-        fr_note("this turn is left out: with it the conversation has %zu tokens, and the context holds %zu (-c N); "
-                "/undo or /clear makes room", count, context);
+        fr_note("this turn is left out: with it the conversation has %zu tokens, and the context holds %zu (-c N)%s",
+                count, context, fr_conversation_turns(chat->messages) > 1 ? "; /undo or /clear makes room" : "");
     if (*refused) return 0;
     chat->before = fr_figures_take(chat->loaded.session);
     fr_status status = fr_session_set_prompt(chat->loaded.session, ids, count);
@@ -127,6 +128,8 @@ static int take_turn(fr_chat *chat, const fr_turn *turn) {
     int code = ask(chat, &refused);
     if (refused) fr_conversation_take_back(chat->messages);
     else chat->waiting = 0;
+    chat->left_out += refused;
+    chat->answered += !refused;
     return refused ? 0 : code;
 }
 
@@ -252,6 +255,7 @@ int fr_verb_chat(const fr_arguments *args) {
         code = converse(&chat);
         if (!code) code = fr_tracer_close(&chat.loaded.trace);
         if (!code) code = save(&chat);
+        if (!code && chat.left_out && !chat.answered) code = 1; /* its lines have said why */
     }
     json_decref(chat.messages);
     fr_loaded_close(&chat.loaded);

@@ -115,12 +115,14 @@ static int check_kwargs(const fr_arguments *args) {
     if (!args->given[FR_ARG_CHAT_KWARGS]) return 0;
     json_t *kwargs = json_loads(args->text[FR_ARG_CHAT_KWARGS], JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     bool parsed = kwargs != NULL, object = json_is_object(kwargs);
-    bool thinks = json_object_get(kwargs, "enable_thinking") != NULL;
+    bool thinks = json_object_get(kwargs, "enable_thinking") != NULL, tools = json_object_get(kwargs, "tools") != NULL;
     json_decref(kwargs);
     if (!parsed) return fr_wrong_usage("--chat-template-kwargs: not JSON: %s", error.text);
     if (!object) return fr_wrong_usage("--chat-template-kwargs: not an object such as {\"enable_thinking\": true}");
     if (thinks && args->given[FR_ARG_NO_THINK])
         return fr_wrong_usage("--no-think and --chat-template-kwargs with an enable_thinking exclude each other");
+    if (tools && args->given[FR_ARG_TOOLS])
+        return fr_wrong_usage("--tools and --chat-template-kwargs with tools exclude each other");
     return 0;
 }
 

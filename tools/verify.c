@@ -34,12 +34,17 @@ static fr_status print_text(const char *name, fr_session *session, const int32_t
     uint64_t hash = FNV_BASIS;
     fr_session_reset(session);
     fr_status status = fr_session_prompt(session, prompt, PROMPT);
-    for (size_t done = 0, count = 1, accepted; status == FR_OK && done < length && count > 0; done += count) {
+    size_t done = 0;
+    for (size_t count = 1, accepted; status == FR_OK && done < length && count > 0; done += count) {
         int32_t ids[FR_STEP_MAX];
         size_t room = length - done;
         status = fr_session_step(session, ids, room < FR_STEP_MAX ? room : FR_STEP_MAX, &count, &accepted);
         if (status == FR_OK) hash_bytes(&hash, ids, count * sizeof(*ids));
     }
+    /* With --quiet too: this hash is not the one that others have. */
+    if (status == FR_OK && done < length)
+        fr_note("%s: the context of %zu has room for %zu of %zu, and the hash is of these", name,
+                fr_session_context(session), done, length);
     if (status == FR_OK) print_hash(name, hash);
     return status;
 }

@@ -202,8 +202,9 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
     fr_gemma4_config config;
     FR_TRY(read_backbone(files, &key, &backbone));
     if (target && (size_t)backbone != target->trunk.spec.hidden)
-        return fr_fail(FR_INPUT, "%s: %s is %lld, the target's hidden_size %zu: it drafts for another model",
-                       files->path, key, (long long)backbone, target->trunk.spec.hidden);
+        return fr_fail(FR_INPUT, "%s: %s%s is %lld, the target's hidden_size %zu: it drafts for another model",
+                       files->path, files->gguf ? files->gguf->architecture : "", key, (long long)backbone,
+                       target->trunk.spec.hidden);
     FR_TRY(fr_gemma4_config_read(&config, weights, true));
     size_t hidden = config.hidden, layers = config.layers;
     fr_status status = open_trunk(a, target, &config, weights);
