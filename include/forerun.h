@@ -19,8 +19,9 @@
  * They must not call into the object that they were called from. A call may take 300 KB of its thread's stack.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
- * number at fault. It belongs to the calling thread and stays until that thread's next failing call. A failing *_open
- * leaves NULL behind. Every *_close and *_free takes NULL.
+ * number at fault. It belongs to the calling thread and stays until that thread's next failing call; a status that a
+ * caller's own function gave is passed on without one. A failing *_open leaves NULL behind. Every *_close and *_free
+ * takes NULL. Options may be NULL, the defaults; any other pointer only where it is said.
  *
  * Floating point. The answer does not depend on the caller's rounding mode, flush-to-zero or exception masks: every
  * call sets the default environment and gives the caller's back. */
@@ -74,7 +75,7 @@ const char *fr_last_error(void);
 typedef struct fr_options fr_options;
 
 typedef enum fr_option {
-    FR_OPT_THREADS,       /* integer >= 1; default: the cores this process may use (affinity and CPU quota) */
+    FR_OPT_THREADS,       /* 1 to 1024; default: the cores this process may use (affinity and CPU quota) */
     FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores, a session's to those that others leave */
     FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
     FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
@@ -90,12 +91,13 @@ typedef enum fr_option {
                              multiples of 32 wide; default f32, or f16 where the weights are quantized */
     FR_OPT_KV_V,          /* text: what values are cached as, the same words; of latents, which are keys and values in
                              one, the keys' alone */
-    FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp ngram, or several with commas between: the first that has a
-                             proposal wins; mtp is the session's drafter; default mtp with a drafter, else none */
+    FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the
+                             first that has a proposal wins; all but none and ngram are the session's drafter, of that
+                             kind; default: the drafter, of whatever kind, else none */
     FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches, or of recurrent layers' states, that a session
                                may keep, 0 to 1024, default 8: what fr_session_truncate goes back to where those
                                hold too little to go on */
-    FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, so that nothing is ever run again */
+    FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, and need no checkpoints */
 
     /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
      * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */
@@ -175,6 +177,7 @@ typedef enum fr_fact {
     FR_FACT_LAYERS,
     FR_FACT_MTP_LAYERS,    /* that draft for it, in its own checkpoint: fr_drafter_open with path NULL */
     FR_FACT_IMAGE_TOKEN,   /* the id that stands for a row of a picture; -1: the model sees none */
+    FR_FACT_WINDOW,        /* positions that its sliding layers look back over; 0: none slides */
     FR_FACT_CONTEXT_LIMIT, /* positions the model was made for */
     FR_FACT_WEIGHT_BYTES,  /* of the tensors that are used */
     FR_FACT_COUNT
@@ -434,10 +437,11 @@ typedef struct fr_proposer {
     void *context;
 } fr_proposer;
 
-/* Makes it the session's method, once, before its first prompt; the struct is copied. Its functions are called by the
- * thread that calls the step, or after fr_draft_submit by the session's own, and must not call into the session. An id
- * outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE, and the session is as
- * before it. Forks of the session don't have the method. A failure leaves its context the caller's. */
+/* Makes it the session's method, to which what the session drafted with before suggests; the struct is copied. Its
+ * functions are called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not
+ * call into the session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with
+ * FR_USAGE, and the session is as before it. Forks of the session don't have the method. A failure leaves its context
+ * the caller's. */
 fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
 
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a

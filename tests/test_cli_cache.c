@@ -334,6 +334,17 @@ START_TEST(what_is_kept_changes_no_text) {
 }
 END_TEST
 
+/* Layers that recur or see all have nothing that --swa-full could keep. */
+START_TEST(nothing_slides) {
+    static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
+    fr_command c = fr_command_ok("%s", recurs), slides = fr_command_ok("generate " DEMO "-p Hi -n 2 --swa-full");
+    ck_assert_str_eq(c.err, "forerun: --swa-full: no layer of this model slides\n");
+    ck_assert_str_eq(slides.err, "");
+    fr_command_free(&c);
+    fr_command_free(&slides);
+}
+END_TEST
+
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "/tmp/forerun-cache-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -360,6 +371,7 @@ int main(void) {
     tcase_add_test(cases, a_folder_that_takes_no_cache_is_found_at_once);
     tcase_add_test(cases, a_link_to_a_cache_stays_a_link);
     tcase_add_test(cases, what_is_kept_changes_no_text);
+    tcase_add_test(cases, nothing_slides);
     Suite *suite = suite_create("cli_cache");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

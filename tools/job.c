@@ -32,7 +32,7 @@ typedef bool take_field(fr_job *job, const char *key, const json_t *value);
 static bool take_count(fr_job *job, const char *key, const json_t *value) {
     json_int_t n = json_integer_value(value);
     if (!json_is_integer(value) || n < -1 || n > INT32_MAX)
-        return refuse(job, "%s must be a number of ids, or -1", key);
+        return refuse(job, "%s must be a whole number of ids up to %d, or -1", key, INT32_MAX);
     job->most = n;
     return true;
 }
@@ -193,7 +193,7 @@ static bool take_prompt(fr_job *job) {
     const json_t *text = json_object_get(job->line, "prompt"), *ids = json_object_get(job->line, "ids");
     const json_t *messages = json_object_get(job->line, "messages");
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
-    if (!!text + !!ids + !!messages != 1) return refuse(job, "one of prompt, ids and messages is needed");
+    if (!!text + !!ids + !!messages != 1) return refuse(job, "just one of prompt, ids and messages is needed");
     if ((!ids || job->stop_count) && !tokenizer) return refuse(job, "the model has no tokenizer: only ids can be run");
     if (ids) return take_ids(job, ids);
     if (messages && !check_parts(job, messages)) return false;
@@ -274,7 +274,8 @@ static json_t *read_line(fr_job *job, const char *line, size_t length, json_erro
     return object;
 }
 
-void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length) {
+/* All but the session: that needs an engine, whose size depends on the lines. */
+static void read_job(fr_job *job, const fr_job_setting *setting, const char *line, size_t length) {
     const fr_arguments *args = setting->args;
     json_error_t error;
     *job = (fr_job){.setting = setting,
@@ -288,7 +289,22 @@ void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, 
     if (!job->options) refuse(job, "out of memory: options");
     else if (!job->line) refuse(job, "no JSON: %s", error.text);
     else if (!json_is_object(job->line)) refuse(job, "no JSON object");
-    else if (take_fields(job) && take_prompt(job)) check(job, start(job));
+    else if (take_fields(job)) take_prompt(job);
+}
+
+bool fr_job_measure(const fr_job_setting *setting, const char *line, size_t length, size_t *prompt, int64_t *most) {
+    fr_job job;
+    read_job(&job, setting, line, length);
+    bool runs = !job.ended;
+    *prompt = job.prompt.count;
+    *most = job.most;
+    fr_job_end(&job);
+    return runs;
+}
+
+void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length) {
+    read_job(job, setting, line, length);
+    if (!job->ended) check(job, start(job));
 }
 
 fr_round fr_job_round(const fr_job *job, int32_t *ids) {

@@ -38,6 +38,10 @@ typedef struct fr_job {
     char error[640]; /* "": none */
 } fr_job;
 
+/* What the line asks for: the ids of its prompt, and how many at most behind it (-1: no limit). False: it can't be
+ * run. */
+bool fr_job_measure(const fr_job_setting *setting, const char *line, size_t length, size_t *prompt, int64_t *most);
+
 /* Reads the line and puts its prompt to a new session, which rounds will run; a job that can't be run has ended, and
  * its answer says why. */
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length);

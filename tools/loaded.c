@@ -213,6 +213,11 @@ int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
     return fr_exit_status(status);
 }
 
+void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args) {
+    if (!args->given[FR_ARG_SWA_FULL] || args->given[FR_ARG_QUIET]) return;
+    if (fr_model_fact(loaded->model, FR_FACT_WINDOW) == 0) fr_note("--swa-full: no layer of this model slides");
+}
+
 static void note_chance(const fr_loaded *loaded, const fr_arguments *args) {
     const char *accept = args->text[FR_ARG_ACCEPT];
     bool rejects = accept && strcmp(accept, "rejection") == 0 && args->real[FR_ARG_TEMP] > 0;
@@ -226,6 +231,7 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
         return fr_bad_input("the prompt has %zu tokens and the context holds %lld (the model's own limit is %lld)",
                             prompt, (long long)context, (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT));
     }
+    fr_loaded_note_unused(loaded, args);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, context);
     if (status == FR_OK) {
         int code = fr_loaded_open_drafter(loaded, args);
@@ -274,7 +280,7 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
     } while (got && prompt->length <= PROMPT_LIMIT);
     int code = 0;
     if (ferror(file))
-        code = fr_bad_input("%s: %s", path, strerror(errno));
+        code = fr_bad_input("%s: %s", standard ? "standard input" : path, strerror(errno));
     else if (prompt->length > PROMPT_LIMIT)
         code = fr_bad_input("%s: more than %zu bytes", path, PROMPT_LIMIT);
     if (!standard) fclose(file);

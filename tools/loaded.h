@@ -46,6 +46,9 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args);
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
+/* Options that mean nothing to this model. */
+void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args);
+
 /* Saves the session to --prompt-cache's file, if one was named. */
 int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
 void fr_loaded_close(fr_loaded *loaded);

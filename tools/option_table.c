@@ -70,7 +70,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_PREDICT] = {.names = "-n --predict --n-predict", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = TALK, .low = -1, .high = INT32_MAX,
                         .help = "new tokens at most (default -1: until end of sequence, or the context is full)",
-                        .more = "0: the prompt is run, which fills a --prompt-cache, and nothing is generated"},
+                        .more = "generate: 0 runs the prompt, which fills a --prompt-cache, and generates nothing"},
     [FR_ARG_STOP] = {.names = "--stop", .value = "TEXT", .verbs = TALK, .again = true,
                      .help = "end before this text; may be given 16 times"},
     [FR_ARG_IGNORE_EOS] = {.names = "--ignore-eos", .verbs = TALK, .help = "go on past an end of sequence"},
@@ -207,7 +207,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_CONTEXT] = {.names = "-c --ctx-size", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = (RUN - PERPLEXITY) | INSPECT, .low = 0, .high = INT32_MAX,
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)",
-                        .more = "inspect: what a session of that context takes; at most what the model was made for"},
+                        .more = "chat: just 4096; inspect: what a session of that context takes. At most what the "
+                                "model was made for"},
     [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = RUN | INSPECT | QUANTIZE, .low = 1, .high = 1024,
                         .help = "threads (default: the cores that this process may use)"},
@@ -235,7 +236,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                 .help = "checkpoints of sliding or recurrent layers to go back to (default 8 at most)",
                                 .more = "A changed prompt or a shorter conversation then runs few tokens again"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = TALK,
-                         .help = "sliding layers cache every position: more memory, nothing is ever run again"},
+                         .help = "sliding layers cache every position: more memory, and no need of checkpoints"},
     [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | INSPECT | PACK | BENCH, .parts = FR_PART_MODEL,
                         .help = "read weights into memory instead of mapping the file"},
     [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | BENCH, .parts = FR_PART_MODEL,
@@ -247,7 +248,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_HELP] = {.names = "-h --help", .verbs = ALL, .help = "print this"},
 
     [FR_ARG_IMAGE] = {.names = "--image", .value = "FILE", .verbs = GENERATE | CHAT | LOGITS, .again = true,
-                      .help = "PNG or JPEG for models that see: before the prompt, or a chat's first turn; repeatable"},
+                      .help = "PNG or JPEG for models that see: before the prompt, or a chat's first turn; repeatable",
+                      .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an <|image|> "
+                              "where each picture stands"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = FR_KIND_WORD, .verbs = BENCH,
                            .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},
