@@ -140,8 +140,10 @@ size_t fr_kv_bytes(const fr_kv *kv) {
 }
 
 size_t fr_kv_spare_bytes(const fr_kv *kv) {
-    return kv->spare * (table_pages(kv, FR_KV_SLIDING) * kv->page_bytes[FR_KV_SLIDING] +
-                        fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count));
+    size_t tables = 1 + kv->spare; /* of each timeline */
+    return kv->page_count[FR_KV_SLIDING] * kv->spare / tables * kv->page_bytes[FR_KV_SLIDING] +
+           kv->recurrent.page_count * kv->spare / tables *
+               fr_recurrent_page_bytes(kv->recurrent.shapes, kv->recurrent.count);
 }
 
 size_t fr_kv_pool_bytes(const fr_kv *kv) {

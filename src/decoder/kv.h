@@ -102,12 +102,12 @@ void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t 
 /* Bytes per position that a cache of these shapes grows by while no page is let go of. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Bytes of keys and values that a timeline has pages for, and of those for checkpoints. */
+/* Bytes of keys and values that a timeline has pages for. */
 size_t fr_kv_bytes(const fr_kv *kv);
-size_t fr_kv_spare_bytes(const fr_kv *kv);
 
-/* Bytes of all pages in its pool, those of states too. */
+/* Bytes of all pages in its pool, those of states too; and the share of them that is meant for checkpoints. */
 size_t fr_kv_pool_bytes(const fr_kv *kv);
+size_t fr_kv_spare_bytes(const fr_kv *kv);
 
 /* Where one head's key (or value) of a position lies. */
 static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {

@@ -64,7 +64,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
                                   .recurrent_count = trunk->recurrent_count};
     fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, kv_sizes);
     e->kv_bytes = e->arena.used;
-    e->spare_bytes = fr_kv_spare_bytes(&e->kv) * e->capacity;
+    e->spare_bytes = fr_kv_spare_bytes(&e->kv);
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
     e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
     e->parts = fr_arena_take(&e->arena, e->capacity, sizeof *e->parts);
