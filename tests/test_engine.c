@@ -321,8 +321,10 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* Aborted before anything is run, it goes on as if nobody had asked. */
+/* Aborted before anything is run, it goes on as if nobody had asked; where nothing would be run nothing is aborted. */
 static void cancel(const world *w, twin *t) {
+    bool rests = t->in->fresh || t->in->ended || t->in->length == t->in->context;
+    if (rests && !t->in->pending) return;
     int32_t ids[4];
     fr_round round = {.session = t->in, .ids = ids, .limit = 4};
     fr_session_cancel(t->in);
@@ -748,6 +750,27 @@ START_TEST(a_restore_without_pages_changes_nothing) {
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------------------------- cancel */
+
+/* What is known already is given, and the forward behind it is what does not begin. */
+START_TEST(a_cancel_waits_for_a_forward) {
+    subject s = open_subject("gemma4-e", 1);
+    fr_session *session;
+    int32_t prompt[2] = {2, 5}, ids[FR_STEP_MAX];
+    size_t count, accepted;
+    require(fr_session_open(s.model, s.drafter, s.options, &session));
+    require(fr_session_prompt(session, prompt, 2));
+    fr_session_cancel(session);
+    require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted), FR_ABORTED);
+    require(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
+    ck_assert_uint_ge(count, 1);
+    fr_session_close(session);
+    close_subject(&s);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------------- misuse */
 
 START_TEST(calls_that_can_not_be_are_refused) {
@@ -797,6 +820,7 @@ int main(void) {
     fr_test_add_loop(shared, closed_while_others_hold_its_pages, FIXTURES, 3);
     fr_test_add_loop(shared, a_restore_without_pages_changes_nothing, FIXTURES, 3);
     fr_test_add_loop(calls, any_calls_say_what_they_say_alone, FIXTURES, 3);
+    tcase_add_test(misuse, a_cancel_waits_for_a_forward);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);
     suite_add_tcase(suite, one);
     suite_add_tcase(suite, shared);

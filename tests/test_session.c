@@ -270,6 +270,7 @@ START_TEST(a_scored_text_is_forgotten) {
     require(fr_session_truncate(session, COUNT / 2 - 5));
     ck_assert_double_eq(fr_session_stat(session, FR_STAT_RERUN_TOKENS), 1);
     require(fr_session_prompt(session, text, 3));
+    require(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted));
     fr_session_set_abort(session, at_once, NULL);
     ck_assert_int_eq(fr_session_step(session, ids, FR_STEP_MAX, &got, &accepted), FR_ABORTED);
     ck_assert_uint_eq(fr_session_waiting(session), 0);

@@ -85,13 +85,14 @@ static fr_status begin(fr_round *t) {
     t->count = t->accepted = 0;
     s->stage = FR_STAGE_NOTHING;
     if (!s->fresh) fr_logprobs_forget(&s->logprobs);
-    FR_TRY(fr_session_check_abort(s));
     if (s->pending) {
+        FR_TRY(fr_session_check_abort(s));
         FR_TRY(fr_timeline_begin(s));
         s->stage = FR_STAGE_PROMPT;
     } else if (room(t) && s->fresh) {
         give_next(t);
     } else if (room(t)) {
+        FR_TRY(fr_session_check_abort(s));
         s->stage = FR_STAGE_VERIFY;
         s->drafts = (fr_budget_part){
             .timeline = &s->budget, .limit = fr_smaller(s->draft_max, room(t) - 1), .lags = s->draft->lags};
