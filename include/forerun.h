@@ -541,7 +541,8 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
 
 /* The same timeline once more in the same engine: with options of its own (NULL: those of the first), so that it may go
  * on otherwise. Nothing is copied but the page at the frontier, once it is written to. Pictures of a prompt that is
- * still to be run are FR_USAGE. */
+ * still to be run are FR_USAGE; FR_INPUT are those that the fork would have to run again, as its last id is an image's,
+ * or as it drafts by a method that follows all rows and the first does not. */
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
 
 /* Makes ids the whole timeline, as fr_session_set_prompt does, but runs nothing: rounds will, in pieces beside others'

@@ -198,6 +198,47 @@ START_TEST(image_tokens_need_their_picture) {
 }
 END_TEST
 
+/* Who would have to see the picture again to go on is not made: it is gone. Others are. */
+START_TEST(a_fork_without_its_picture) {
+    enum { TEXT = 6 };
+    fr_reference r;
+    fr_engine *engine;
+    fr_session *session, *fork;
+    fr_options *plain = fr_options_new();
+    size_t count, given, accepted;
+    int32_t text[2][FR_STEP_MAX];
+    fr_reference_open(&r, "../glm-ocr", NULL);
+    int32_t *ids = prompt_of(&r, PICTURE_PROMPT, &count), image = (int32_t)fr_model_fact(r.model, FR_FACT_IMAGE_TOKEN);
+    size_t behind = count;
+    while (ids[behind - 1] != image) behind--;
+    require(fr_options_set_text(plain, FR_OPT_SPEC_TYPE, "none"));
+    require(fr_engine_open(r.model, r.drafter, NULL, 3, &engine));
+    require(fr_engine_session(engine, plain, &session));
+    show(session, &r);
+    require(fr_session_prompt(session, ids, behind)); /* which ends with it: its last id would be run again */
+    ck_assert_int_eq(fr_session_fork(session, NULL, &fork), FR_INPUT);
+    ck_assert_ptr_null(fork);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "without its picture"));
+    require(fr_session_prompt(session, ids + behind, count - behind));
+    fr_options *drafts = fr_options_new(); /* its drafter has to see the whole text */
+    ck_assert_int_eq(fr_session_fork(session, drafts, &fork), FR_INPUT);
+    ck_assert_ptr_null(fork);
+    require(fr_session_fork(session, NULL, &fork));
+    for (size_t i = 0; i < TEXT; i++) {
+        require(fr_session_step(session, text[0] + i, 1, &given, &accepted));
+        require(fr_session_step(fork, text[1] + i, 1, &given, &accepted));
+    }
+    ck_assert_mem_eq(text[0], text[1], TEXT * sizeof **text);
+    fr_session_close(fork);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    fr_options_free(plain);
+    fr_options_free(drafts);
+    free(ids);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- other rotations */
 
 /* Half of a head's values turn, the others stand still. */
@@ -646,6 +687,7 @@ int main(void) {
     tcase_add_loop_test(cases, drafts_behind_a_picture, 0, 2);
     tcase_add_loop_test(cases, text_behind_a_picture, 0, 2);
     tcase_add_test(cases, image_tokens_need_their_picture);
+    tcase_add_test(cases, a_fork_without_its_picture);
     fr_test_add_loop(cases, an_aborted_picture_can_be_cut_away, 4, 1);
     tcase_add_test(cases, a_cut_picture_gives_no_rows_to_text);
     tcase_add_test(cases, partial_rotation);

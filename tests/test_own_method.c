@@ -164,6 +164,33 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
+/* A fork drafts as the session did without the method, whose drafter has seen all that the fork's has. */
+START_TEST(a_fork_goes_on_without_it) {
+    static int32_t text[2][TEXT];
+    subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
+    fr_engine *engine;
+    fr_session *session, *fork;
+    size_t most = 2, before, accepted;
+    require(fr_options_set(s.options, FR_OPT_DRAFT_MAX, 4));
+    require(fr_engine_open(s.model, s.drafter, s.options, 2, &engine));
+    require(fr_engine_session(engine, s.options, &session));
+    require(fr_session_set_proposer(session, &(fr_proposer){.propose = hand_on, .context = &most}));
+    require(fr_session_prompt(session, s.prompt, PROMPT));
+    for (size_t round = 0; round < 5; round++)
+        require(fr_session_step(session, text[0], FR_STEP_MAX, &before, &accepted));
+    require(fr_session_fork(session, NULL, &fork));
+    ck_assert_uint_eq(fr_session_waiting(fork), 0);
+    write_text(session, text[0]);
+    write_text(fork, text[1]);
+    ck_assert_mem_eq(text[0], text[1], sizeof *text);
+    ck_assert_double_gt(fr_session_stat(fork, FR_STAT_DRAFTED), fr_session_stat(fork, FR_STAT_DRAFT_CALLS) * 2);
+    fr_session_close(fork);
+    fr_session_close(session);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- nonsense */
 
 static const struct {
@@ -386,6 +413,7 @@ int main(void) {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 4);
     fr_test_add_loop(tests, what_is_handed_on_is_the_drafters, 6, 2);
+    tcase_add_loop_test(tests, a_fork_goes_on_without_it, 0, 2);
     tcase_add_loop_test(tests, nonsense_is_one_line, 0, NONSENSE);
     fr_test_add_loop(tests, rejection_has_the_targets_law, LAWS, 1);
     suite_add_tcase(suite, tests);

@@ -38,6 +38,11 @@ fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, f
     return FR_OK;
 }
 
+const fr_draft *fr_draft_inner(const fr_draft *draft) {
+    while (draft->method == &fr_draft_own_method) draft = ((const own *)draft)->inner;
+    return draft;
+}
+
 static fr_status check_ids(const own *s, const fr_proposal *p, size_t count) {
     if (count > p->count)
         return fr_fail(FR_USAGE, "the caller's method proposed %zu drafts where at most %zu were wanted", count,

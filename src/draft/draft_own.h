@@ -7,6 +7,9 @@
 
 #include "src/draft/draft.h"
 
+/* What it works beside: the session's own method; another's state is that itself. */
+const fr_draft *fr_draft_inner(const fr_draft *draft);
+
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft);
 
 #endif

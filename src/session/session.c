@@ -164,8 +164,8 @@ fr_status fr_session_create(fr_engine *engine, const fr_options *options, fr_ses
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy) {
     if (session->shown.count) return fr_fail(FR_USAGE, "fr_session_fork: a prompt with pictures is still to be run");
     FR_TRY(fr_session_create(session->engine, options, copy));
-    fr_timeline_copy(*copy, session);
-    fr_status status = fr_stops_copy(&(*copy)->stops, &session->stops);
+    fr_status status = fr_timeline_copy(*copy, session);
+    if (status == FR_OK) status = fr_stops_copy(&(*copy)->stops, &session->stops);
     if (status == FR_OK) return FR_OK;
     fr_session_destroy(*copy);
     *copy = NULL;

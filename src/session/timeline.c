@@ -5,6 +5,7 @@
 
 #include "formats/error.h"
 #include "src/base/sizes.h"
+#include "src/draft/draft_own.h"
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_kv_commit(&s->kv, length);
@@ -281,21 +282,17 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     return s->pending ? fr_timeline_run(s) : FR_OK;
 }
 
-/* Whether both draft by the same methods, so that one's state can be the other's. */
-static bool drafts_alike(const fr_session *a, const fr_session *b) {
-    return a->draft->method == b->draft->method && memcmp(&a->methods, &b->methods, sizeof a->methods) == 0;
-}
-
 /* What was predicted after a prompt is chosen anew, by the copy's own settings, from its last id's own run. */
-void fr_timeline_copy(fr_session *copy, const fr_session *s) {
-    bool alike = drafts_alike(copy, s);
+fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
+    const fr_draft *draft = fr_draft_inner(s->draft);
+    bool alike = copy->draft->method == draft->method && memcmp(&copy->methods, &s->methods, sizeof s->methods) == 0;
     size_t ran = s->fresh ? s->length - 1 : s->kv.length;
     fr_kv_fork(&copy->kv, &s->kv);
     fr_kv_checkpoints_fork(&copy->kv_checkpoints, &copy->kv, &s->kv_checkpoints);
     memcpy(copy->digests, s->digests, s->kv.blocks * sizeof *s->digests);
     copy->untold = s->untold;
     copy->restored = s->restored;
-    if (alike && s->draft->method->fork) s->draft->method->fork(copy->draft, s->draft);
+    if (alike && draft->method->fork) draft->method->fork(copy->draft, draft);
     if (alike) copy->told = s->told;
     if (alike) copy->budget.behind = s->budget.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
@@ -310,4 +307,5 @@ void fr_timeline_copy(fr_session *copy, const fr_session *s) {
     if (copy->pending) go_back(copy, unseen ? 0 : ran);
     else if (s->length > 0) begin_drafting(copy);
     fr_session_share(copy, false);
+    return check_pictures(copy);
 }
