@@ -119,17 +119,21 @@ START_TEST(ids_come_back_as_they_were_written) {
                                ids[i]);
     fr_command c = fr_command_run("batch " TARGET "-f - -o -", input);
     const char *line = c.out;
-    for (size_t i = 0; i + 1 < count; i++, line = strchr(line, '\n') + 1) {
+    for (size_t i = 0; i < count; i++, line = strchr(line, '\n') + 1) {
         snprintf(expected, sizeof expected, "{\"id\":%s,\"ids\":[", ids[i]);
         ck_assert_msg(strncmp(line, expected, strlen(expected)) == 0, "%s: %s", ids[i], line);
     }
-    ck_assert_msg(strncmp(line, "{\"id\":null,\"error\":\"no JSON", 27) == 0, "%s", line); /* no double holds it */
     fr_command_free(&c);
     c = fr_command_run("batch " TARGET "-f - -o -",
-                       "{\"id\": 1, \"prompt\": \"x\", \"id\": 2}\n{\"id\": [1, \"prompt\": \"x\"}\n{\"id\": \"\n");
+                       "{\"id\": 1, \"prompt\": \"x\", \"id\": 2}\n"
+                       "{\"id\": 1, \"prompt\": \"x\", \"seed\": 18446744073709551615}\n{\"id\": 1, \"n\": 1,}\n"
+                       "{\"id\": [1, \"prompt\": \"x\"}\n{\"id\": \"\n{\"id\": 01, \"n\": 1}\n");
     json_t *answers = answers_of(&c);
-    for (size_t i = 0; i < 3; i++)
-        ck_assert_ptr_nonnull(strstr(json_string_value(fr_json_get(json_array_get(answers, i), "error")), "no JSON"));
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *answer = json_array_get(answers, i), *id = json_object_get(answer, "id");
+        ck_assert_ptr_nonnull(strstr(json_string_value(fr_json_get(answer, "error")), "no JSON"));
+        ck_assert(i < 3 ? json_integer_value(id) == 1 : json_is_null(id));
+    }
     json_decref(answers);
     fr_command_free(&c);
     c = fr_command_feed("{\"\\u0069d\": 7, \"prompt\": \"The\", \"n\": 1}\n", "batch " TARGET "-f - -o -");
@@ -216,6 +220,10 @@ START_TEST(lines_that_can_not_be_run) {
         {"{\"prompt\": \"x\", \"stop\": 4}", "stop must be"},
         {"{\"prompt\": \"x\", \"ignore_eos\": 1}", "ignore_eos must be"},
         {"{\"prompt\": \"x\", \"images\": [\"tests/data/none.png\"]}", "vision"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": {\"a\": 1}}]}", "neither a text nor"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": [\"x\"]}]}", "neither a text nor"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": 5}]}]}", "neither a text nor"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"text\": \"x\"}]}]}", "neither a text nor"},
     };
     enum { COUNT = sizeof wrong / sizeof *wrong };
     char *input;
@@ -225,7 +233,7 @@ START_TEST(lines_that_can_not_be_run) {
     fclose(stream);
     fr_command c = fr_command_run("batch " TARGET "-f - -o - -np 2 -c 64", input);
     ck_assert_int_eq(c.status, 1);
-    ck_assert_str_eq(c.err, "forerun: 21 of 42 lines could not be run: each has its \"error\"\n");
+    ck_assert_str_eq(c.err, "forerun: 25 of 50 lines could not be run: each has its \"error\"\n");
     json_t *answers = answers_of(&c);
     ck_assert_uint_eq(json_array_size(answers), 2 * COUNT);
     for (size_t i = 0; i < COUNT; i++) {
@@ -270,9 +278,14 @@ START_TEST(lines_wait_for_pages) {
     fr_command crowded = fr_command_feed(input, "batch %s -f - -o -", options);
     json_t *expected = answers_of(&plain), *got = answers_of(&crowded);
     ck_assert_uint_eq(json_array_size(got), 9);
-    for (size_t i = 0; i < 9; i++)
-        ck_assert(json_equal(json_object_get(json_array_get(got, i), "ids"),
-                             fr_json_get(json_array_get(expected, i), "ids")));
+    for (size_t i = 0; i < 9; i++) {
+        json_int_t kv, checkpoints;
+        const json_t *answer = json_array_get(got, i);
+        ck_assert(json_equal(json_object_get(answer, "ids"), fr_json_get(json_array_get(expected, i), "ids")));
+        ck_assert_int_eq(json_unpack((json_t *)answer, "{s{s{sI,sI}}}", "stats", "memory", "target_kv", &kv,
+                                     "snapshots", &checkpoints), 0);
+        ck_assert(kv > 0 && checkpoints >= 0 && checkpoints < strtoll(bytes + 9, NULL, 10));
+    }
     json_decref(expected);
     json_decref(got);
     fr_command_free(&plain);
@@ -376,6 +389,7 @@ START_TEST(command_lines) {
                  {"batch " TARGET "-o -", 2, "-f IN"},
                  {"batch " TARGET "-f - -o - -np 0", 2, "-np"},
                  {"batch " TARGET "-f - -o - -np 257", 2, "-np"},
+                 {"batch " TARGET "-f - -o - -np 1 --kv-memory 100000000", 2, "--kv-memory is for lines that share it"},
                  {"batch " TARGET "-f - -o - --accept rejection --temp 1", 2, "rejection"},
                  {"batch " TARGET "-f tests/data/nothing.jsonl -o -", 1, "nothing.jsonl"},
                  {"batch " TARGET "-f - -o tests/nowhere/out.jsonl", 1, "nowhere"}};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "forerun.h"
@@ -271,6 +272,25 @@ START_TEST(two_results_are_two_files) {
     fr_command_free(&c);
     c = fr_command_ok("generate " MODEL "--ids 2 -n 1 --trace %s/a --prompt-cache %s/b", folder, folder);
     fr_command_free(&c);
+    empty_folder(folder);
+}
+END_TEST
+
+START_TEST(standard_input_is_not_written_over) {
+    char folder[256], name[300], line[1024];
+    scratch_folder(folder, sizeof folder);
+    snprintf(name, sizeof name, "%s/lines", folder);
+    int lines = open(name, O_RDWR | O_CREAT, 0600), null = open("/dev/null", O_RDWR), status;
+    struct stat info;
+    ck_assert_int_eq(write(lines, "{}\n", 3), 3);
+    snprintf(line, sizeof line, "batch " MODEL "-f - -o %s", name);
+    pid_t process = fr_command_start(line, lines, null, null);
+    ck_assert_int_eq(waitpid(process, &status, 0), process);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 2);
+    ck_assert_int_eq(fstat(lines, &info), 0);
+    ck_assert_int_eq(info.st_size, 3);
+    close(lines);
+    close(null);
     empty_folder(folder);
 }
 END_TEST
@@ -560,6 +580,7 @@ int main(void) {
     tcase_add_test(cases, files_appear_whole_or_not_at_all);
     tcase_add_loop_test(cases, a_signal_leaves_nothing_behind, 0, 3);
     tcase_add_loop_test(cases, two_results_are_two_files, 0, sizeof pairs / sizeof *pairs);
+    tcase_add_test(cases, standard_input_is_not_written_over);
     tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
     tcase_add_test(cases, what_is_not_read_may_be_written);
     tcase_add_test(cases, inspect_describes);

@@ -251,16 +251,15 @@ static int run_batch(batch *b, fr_loaded *loaded) {
     if (!code) code = open_output(b);
     if (code) return code;
     take_places(b);
-    code = run(b);
-    if (!code && b->failed)
-        return fr_bad_input("%zu of %zu lines could not be run: each has its \"error\"", b->failed, b->total);
-    return code;
+    return run(b);
 }
 
 int fr_verb_batch(const fr_arguments *args) {
     fr_loaded loaded = {0};
     batch b = {.setting = {.args = args, .loaded = &loaded}, .places = USUAL_JOBS};
     if (args->given[FR_ARG_PARALLEL]) b.places = (size_t)args->number[FR_ARG_PARALLEL];
+    if (b.places == 1 && args->given[FR_ARG_KV_MEMORY])
+        return fr_wrong_usage("--kv-memory is for lines that share it: -np 2 or more");
     int code = fr_prompt_read_file(&b.input, args->text[FR_ARG_FILE]);
     if (!code) code = fr_loaded_open(&loaded, args);
     count_lines(&b);
@@ -269,5 +268,7 @@ int fr_verb_batch(const fr_arguments *args) {
     close_batch(&b);
     fr_loaded_close(&loaded);
     if (!code) fr_interrupt_repeat();
+    if (!code && b.failed)
+        return fr_bad_input("%zu of %zu lines could not be run: each has its \"error\"", b.failed, b.total);
     return code;
 }

@@ -136,6 +136,20 @@ size_t fr_conversation_pictures(const json_t *messages, const char **other) {
     return pictures;
 }
 
+static bool is_part(const json_t *part) {
+    return json_is_string(json_object_get(part, "type")) || medium_of(part);
+}
+
+bool fr_conversation_is_parts(const json_t *messages) {
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        const json_t *content = json_object_get(json_array_get(messages, i), "content");
+        if (content && !json_is_string(content) && !json_is_array(content) && !json_is_null(content)) return false;
+        for (size_t part = 0; part < json_array_size(content); part++)
+            if (!is_part(json_array_get(content, part))) return false;
+    }
+    return true;
+}
+
 char *fr_conversation_write(const json_t *messages, size_t *length) {
     char *bytes = fr_json_line(messages);
     *length = strlen(bytes);

@@ -39,6 +39,9 @@ void fr_conversation_forget(json_t *messages);
  * another form, which templates leave out without a word; NULL: there is none. */
 size_t fr_conversation_pictures(const json_t *messages, const char **other);
 
+/* Whether every content is a text, null, or an array of parts that say what they are: templates leave out others. */
+bool fr_conversation_is_parts(const json_t *messages);
+
 /* As bytes, which a conversation without pictures can be read from again; free. */
 char *fr_conversation_write(const json_t *messages, size_t *length);
 

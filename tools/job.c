@@ -1,6 +1,7 @@
 /* A line of a batch (job.h). */
 #include "job.h"
 
+#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,8 @@ static bool check_parts(fr_job *job, const json_t *messages) {
     const char *other;
     const fr_model *model = job->setting->loaded->model;
     size_t pictures = fr_conversation_pictures(messages, &other);
+    if (!fr_conversation_is_parts(messages))
+        return refuse(job, "messages have a content that is neither a text nor an array of parts with a \"type\"");
     if (other)
         return refuse(job, "messages have a part of type \"%s\": pictures are parts {\"type\": \"image\"}, with "
                            "their files in \"images\", and nothing else can be shown", other);
@@ -250,6 +253,29 @@ static json_t *read_without(const char *line, size_t length, const char *id, siz
     return object;
 }
 
+/* Whether a text is a JSON number, of any size. */
+static bool is_number(const char *text, size_t length) {
+    static const char form[] = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$";
+    regex_t number;
+    regmatch_t all = {.rm_eo = (regoff_t)length};
+    if (regcomp(&number, form, REG_EXTENDED | REG_NOSUB) != 0) return false;
+    bool is = regexec(&number, text, 1, &all, REG_STARTEND) == 0;
+    regfree(&number);
+    return is;
+}
+
+/* Keeps an id's text, if it is JSON. */
+static bool keep_id(fr_job *job, const char *id, size_t size, json_error_t *error) {
+    json_t *alone = json_loadb(id, size, LINE_FLAGS | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
+    bool good = alone || is_number(id, size);
+    json_decref(alone);
+    if (!good) return false;
+    job->id = fr_resize(NULL, size + 1, 1);
+    memcpy(job->id, id, size);
+    job->id[size] = '\0';
+    return true;
+}
+
 /* The line, and its id's text: an id may be what no number of C holds. NULL: it is no JSON, and why. Jansson passes a
  * NUL behind a number over. */
 static json_t *read_line(fr_job *job, const char *line, size_t length, json_error_t *error) {
@@ -264,14 +290,7 @@ static json_t *read_line(fr_job *job, const char *line, size_t length, json_erro
         if (escaped) job->id = fr_json_line(escaped);
         return object;
     }
-    json_t *alone = json_loadb(id, size, LINE_FLAGS | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
-    json_t *object = alone ? read_without(line, length, id, size, error) : NULL;
-    json_decref(alone);
-    if (!object) return NULL;
-    job->id = fr_resize(NULL, size + 1, 1);
-    memcpy(job->id, id, size);
-    job->id[size] = '\0';
-    return object;
+    return keep_id(job, id, size, error) ? read_without(line, length, id, size, error) : NULL;
 }
 
 /* All but the session: that needs an engine, whose size depends on the lines. */
@@ -287,7 +306,7 @@ static void read_job(fr_job *job, const fr_job_setting *setting, const char *lin
     memcpy(job->stops, args->stops, sizeof(job->stops));
     job->line = read_line(job, line, length, &error);
     if (!job->options) refuse(job, "out of memory: options");
-    else if (!job->line) refuse(job, "no JSON: %s", error.text);
+    else if (!job->line) refuse(job, "no JSON that can be read: %s", error.text);
     else if (!json_is_object(job->line)) refuse(job, "no JSON object");
     else if (take_fields(job)) take_prompt(job);
 }

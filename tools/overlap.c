@@ -85,8 +85,10 @@ static int check_folder(const fr_target *target, fr_arg reader, const char *fold
 static int check_input(const fr_target *target, fr_arg reader, const char *path) {
     struct stat info;
     char copy[PATH_MAX];
-    if (stat(path, &info) != 0 || strlen(path) >= sizeof(copy)) return 0;
-    if (is_target(target, &info)) return refuse(target, reader, path);
+    bool standard = reader == FR_ARG_FILE && strcmp(path, "-") == 0;
+    if ((standard ? fstat(STDIN_FILENO, &info) : stat(path, &info)) != 0 || strlen(path) >= sizeof(copy)) return 0;
+    if (is_target(target, &info)) return refuse(target, reader, standard ? "standard input" : path);
+    if (standard) return 0;
     if (S_ISDIR(info.st_mode)) return check_folder(target, reader, path, NULL);
     memcpy(copy, path, strlen(path) + 1);
     bool published = ends_in(path, ".safetensors") || ends_in(path, ".json");
