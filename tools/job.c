@@ -254,12 +254,11 @@ static json_t *read_without(const char *line, size_t length, const char *id, siz
 }
 
 /* Whether a text is a JSON number, of any size. */
-static bool is_number(const char *text, size_t length) {
+static bool is_number(const char *text) {
     static const char form[] = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$";
     regex_t number;
-    regmatch_t all = {.rm_eo = (regoff_t)length};
     if (regcomp(&number, form, REG_EXTENDED | REG_NOSUB) != 0) return false;
-    bool is = regexec(&number, text, 1, &all, REG_STARTEND) == 0;
+    bool is = regexec(&number, text, 0, NULL, 0) == 0;
     regfree(&number);
     return is;
 }
@@ -267,13 +266,13 @@ static bool is_number(const char *text, size_t length) {
 /* Keeps an id's text, if it is JSON. */
 static bool keep_id(fr_job *job, const char *id, size_t size, json_error_t *error) {
     json_t *alone = json_loadb(id, size, LINE_FLAGS | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
-    bool good = alone || is_number(id, size);
+    char *text = fr_resize(NULL, size + 1, 1);
+    memcpy(text, id, size);
+    text[size] = '\0';
+    if (alone || is_number(text)) job->id = text;
+    else free(text);
     json_decref(alone);
-    if (!good) return false;
-    job->id = fr_resize(NULL, size + 1, 1);
-    memcpy(job->id, id, size);
-    job->id[size] = '\0';
-    return true;
+    return job->id != NULL;
 }
 
 /* The line, and its id's text: an id may be what no number of C holds. NULL: it is no JSON, and why. Jansson passes a
