@@ -1,18 +1,17 @@
 /* tools/: the verb batch. Its ids and texts are those that generate gives for each line alone, whatever -np is and
  * whatever the other lines are. */
 #include <check.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 
 #define TARGET  DEMO
 #define BOTH    DEMO DEMO_DRAFTER
 #define SEES    "tests/data/models/glm-ocr-odd"
-#define WIDE    "tests/data/models/llama-odd"
 #define PICTURE SEES "/image/digits.png"
 
 /* The lines of a batch's output, parsed. */
@@ -310,30 +309,6 @@ START_TEST(too_long_for_the_context) {
 }
 END_TEST
 
-/* A model that was made for more than the usual context: the odd llama, which is no other for it. */
-static void make_wide(char *folder) {
-    char path[128], *cwd = realpath(WIDE, NULL), there[PATH_MAX + 32];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    json_t *config = json_load_file(WIDE "/config.json", 0, NULL);
-    json_object_set_new(config, "max_position_embeddings", json_integer(16384));
-    ck_assert_int_eq(json_dump_file(config, path, 0), 0);
-    json_decref(config);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    snprintf(there, sizeof there, "%s/model.safetensors", cwd);
-    ck_assert_int_eq(symlink(there, path), 0);
-    free(cwd);
-}
-
-static void remove_wide(const char *folder) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    unlink(path);
-    rmdir(folder);
-}
-
 static void check_line_of(const json_t *answers, size_t line, const char *stop, size_t ids) {
     const json_t *answer = json_array_get(answers, line);
     ck_assert_str_eq(json_string_value(fr_json_get(answer, "stop")), stop);
@@ -343,9 +318,10 @@ static void check_line_of(const json_t *answers, size_t line, const char *stop, 
 /* As generate has it: 4096 positions, or what the longest line needs. Where there is no memory for that one, it alone
  * is not run. */
 START_TEST(the_context_is_the_longest_lines) {
-    char folder[] = "/tmp/forerun-batch-XXXXXX", line[512], *input;
+    fr_changed_folder wide;
+    char line[512], *input;
     size_t length;
-    make_wide(folder);
+    fr_changed_folder_make(&wide, "tests/data/models/llama-odd", "{\"max_position_embeddings\": 16384}");
     FILE *stream = open_memstream(&input, &length);
     fprintf(stream, "{\"ids\": [2, 5], \"n\": 3}\n{\"ids\": [2");
     for (int i = 1; i < 4200; i++) fprintf(stream, ",%d", 3 + i % 250);
@@ -353,18 +329,19 @@ START_TEST(the_context_is_the_longest_lines) {
     fclose(stream);
     char *last = strstr(input, "{\"ids\": [2, 5], \"n\": 20000"), kept = *last;
     *last = '\0';
-    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2", folder);
+    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2", wide.path);
     fr_command c = fr_command_feed(input, "%s", line), least;
     json_t *answers = answers_of(&c);
     check_line_of(answers, 0, "length", 3);
     check_line_of(answers, 1, "length", 30);
     json_decref(answers);
     fr_command_free(&c);
-    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2 --kv-memory 1", folder);
+    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2 --kv-memory 1", wide.path);
     least = fr_command_run(line, "{\"ids\": [2], \"n\": 1}\n");
     const char *bytes = strstr(least.err, "a context of 4096 needs at least ");
     ck_assert_ptr_nonnull(bytes);
-    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2 --kv-memory %lld", folder, strtoll(bytes + 33, NULL, 10));
+    snprintf(line, sizeof line, "batch -m %s -f - -o - -np 2 --kv-memory %lld", wide.path,
+             strtoll(bytes + 33, NULL, 10));
     *last = kept;
     c = fr_command_run(line, input);
     answers = answers_of(&c);
@@ -376,7 +353,7 @@ START_TEST(the_context_is_the_longest_lines) {
     fr_command_free(&least);
     fr_command_free(&c);
     free(input);
-    remove_wide(folder);
+    fr_changed_folder_remove(&wide);
 }
 END_TEST
 
