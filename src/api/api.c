@@ -78,7 +78,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_LAYERS: return (int64_t)model->trunk.spec.layers;
     case FR_FACT_MTP_LAYERS: return (int64_t)model->mtp_layers;
     case FR_FACT_IMAGE_TOKEN: return model->image_token;
-    case FR_FACT_WINDOW: return (int64_t)fr_trunk_window(&model->trunk);
+    case FR_FACT_WINDOW: return (int64_t)fr_kv_window(model->trunk.kv_shapes, model->trunk.kv_count);
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->trunk.spec.context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
     case FR_FACT_COUNT: break;

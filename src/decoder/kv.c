@@ -84,12 +84,16 @@ static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
         kv->page_count[kind] = (size_t)((double)kv->page_count[kind] * ((double)sizes->bytes / all));
 }
 
+size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
+    size_t widest = 0;
+    for (size_t i = 0; i < count; i++) widest = fr_larger(widest, shapes[i].window);
+    return widest;
+}
+
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes) {
-    *kv = (fr_kv){.count = count};
+    *kv = (fr_kv){.count = count, .window = fr_kv_window(shapes, count)};
     take_tables(kv, arena, sizes.context);
-    for (size_t i = 0; i < count; i++)
-        if (shapes[i].window > kv->window) kv->window = shapes[i].window;
     kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
     if (kv->keeps) kv->spare = fr_smaller(sizes.checkpoints, sizes.context / kv->keeps);
     else if (sizes.recurrent_count) kv->spare = sizes.checkpoints;

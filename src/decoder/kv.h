@@ -95,6 +95,9 @@ typedef struct fr_kv_sizes {
     size_t recurrent_count;
 } fr_kv_sizes;
 
+/* The widest window of these shapes; 0: none of them slides. */
+size_t fr_kv_window(const fr_kv_shape *shapes, size_t count);
+
 /* Takes the cache and its pages from the arena, or measures them. */
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes);

@@ -156,12 +156,6 @@ void fr_layer_close(fr_layer *layer) {
     free(layer->heads.copy);
 }
 
-size_t fr_trunk_window(const fr_trunk *trunk) {
-    size_t widest = 0;
-    for (size_t i = 0; i < trunk->kv_count; i++) widest = fr_larger(widest, trunk->kv_shapes[i].window);
-    return widest;
-}
-
 void fr_trunk_close(fr_trunk *trunk) {
     for (size_t i = 0; trunk->layers && i < trunk->spec.layers; i++) fr_layer_close(&trunk->layers[i]);
     for (size_t i = 0; i < FR_ROPES; i++) free(trunk->inverse[i]);

@@ -18,9 +18,6 @@ void fr_trunk_close(fr_trunk *trunk);
  * line. */
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 
-/* Positions that the widest of its sliding layers looks back over; 0: none slides. */
-size_t fr_trunk_window(const fr_trunk *trunk);
-
 /* What a layer of that attention keeps, if it does. */
 fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
 
