@@ -437,10 +437,11 @@ typedef struct fr_proposer {
     void *context;
 } fr_proposer;
 
-/* Makes it the session's method; what drafted before it makes the suggestions. The struct is copied. Its functions are
- * called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not call into the
- * session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE, and the
- * session is as before it. Forks of the session don't have the method. A failure leaves its context the caller's. */
+/* Makes it the session's method; what drafted before it makes the suggestions. The struct is copied. Its functions
+ * are called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not call into
+ * the session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE,
+ * and the session is as before it. Forks of the session don't have the method. A failure leaves its context the
+ * caller's. */
 fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
 
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
