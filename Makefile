@@ -238,10 +238,11 @@ RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) tests/run
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
 THEN_ALONE = -- $(call suites,$(ALONE))
 
-# The full product of everything that must not matter, in as many parts as keep each far below a suite's limit: a prime
-# number of them, so that each has runs of every value of every factor.
-SHARDS := $(if $(FULL),$(shell seq 23))
-PRODUCT := $(foreach i,$(SHARDS),'one_answer/$i env CK_RUN_CASE=product SHARD=$i/23 $(BUILD)/tests/test_one_answer')
+# The full products of everything that must not matter, in as many parts as keep each far below a suite's limit: a prime
+# number of them, so that each has runs of every value of every factor. And thousands of random calls, a model a part.
+parts = $(if $(FULL),$(foreach i,$(shell seq $(3)), \
+  '$(1)/$(2)/$i env CK_RUN_CASE=$(2) SHARD=$i/$(3) $(BUILD)/tests/test_$(1)'))
+PARTS := $(call parts,one_answer,product,23) $(call parts,one_answer_engine,product,23) $(call parts,engine,calls,8)
 
 # The AArch64 build, under an emulator on other machines: what depends on instructions; with FULL everything but what
 # depends on files or time.
@@ -305,7 +306,7 @@ check: ## set-up, then all that must hold: source rules, tests, hostile input, o
 	@tools/setup check
 	@$(MAKE) programs bench-programs hostile $(NEON)
 	@$(RUN_SUITES) $(NEON_SUITES) $(HOST_SUITES) $(HOSTILE_SUITES) $(FUZZ_SUITES) $(TOGETHER) \
-	  'source_rules tests/source_rules' $(THEN_ALONE) $(PRODUCT)
+	  'source_rules tests/source_rules' $(THEN_ALONE) $(PARTS)
 
 .PHONY: check-all
 check-all: ## check with the full products, then hosts, speed, clang, the sanitizers, valgrind and fuzzing (hours)

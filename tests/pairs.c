@@ -1,4 +1,4 @@
-/* A pairwise cover: see pairs.h. */
+/* Runs over several factors: see pairs.h. */
 #include "tests/pairs.h"
 
 #include <check.h>
@@ -49,4 +49,17 @@ size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_run runs[FR
         memcpy(runs[count++], best, sizeof best);
     }
     return count;
+}
+
+size_t fr_pairs_combinations(const size_t *values, size_t factors) {
+    size_t count = 1;
+    for (size_t f = 0; f < factors; f++) count *= values[f];
+    return count;
+}
+
+void fr_pairs_combination(size_t number, const size_t *values, size_t factors, size_t *run) {
+    for (size_t f = 0; f < factors; f++) {
+        run[f] = number % values[f];
+        number /= values[f];
+    }
 }

@@ -21,6 +21,7 @@
 #include "forerun_lab.h"
 #include "tests/command.h"
 #include "tests/noise_model.h"
+#include "tests/parts.h"
 #include "tests/reference.h"
 
 #define STORED "tests/data/answers"
@@ -174,14 +175,14 @@ START_TEST(the_file_is_of_this_version) {
 END_TEST
 
 static bool emulated(void) {
-    return getenv("FORERUN_EMULATOR") && !getenv("FULL");
+    return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
 /* Whether case number `index` is one of those that a level runs. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_isa_word(level))) return false;
     if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* a type of weights each */
-    return getenv("FULL") || level == best || (index + level) % FEW == 0;
+    return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
 
 START_TEST(every_level_gives_the_stored_answer) {

@@ -12,6 +12,7 @@
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/least_kv.h"
+#include "tests/parts.h"
 #include "tests/reference.h"
 #include "tests/unread_logits.h"
 
@@ -384,13 +385,10 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
-static bool full(void) {
-    return getenv("FULL") && *getenv("FULL");
-}
-
-/* In full at least 10,000 of all kinds, and 10,000 of those with a recurrent state, which are two fixtures. */
+/* In parts at least 10,000 of all kinds, and 10,000 of those with a recurrent state, which are two fixtures. All of a
+ * fixture's meet one engine, as what they leave behind may tell only after hundreds. */
 static size_t sequences(const subject *s) {
-    if (full()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
+    if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
     return fr_test_brief() ? 10 : 20;
 }
 
@@ -804,13 +802,23 @@ START_TEST(calls_that_can_not_be_are_refused) {
 }
 END_TEST
 
+static void add_calls(TCase *calls) {
+    if (!fr_test_in_parts()) {
+        fr_test_add_loop(calls, any_calls_say_what_they_say_alone, FIXTURES, 3);
+        return;
+    }
+    fr_test_part part = fr_test_part_here();
+    for (size_t i = part.first; i < FIXTURES; i += part.step)
+        tcase_add_loop_test(calls, any_calls_say_what_they_say_alone, (int)i, (int)i + 1);
+}
+
 int main(void) {
     Suite *suite = suite_create("engine");
     TCase *one = tcase_create("neighbours"), *calls = tcase_create("calls"), *misuse = tcase_create("misuse");
     TCase *shared = tcase_create("shared");
     tcase_set_timeout(shared, 60);
     tcase_set_timeout(one, 60);
-    tcase_set_timeout(calls, full() ? 0 : 120);
+    tcase_set_timeout(calls, fr_test_in_parts() ? 0 : 120);
     fr_test_add_loop(one, neighbours_change_nothing, FIXTURES * CROWDS, 2);
     fr_test_add_loop(shared, what_was_run_is_not_run_again, 2 * FIXTURES, 2);
     tcase_add_loop_test(shared, pictures_are_told_apart, 0, 2);
@@ -819,7 +827,7 @@ int main(void) {
     tcase_add_loop_test(shared, a_reset_session_holds_no_page, 0, 2);
     fr_test_add_loop(shared, closed_while_others_hold_its_pages, FIXTURES, 3);
     fr_test_add_loop(shared, a_restore_without_pages_changes_nothing, FIXTURES, 3);
-    fr_test_add_loop(calls, any_calls_say_what_they_say_alone, FIXTURES, 3);
+    add_calls(calls);
     tcase_add_test(misuse, a_cancel_waits_for_a_forward);
     tcase_add_test(misuse, calls_that_can_not_be_are_refused);
     suite_add_tcase(suite, one);

@@ -8,8 +8,8 @@
  * every factor (but of the depths four) must give the base's text; under rejection, where text may depend on method and
  * depth, every value of the others. The negative control breaks one rounding in one kernel and must be told apart.
  *
- * FULL=1 in the environment compares 400 ids; the case "product" then takes every combination instead of the cover, of
- * which SHARD=i/n runs every n-th.
+ * FULL=1 in the environment compares 400 ids, without the cover: the case "product", which is in parts
+ * (tests/parts.h), takes every combination.
  *
  * Under an emulator (FORERUN_EMULATOR is set), where a run takes fifty times as long, one model writes 16 ids, depths
  * and drawn text have fewer values, and there is no cover; with FULL tests/neon.sh compares 400 ids of the demo with
@@ -24,6 +24,7 @@
 #include "tests/brief.h"
 #include "tests/changed_folder.h"
 #include "tests/pairs.h"
+#include "tests/parts.h"
 
 #define COUNT      400
 #define FACTORS    6
@@ -66,13 +67,9 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") != NULL;
 }
 
-static bool full(void) {
-    return getenv("FULL") != NULL;
-}
-
 static size_t text_length(void) {
     if (emulated()) return 16;
-    return full() ? COUNT : 96;
+    return fr_test_full() ? COUNT : 96;
 }
 
 /* The instruction-set words that this machine runs. */
@@ -178,7 +175,7 @@ END_TEST
 START_TEST(rejection_at_every_depth) {
     space s = make_space(&subjects[_i]);
     comparison c = bases_of(&s, &subjects[_i], 1);
-    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : full() ? 1 : 2)
+    for (size_t depth = 0; depth < s.values[4]; depth += emulated() ? 7 : fr_test_full() ? 1 : 2)
         for (size_t method = FR_TEST_SCRIPTED; method <= FR_TEST_REPLACED; method++)
             compare(&c, &s, (size_t[]){s.values[0] - 1, 1, 2, method, depth, 0});
 }
@@ -208,7 +205,7 @@ START_TEST(drawn_text_is_the_same_however_it_is_computed) {
     s.draws = draws[_i % (int)DRAWS];
     comparison c = bases_of(&s, who, 1);
     ck_assert_msg(c.bases[0].answer.ids != greedy.bases[0].answer.ids, "%s: greedy text was drawn", who->target);
-    compare_in_turn(&c, &s, runs_in_turn(&s, full() ? 12 : emulated() || !who->covered ? 4 : 8), true);
+    compare_in_turn(&c, &s, runs_in_turn(&s, fr_test_full() ? 12 : emulated() || !who->covered ? 4 : 8), true);
 }
 END_TEST
 
@@ -219,30 +216,16 @@ START_TEST(rejection_draws_the_same_on_any_machine) {
     s.draws = (fr_test_draws){0.8, 0.95, 1.1, true};
     fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, 2, FR_TEST_MTP, 2, 0});
     c.bases[0].answer = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, false);
-    compare_in_turn(&c, &s, runs_in_turn(&s, full() ? 5 : 3), false);
+    compare_in_turn(&c, &s, runs_in_turn(&s, fr_test_full() ? 5 : 3), false);
 }
 END_TEST
 
-/* SHARD=i/n: the runs i - 1, n + i - 1, 2n + i - 1 ...; unset: all. */
-static void read_shard(size_t *first, size_t *step) {
-    const char *text = getenv("SHARD");
-    *first = *step = 1;
-    ck_assert(!text || sscanf(text, "%zu/%zu", first, step) == 2);
-    ck_assert(*first >= 1 && *first <= *step);
-    *first -= 1;
-}
-
 /* The widest instruction set says more; the others' texts have been compared at that length in other cases. */
 static void full_product(const space *s, const comparison *widest, const comparison *others) {
-    size_t total = 1, first, step;
-    read_shard(&first, &step);
-    for (size_t f = 0; f < FACTORS; f++) total *= s->values[f];
-    for (size_t run = first; run < total; run += step) {
-        size_t at[FACTORS], rest = run;
-        for (size_t f = 0; f < FACTORS; f++) {
-            at[f] = rest % s->values[f];
-            rest /= s->values[f];
-        }
+    fr_test_part part = fr_test_part_here();
+    for (size_t run = part.first; run < fr_pairs_combinations(s->values, FACTORS); run += part.step) {
+        size_t at[FACTORS];
+        fr_pairs_combination(run, s->values, FACTORS, at);
         compare(at[0] + 1 == s->values[0] ? widest : others, s, at);
     }
 }
@@ -302,13 +285,13 @@ int main(void) {
     tcase_add_loop_test(matrix, rejection_at_every_depth, first, end);
     tcase_add_loop_test(matrix, drawn_text_is_the_same_however_it_is_computed, first * (int)DRAWS, end * (int)DRAWS);
     tcase_add_loop_test(matrix, rejection_draws_the_same_on_any_machine, first, end);
-    tcase_add_loop_test(matrix, every_two_values_together, first, emulated() || full() ? first : others);
+    tcase_add_loop_test(matrix, every_two_values_together, first, emulated() || fr_test_full() ? first : others);
     tcase_add_loop_test(matrix, one_rounding_more_is_told_apart, first, end);
     Suite *suite = suite_create("one answer");
     suite_add_tcase(suite, matrix);
     TCase *product = tcase_create("product");
     tcase_set_timeout(product, 0);
-    tcase_add_loop_test(product, every_combination, first, full() && getenv("SHARD") ? others : first);
+    tcase_add_loop_test(product, every_combination, first, fr_test_in_parts() ? others : first);
     suite_add_tcase(suite, product);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -12,6 +12,7 @@
 
 #include "forerun_lab.h"
 #include "tests/answer.h"
+#include "tests/parts.h"
 
 #define COUNT 400
 
@@ -36,7 +37,7 @@ static bool emulated(void) {
 
 static size_t text_length(void) {
     if (emulated()) return 24;
-    return getenv("FULL") ? COUNT : 96;
+    return fr_test_full() ? COUNT : 96;
 }
 
 static void quantize(const char *from, const char *type, const char *to) {

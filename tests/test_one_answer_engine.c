@@ -9,8 +9,8 @@
  * alone; other suites hold those against transformers. A pairwise cover of all; each drafter with rejection at every
  * depth, greedy and drawn; and a wrong rounding that must be told apart. GLM's texts are about pictures.
  *
- * Without vectors texts are shorter, as these take much longer. FULL=1 runs all combinations of the first seven
- * factors, while the others change along. */
+ * Without vectors texts are shorter, as these take much longer. The case "product", which is in parts
+ * (tests/parts.h), takes all combinations of the first seven factors, each with some of the others. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@
 #include "tests/changed_folder.h"
 #include "tests/least_kv.h"
 #include "tests/pairs.h"
+#include "tests/parts.h"
 
 enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, LEAVES = 3, FILL = 600, PICTURE_AT = 70 };
 
@@ -484,17 +485,16 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
-/* Every combination of the factors in front; those behind change from run to run, each in its own cycle. */
+/* Every combination of the factors in front; which one it is draws what it has of those behind. */
 START_TEST(every_combination) {
-    size_t total = 1;
+    enum { FRONT = METHOD - WHO };
+    fr_test_part part = fr_test_part_here();
     texts *of[] = {texts_of((size_t)_i, false), texts_of((size_t)_i, true)};
-    for (size_t f = WHO + 1; f <= METHOD; f++) total *= values[f];
-    for (size_t number = 0; number < total; number++) {
-        size_t at[FACTORS] = {[WHO] = (size_t)_i}, rest = number;
-        for (size_t f = WHO + 1; f < FACTORS; f++) {
-            at[f] = (f <= METHOD ? rest : number) % values[f];
-            if (f <= METHOD) rest /= values[f];
-        }
+    for (size_t number = part.first; number < fr_pairs_combinations(values + DRAWN, FRONT); number += part.step) {
+        size_t at[FACTORS] = {[WHO] = (size_t)_i};
+        fr_pairs_combination(number, values + DRAWN, FRONT, at + DRAWN);
+        state = (uint32_t)fr_hash(0, at, sizeof at);
+        for (size_t f = METHOD + 1; f < FACTORS; f++) at[f] = below(values[f]);
         try_run(at, of[at[DRAWN]], false);
     }
     free(of[0]);
@@ -511,7 +511,6 @@ static void remove_llama(void) {
 }
 
 int main(void) {
-    bool full = getenv("FULL") && *getenv("FULL");
     find_words();
     TCase *cases = tcase_create("engine");
     tcase_set_timeout(cases, 0);
@@ -519,9 +518,13 @@ int main(void) {
     tcase_add_loop_test(cases, every_two_values_together, 0, SUBJECTS);
     tcase_add_loop_test(cases, rejection_at_every_depth, 0, SUBJECTS);
     tcase_add_loop_test(cases, one_rounding_more_is_told_apart, 0, SUBJECTS);
-    tcase_add_loop_test(cases, every_combination, 0, full ? SUBJECTS : 0);
+    TCase *product = tcase_create("product");
+    tcase_set_timeout(product, 0);
+    tcase_add_unchecked_fixture(product, make_llama, remove_llama);
+    tcase_add_loop_test(product, every_combination, 0, fr_test_in_parts() ? SUBJECTS : 0);
     Suite *suite = suite_create("one answer in an engine");
     suite_add_tcase(suite, cases);
+    suite_add_tcase(suite, product);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

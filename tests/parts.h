@@ -1,0 +1,35 @@
+/* The full form of suites that take hours, in parts that each fit a suite's limit and run side by side.
+ *
+ * In: FULL in the environment, and SHARD=i/n, the i-th of n parts. Out: which of the numbers 0, 1, 2 ... of a loop are
+ * this part's: first, first + step, first + 2 step ... Without SHARD a suite runs what is not in parts. */
+#ifndef FR_TESTS_PARTS_H
+#define FR_TESTS_PARTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct fr_test_part {
+    size_t first, step;
+} fr_test_part;
+
+static inline bool fr_test_full(void) {
+    return getenv("FULL") && *getenv("FULL");
+}
+
+static inline bool fr_test_in_parts(void) {
+    return fr_test_full() && getenv("SHARD");
+}
+
+/* Ends the program where SHARD can't be read, rather than pass without a run. */
+static inline fr_test_part fr_test_part_here(void) {
+    fr_test_part part;
+    if (sscanf(getenv("SHARD"), "%zu/%zu", &part.first, &part.step) != 2 || part.first < 1 || part.first > part.step) {
+        fprintf(stderr, "SHARD must be i/n, i from 1 to n\n");
+        exit(2);
+    }
+    part.first--;
+    return part;
+}
+
+#endif
