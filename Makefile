@@ -82,10 +82,10 @@ KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
 ifeq ($(ARCH),x86_64)
   KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
 endif
-ENGINE_SOURCES := $(wildcard formats/*.c quant/*.c kernels/*_$(MACHINE).c src/base/topology_$(TOPOLOGY).c) \
-  $(filter-out $(ALL_LEVELS:%=kernels/%_%.c) $(foreach l,$(ALL_LEVELS) x86 aarch64,$(wildcard kernels/*_$(l).c)), \
-    $(wildcard kernels/*.c)) \
-  $(filter-out src/base/topology_%.c,$(wildcard src/*/*.c))
+# And every other file but those of another machine or topology.
+FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY),x86 aarch64 hwloc plain)
+ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
+  $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 
@@ -108,7 +108,7 @@ TEST_SCRIPTS := $(wildcard tests/test_*.sh)
 BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/bench_*.c))
 ONCE := $(BUILD)/bench/instructions/once
 # The instrument's parts: in the command, and in the programs.
-OTHER_SUFFIXES := $(filter-out $(LEVELS) $(MACHINE) $(TOPOLOGY),$(ALL_LEVELS) x86 aarch64 hwloc plain)
+OTHER_SUFFIXES := $(filter-out $(LEVELS),$(ALL_LEVELS)) $(FOREIGN)
 BENCH_PARTS := $(patsubst %.c,$(BUILD)/%.o, \
   $(filter-out bench/bench_% $(OTHER_SUFFIXES:%=bench/\%_%.c),$(wildcard bench/*.c)))
 # Programs that damage files again and again; and libFuzzer's targets, a parser each, which a build without libFuzzer
@@ -460,7 +460,7 @@ uninstall: ## removes what install put there
 
 .PHONY: format
 format: ## clang-format over the C sources
-	clang-format -i $(wildcard $(addsuffix /*.[ch],include formats quant kernels src/* tools tests tests/fuzz bench))
+	clang-format -i $(wildcard $(addsuffix /*.[ch],include base formats quant kernels src/* tools tests tests/fuzz bench))
 
 .PHONY: clean
 clean: ## removes the build folder

@@ -19,7 +19,7 @@
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"
-#include "src/decoder/activations.h"
+#include "src/layers/activations.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/sizes.h"
 #include "bench/drafting.h"
 #include "bench/measure.h"
 #include "bench/sample.h"
 #include "forerun_lab.h"
-#include "src/base/sizes.h"
 
 enum {
     PAIRS = 7,

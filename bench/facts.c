@@ -8,8 +8,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "formats/error.h"
-#include "src/base/topology.h"
+#include "base/error.h"
+#include "base/topology.h"
 
 #ifdef __clang__
 #define COMPILER __VERSION__ /* names itself */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/error.h"
 #include "bench/caches.h"
-#include "formats/error.h"
 #include "src/session/stats.h"
 
 static const size_t least_memory = (size_t)1 << 28;

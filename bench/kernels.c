@@ -5,10 +5,10 @@
 #include <regex.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench/facts.h"
 #include "bench/kernel_timing.h"
 #include "bench/roofline.h"
-#include "formats/error.h"
 #include "src/session/stats.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

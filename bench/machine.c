@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bench/caches.h"
 #include "bench/limits.h"
-#include "formats/error.h"
 #include "src/session/stats.h"
 
 #define PAGE         ((size_t)4096)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench/limits.h"
-#include "formats/error.h"
 #include "src/draft/assistant_gemma4.h"
 #include "src/draft/eagle.h"
 

@@ -5,8 +5,8 @@
 #ifndef FR_BENCH_MEMORY_H
 #define FR_BENCH_MEMORY_H
 
+#include "base/pool.h"
 #include "bench/read.h"
-#include "src/base/pool.h"
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 

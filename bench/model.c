@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
-#include "formats/error.h"
 #include "src/draft/draft_list.h"
 
 /* ------------------------------------------------------------------------------------------------------------ a row */

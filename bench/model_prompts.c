@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 
 #define LONGEST ((size_t)1 << 20) /* bytes of a prompt */
 

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench/caches.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "bench/model_run.h"
-#include "formats/error.h"
 
 #define BANDWIDTH  ((size_t)1 << 30) /* read to learn the bandwidth */
 #define MEMORY     2.5e8 /* weights below so many bytes may lie in a cache, whose bandwidth isn't measured: no L(K) */

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/hash.h"
 #include "bench/measure.h"
 #include "bench/model_prompts.h"
 #include "bench/model_run.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
-#include "src/base/hash.h"
 
 enum { SYNTHETIC_PROMPT = 128, MOST_DRAFTS = FR_STEP_MAX - 1 };
 

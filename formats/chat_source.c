@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/safetensors.h"
 
 #define CONFIG_LIMIT ((size_t)16 << 20)

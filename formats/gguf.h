@@ -17,9 +17,9 @@
 #ifndef FR_FORMATS_GGUF_H
 #define FR_FORMATS_GGUF_H
 
+#include "base/text.h"
 #include "formats/map.h"
 #include "formats/tensors.h"
-#include "formats/text.h"
 
 #define FR_GGUF_MAX_KEYS    ((size_t)1 << 16)
 #define FR_GGUF_MAX_TENSORS ((size_t)1 << 18)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/image_parts.h"
 
 fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path) {

@@ -9,7 +9,7 @@
 
 #include <jpeglib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 

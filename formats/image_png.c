@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 

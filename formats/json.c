@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "formats/map.h"
-#include "formats/text.h"
 
 #define MAX_DEPTH 64
 #define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */

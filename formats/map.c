@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
 static fr_status open_regular(const char *path, int *fd, size_t *size) {

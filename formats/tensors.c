@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 #define FIRST_CAPACITY ((size_t)256)
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 enum { UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
 

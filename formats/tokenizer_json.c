@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 
 #define FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
 

@@ -9,9 +9,9 @@
 
 #include <jansson.h>
 
+#include "base/text.h"
 #include "forerun.h"
 #include "formats/notes.h"
-#include "formats/text.h"
 
 #define FR_MAX_TOKEN_ID     ((1 << 24) - 1)
 #define FR_MAX_TEXT_RULES   16

@@ -2,9 +2,9 @@
  *
  * In: a word, or NULL for the best here. Out: a table with an implementation of every operation. kernels.def lists the
  * kernels weakest level first, so that filling a table in its order overlays scalar upwards. */
+#include "base/error.h"
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
-#include "formats/error.h"
 
 #include <pthread.h>
 #include <string.h>

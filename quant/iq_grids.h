@@ -1,4 +1,4 @@
-/* The points of the IQ types' grids: facts of the file format, made by tools/references/iq_grids.py. */
+/* The points of the IQ types' grids: facts of the file format, made by tests/references/iq_grids.py. */
 #ifndef FR_QUANT_IQ_GRIDS_H
 #define FR_QUANT_IQ_GRIDS_H
 

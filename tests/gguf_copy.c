@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 
 static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/gguf_write.h"
 #include "tests/block_cases.h"
 

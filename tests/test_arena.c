@@ -1,5 +1,5 @@
-/* src/base/arena: what is measured fits, pieces are aligned and apart, no size overflows. */
-#include "src/base/arena.h"
+/* base/arena: what is measured fits, pieces are aligned and apart, no size overflows. */
+#include "base/arena.h"
 
 #include <check.h>
 #include <stdlib.h>

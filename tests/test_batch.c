@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/sizes.h"
-#include "src/families/model.h"
+#include "base/sizes.h"
+#include "src/model/model.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
 

@@ -1,13 +1,13 @@
 /* Configurations that say in another spelling what a fixture's own says, or leave out what transformers has a default
  * for: the numbers are still transformers' (reference.safetensors). Spellings: transformers 5.17,
  * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. And such that scale rotary positions otherwise than the
- * fixture's, with what transformers computes then (tests/data/configurations, tools/references/configurations.py). */
+ * fixture's, with what transformers computes then (tests/data/configurations, tests/references/configurations.py). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "formats/safetensors.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"

@@ -3,7 +3,7 @@
  *
  * Expected values are those of tests/data/llama/drafts.json and drafts.safetensors, computed in torch beside
  * transformers' Llama (tests/data/models/llama); eagle3.gguf is llama.cpp's conversion of the folder eagle3. Those of
- * eagle3-odd and eagle-odd are tools/references/eagle.py's. */
+ * eagle3-odd and eagle-odd are tests/references/eagle.py's. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

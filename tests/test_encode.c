@@ -1,7 +1,7 @@
 /* Encoding to block types: never less accurate than llama-quantize on the same weights, and sound on every input.
  *
  * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16
- * (tools/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
+ * (tests/references/encode.py). Decoding is checked elsewhere (test_block_types.c). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/hash.h"
-#include "src/base/sizes.h"
+#include "base/hash.h"
+#include "base/sizes.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/least_kv.h"

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 #include "formats/safetensors.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

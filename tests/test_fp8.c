@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "forerun_lab.h"
 #include "formats/checkpoint.h"
 #include "quant/fp8.h"
-#include "src/base/options.h"
-#include "src/decoder/weights.h"
+#include "src/weights/weights.h"
 #include "tests/command.h"
 #include "tests/reference.h"
 #include "tests/token_files.h"

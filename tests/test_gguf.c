@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 #include "quant/packed.h"
 #include "tests/gguf_builder.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/decoder/head.h"
+#include "src/layers/head.h"
 
 enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* of 8 rows, five pieces */
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fpenv.h"
 #include "kernels/cpu.h"
-#include "kernels/fpenv.h"
 #include "kernels/kernels.h"
 
 START_TEST(words) {

@@ -1,6 +1,6 @@
 /* The key/value cache: what each type keeps of a number, on every instruction set; how much room it takes; which models
  * it refuses; and how near its logits stay to those of a float32 cache. */
-#include "src/decoder/kv.h"
+#include "src/cache/kv.h"
 
 #include <check.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 #include "src/session/state.h"
 
 #define DEMO    "tools/demo/target"

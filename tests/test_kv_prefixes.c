@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/hash.h"
-#include "src/base/sizes.h"
-#include "src/decoder/kv_prefixes.h"
+#include "base/hash.h"
+#include "base/sizes.h"
+#include "src/cache/kv_prefixes.h"
 
 enum { PAGE = FR_KV_PAGE, BLOCKS = 10, CONTEXT = BLOCKS * PAGE, BATCH = 64, TIMELINES = 5, WORDS = 2, STEPS = 15000 };
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 #include "src/vision/mmproj.h"
 #include "tests/reference.h"
 

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/sizes.h"
 #include "forerun_lab.h"
-#include "src/base/hash.h"
-#include "src/base/sizes.h"
 #include "src/session/batch.h"
 #include "src/session/timeline.h"
 #include "tests/answer.h"

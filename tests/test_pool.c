@@ -1,6 +1,6 @@
-/* src/base/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings
+/* base/pool: everyone runs once, nobody passes a barrier early, sleepers wake, callers and their settings
  * survive. */
-#include "src/base/pool.h"
+#include "base/pool.h"
 
 #include <check.h>
 #include <dirent.h>

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sizes.h"
 #include "forerun_lab.h"
-#include "src/base/sizes.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"

@@ -2,7 +2,7 @@
  * those of llama.cpp.
  *
  * tests/data/gguf_lists.json has what llama.cpp's converter and llama-quantize make of the same folders
- * (tools/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of its own. */
+ * (tests/references/gguf_lists.py). Files are read back with the library's own reader, which has tests of its own. */
 #include <check.h>
 #include <dirent.h>
 #include <fcntl.h>

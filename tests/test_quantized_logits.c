@@ -1,4 +1,4 @@
-/* Quantized files against llama.cpp on the same files (tests/data/quantized, by tools/references/quantized_logits.py):
+/* Quantized files against llama.cpp on the same files (tests/data/quantized, by tests/references/quantized_logits.py):
  * Qwen3.5, its mixture, DeepSeek-V3, GLM-4.5 and Qwen3-MoE in Q8_0, Q4_0 and Q4_K.
  *
  * Both engines quantize rows of activations, each in its way. So three logits are compared: ours, llama.cpp's, and

@@ -1,14 +1,14 @@
 /* Qwen3.5: folders against the files that llama.cpp's converter makes of them, tensor by tensor, and those files
  * against transformers; MTP layers in files of their own; what configurations, names and files must not be. (Folders
- * against transformers: test_reference.c. The files: tools/references/converted.py.) */
+ * against transformers: test_reference.c. The files: tests/references/converted.py.) */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
 #include "formats/gguf.h"
 #include "src/convert/quantize_types.h"
 #include "tests/reference.h"

@@ -7,10 +7,10 @@
 #include <check.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/error.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
-#include "src/base/arena.h"
-#include "src/decoder/kv.h"
+#include "src/cache/kv.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
 

@@ -2,16 +2,16 @@
  * like a mark or a call.
  *
  * tests/data/replies/calls.json has what those templates render for messages with calls, with the messages; how it was
- * made stands in tools/references/replies.py. JSON is compared with jansson. */
+ * made stands in tests/references/replies.py. JSON is compared with jansson. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/text/json_scan.h"
-#include "src/text/reply.h"
-#include "src/text/reply_value.h"
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
+#include "src/chat/json_scan.h"
+#include "src/chat/reply.h"
+#include "src/chat/reply_value.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

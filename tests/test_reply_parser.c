@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
 #include "src/text/tokenizer.h"
 #include "tests/token_files.h"
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
-#include "src/base/memory.h"
-#include "src/decoder/residence.h"
 #include "src/draft/draft.h"
+#include "src/weights/residence.h"
 #include "tests/made_root.h"
 #include "tests/reference.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "formats/map.h"
-#include "src/base/hash.h"
 #include "src/session/fingerprint.h"
 #include "src/session/state.h"
 #include "tests/brief.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/sha256.h"
+#include "base/sha256.h"
 
 static const char *hexadecimal(const uint8_t *digest) {
     static char text[2 * FR_SHA256_BYTES + 1];

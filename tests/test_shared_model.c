@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/cores.h"
+#include "base/cores.h"
 #include "src/session/state.h"
 #include "tests/reference.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
 

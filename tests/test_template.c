@@ -1,15 +1,15 @@
 /* Templates: what Jinja renders, byte for byte; whose hand each byte is of; hostile templates and variables.
  *
  * Expected texts are Python's: those of tests/data/chat/reference.json came with the reference fixtures and are what
- * transformers makes of published templates, those of template_cases.json are tools/references/template_cases.py's. */
+ * transformers makes of published templates, those of template_cases.json are tests/references/template_cases.py's. */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/text/template.h"
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
+#include "src/jinja/template.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -2,7 +2,7 @@
  *
  * tests/data/templates has 41 templates, 30 conversations and, for each of the 1230 pairs, the length and hash of what
  * Jinja2 renders in transformers' configuration, or null where it raises; and which control tokens of the text the
- * template itself wrote, as far as that could be told. tools/references/templates.py made them. */
+ * template itself wrote, as far as that could be told. tests/references/templates.py made them. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/text/template.h"
+#include "src/jinja/template.h"
 #include "tests/token_files.h"
 
 #define FOLDER "tests/data/templates/"

@@ -1,6 +1,6 @@
-/* src/base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
- * machine; and src/base/cores, the account of what plans were claimed. */
-#include "src/base/cores.h"
+/* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
+ * machine; and base/cores, the account of what plans were claimed. */
+#include "base/cores.h"
 
 #include <check.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
-/* src/base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask.
+/* base/topology_hwloc: hwloc's synthetic machines of one, two and four nodes become ours, inside an affinity mask.
  * Not part of builds without hwloc. */
-#include "src/base/topology_hwloc.h"
+#include "base/topology_hwloc.h"
 
 #include <check.h>
 #include <string.h>

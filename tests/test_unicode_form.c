@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "src/text/unicode_form.h"
+#include "base/unicode_form.h"
 
 /* Continuing bytes are 80 to BF. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/error.h"
-#include "src/base/worker.h"
+#include "base/error.h"
+#include "base/worker.h"
 
 static fr_status go_wrong(void *context) {
     return fr_fail(FR_NUMERIC, "%s went wrong", (const char *)context);

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "base/error.h"
+#include "base/file_place.h"
+#include "base/fpenv.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
 #include "kernels/cpu.h"
-#include "kernels/fpenv.h"
-#include "src/base/file_place.h"
 #include "src/draft/draft_list.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"

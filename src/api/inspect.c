@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "formats/error.h"
-#include "kernels/fpenv.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/fpenv.h"
+#include "base/sizes.h"
 #include "src/families/architecture.h"
 #include "src/text/tokenizer.h"
 

@@ -5,11 +5,11 @@
 #define FR_SRC_INSPECT_H
 
 #include "forerun_lab.h"
-#include "src/decoder/residence.h"
 #include "src/draft/assistant_gemma4.h"
 #include "src/draft/eagle.h"
 #include "src/session/session.h"
 #include "src/vision/mmproj.h"
+#include "src/weights/residence.h"
 
 typedef struct fr_inspected {
     const char *kind; /* "model", "drafter" or "tower" */

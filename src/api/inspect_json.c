@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/api/inspect.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/vision_parts.h"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
+#include "base/options.h"
 #include "kernels/cpu.h"
-#include "src/base/options.h"
-#include "src/decoder/kv.h"
+#include "src/cache/kv.h"
 #include "src/draft/draft_list.h"
 
 static fr_status set_isa(fr_options *options, const char *word) {

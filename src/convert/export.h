@@ -9,7 +9,7 @@
 #include "src/convert/outputs.h"
 #include "src/draft/assistant_gemma4.h"
 #include "src/draft/eagle.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 typedef struct fr_export {
     const fr_checkpoint *files; /* they are the target's, or the drafter's */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/gguf.h"
 
 fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source) {

@@ -6,7 +6,7 @@
 #define FR_SRC_OUTPUTS_H
 
 #include "formats/tensors.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 /* A published tensor, or one expert's. */
 typedef struct fr_output_source {

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/fpenv.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
 #include "formats/gguf_write.h"
-#include "kernels/fpenv.h"
 #include "quant/packed.h"
-#include "src/decoder/bound.h"
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
+#include "src/weights/bound.h"
 
 #define STEP ((size_t)4 << 20) /* bytes that are in memory at a time, but for a wider tile */
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "kernels/fpenv.h"
+#include "base/error.h"
+#include "base/fpenv.h"
 #include "quant/encode.h"
 #include "quant/fp8.h"
 #include "src/convert/export.h"
 #include "src/convert/quantize_types.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 /* Values of a batch: enough rows for every thread, few enough to stay small. */
 #define BATCH_VALUES ((size_t)4 << 20)

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "quant/encode.h"
 
 /* ---------------------------------------------------------------------------------------------------------- reading */

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/fpenv.h"
+#include "base/options.h"
 #include "forerun_lab.h"
-#include "formats/error.h"
-#include "kernels/fpenv.h"
 #include "quant/encode.h"
-#include "src/base/options.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
 

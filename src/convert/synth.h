@@ -8,7 +8,7 @@
 #define FR_SRC_SYNTH_H
 
 #include "src/convert/outputs.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 /* The norm of an MTP layer's own, which files may lack and published ones have. */
 #define FR_SYNTH_MTP_NORM "nextn.shared_head_norm.weight"

@@ -2,7 +2,7 @@
  *
  * Sizes: the published config.json of deepseek-ai/DeepSeek-V3 and zai-org/GLM-4.7-Flash. The MTP layers have copies of
  * the model's table and head, which files need not have and these haven't. */
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 #include "src/convert/synth.h"
 #include "src/families/deepseek.h"
 

@@ -5,7 +5,7 @@
  * that borrow their KV have no projections for it, which nothing would read. */
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/convert/synth.h"
 #include "src/draft/assistant_gemma4.h"
 

@@ -3,7 +3,7 @@
  * Sizes: the published config.json of meta-llama/Llama-3.2-1B, Llama-3.1-8B and yuhuili/EAGLE3-LLaMA3.1-Instruct-8B. */
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/convert/synth.h"
 #include "src/draft/eagle.h"
 #include "src/families/llama.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/convert/synth.h"
 
 typedef struct walk {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/text/tokenizer.h"
 

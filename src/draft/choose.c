@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 
 /* Of ids [0, count), or of those listed. */
 static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {

@@ -9,9 +9,9 @@
 #ifndef FR_SRC_DRAFT_H
 #define FR_SRC_DRAFT_H
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/draft/picker.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 typedef struct fr_draft_method fr_draft_method;
 

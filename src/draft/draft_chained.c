@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/decoder/parts.h"
 #include "src/draft/pairs.h"
 #include "src/families/chained.h"
+#include "src/layers/parts.h"
 
 typedef struct mtp_layer {
     fr_pair_net pairs;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/decoder/parts.h"
 #include "src/draft/eagle.h"
+#include "src/layers/parts.h"
 
 /* The stream is fc([embedding ; hidden]) + bias, and attention reads it as it is. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {

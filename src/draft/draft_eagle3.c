@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/sizes.h"
-#include "src/decoder/parts.h"
+#include "base/sizes.h"
 #include "src/draft/eagle.h"
+#include "src/layers/parts.h"
 
 /* a->x = fc(taps): the target's rows as they are, or normed. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 /* Those after ngram are llama.cpp's names of ways to look drafts up in the text. */
 static const struct {

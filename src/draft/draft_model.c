@@ -18,9 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/memory.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sizes.h"
 #include "src/draft/choose.h"
 #include "src/text/tokenizer.h"
 

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
-#include "src/decoder/parts.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "src/draft/assistant_gemma4.h"
 #include "src/draft/choose.h"
+#include "src/layers/parts.h"
 
 /* Nothing of a chain is kept, so that all is workspace. There is room for a row of each session of the engine; those of
  * the next step are the first ones, of the proposals that go on. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 
 typedef struct own {
     fr_draft base;

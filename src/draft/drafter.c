@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/memory.h"
+#include "base/error.h"
+#include "base/memory.h"
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 

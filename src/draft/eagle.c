@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/sizes.h"
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 

@@ -8,7 +8,7 @@
  * (SpecForge algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
 #include "src/draft/eagle.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/llama.h"
 

@@ -16,9 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/base/sizes.h"
-#include "src/decoder/parts.h"
+#include "base/sizes.h"
 #include "src/draft/choose.h"
+#include "src/layers/parts.h"
 
 typedef struct workspace {
     const fr_drafter *drafter;

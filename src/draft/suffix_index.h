@@ -10,7 +10,7 @@
 #ifndef FR_SRC_SUFFIX_INDEX_H
 #define FR_SRC_SUFFIX_INDEX_H
 
-#include "src/base/arena.h"
+#include "base/arena.h"
 
 typedef struct fr_suffix_state {
     uint32_t length;

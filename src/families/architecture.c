@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 /* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
  * and llama.cpp's. */

@@ -10,7 +10,7 @@
 #ifndef FR_SRC_CHAINED_H
 #define FR_SRC_CHAINED_H
 
-#include "src/decoder/names.h"
+#include "src/layers/names.h"
 
 /* An opened layer; immutable. */
 typedef struct fr_chained {

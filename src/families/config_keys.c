@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/rope_config.h"
 
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where) {

@@ -6,8 +6,8 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/decoder/layer_spec.h"
-#include "src/decoder/weights.h"
+#include "src/layers/layer_spec.h"
+#include "src/weights/weights.h"
 
 /* A key for which one value is built: another is FR_UNBUILT. It may be left out. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);

@@ -4,9 +4,9 @@
  * k_b and v_b apart, k_b's matrices transposed; older ones have kv_b as it is published. */
 #include "src/families/deepseek.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/chained.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/error.h"
-#include "src/families/model.h"
+#include "base/error.h"
+#include "src/model/model.h"
 
 static const fr_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),

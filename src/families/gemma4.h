@@ -8,7 +8,7 @@
 #define FR_SRC_GEMMA4_H
 
 #include "formats/gguf_write.h"
-#include "src/decoder/trunk.h"
+#include "src/layers/trunk.h"
 
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
 

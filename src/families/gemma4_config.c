@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/architecture.h"
 #include "src/families/config_keys.h"
 #include "src/families/gemma4.h"

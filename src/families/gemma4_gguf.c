@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/gemma4.h"
 

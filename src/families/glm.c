@@ -3,9 +3,9 @@
  * Names in GGUF: github.com/ggml-org/llama.cpp, conversion/glm.py. */
 #include "src/families/glm.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/chained.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 #include "src/vision/vision.h"
 
 /* GGUF has the gate, then what it gates, as one tensor too. */

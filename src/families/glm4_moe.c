@@ -3,9 +3,9 @@
  * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
 #include "src/families/glm4_moe.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/chained.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),

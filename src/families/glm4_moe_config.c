@@ -2,7 +2,7 @@
  *
  * In: config.json or a GGUF file as llama.cpp's converter writes it (conversion/glm.py). Out: fr_glm4_moe_config; the
  * converter's keys. Keys left out of the JSON take the defaults of transformers' configuration. */
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/glm4_moe.h"
 #include "src/families/llama.h"

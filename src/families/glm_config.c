@@ -5,7 +5,7 @@
  * not built (biases, another activation) is refused. */
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/glm.h"
 #include "src/families/rope_config.h"

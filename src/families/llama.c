@@ -4,8 +4,8 @@
  * stand in another order (conversion/llama.py). */
 #include "src/families/llama.h"
 
-#include "formats/error.h"
-#include "src/families/model.h"
+#include "base/error.h"
+#include "src/model/model.h"
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),

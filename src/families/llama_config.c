@@ -3,7 +3,7 @@
  * In: config.json or a GGUF file as llama.cpp's converter writes it. Out: fr_uniform_config; the converter's keys. Keys
  * left out of the JSON take the defaults of transformers' Llama configuration. What would change the answer and is not
  * built (another activation, experts) is refused. */
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/llama.h"
 #include "src/families/rope_config.h"

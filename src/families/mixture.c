@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 
 /* Published files have an expert's matrices as tensors of their own, or, as transformers saves them since version 5,

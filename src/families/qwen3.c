@@ -4,12 +4,12 @@
  * what trunk.h opens. Source of the architecture: the published checkpoints and transformers 5.17, model qwen3_moe.
  * Keys and names in GGUF: github.com/ggml-org/llama.cpp, conversion/qwen.py. It has no key for weights that are not
  * normalized, and none for layers without a mixture. */
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/llama.h"
 #include "src/families/mixture.h"
-#include "src/families/model.h"
 #include "src/families/rope_config.h"
+#include "src/model/model.h"
 
 static const fr_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),

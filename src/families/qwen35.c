@@ -4,9 +4,9 @@
  * norms hold what their weights are more than one, but for the one that gates DeltaNet's output. */
 #include "src/families/qwen35.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/chained.h"
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 #define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .values = FR_LESS_ONE)
 

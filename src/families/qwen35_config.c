@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 #include "src/families/qwen35.h"
 #include "src/families/rope_config.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 

@@ -8,7 +8,7 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/decoder/layer_spec.h"
+#include "src/layers/layer_spec.h"
 
 /* The object of config.json that says how positions turn, and its key: rope_scaling where that says anything, as in
  * older files and in transformers' order, else rope_parameters; NULL where there is none. */

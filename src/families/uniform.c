@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/families/config_keys.h"
 
 /* ---------------------------------------------------------------------------------------------------------- reading */

@@ -7,7 +7,7 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/decoder/trunk.h"
+#include "src/layers/trunk.h"
 
 #define FR_MOST_LAYERS 1024 /* that a configuration may have; what is kept layer by layer has room for them */
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "src/session/drafting.h"
 
 /* Drafts that fit behind the timeline; none where there is nothing to draft from: before the target has run all but the

@@ -7,7 +7,7 @@
 #ifndef FR_SRC_ASYNC_DRAFT_H
 #define FR_SRC_ASYNC_DRAFT_H
 
-#include "src/base/worker.h"
+#include "base/worker.h"
 #include "src/draft/draft.h"
 #include "src/session/budget.h"
 

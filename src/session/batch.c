@@ -1,7 +1,7 @@
 /* Rows of several sessions in one forward: see batch.h. */
 #include "src/session/batch.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/session/recurrent_points.h"
 
 void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int32_t parent) {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 
 /* Tuned in the simulations of tests/test_budget.c, where the optimum is flat: half or double of FADE, PRIOR or
  * ALLOWANCE moves the mean of all cases by less than 0.5%. */

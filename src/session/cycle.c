@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "src/session/drafting.h"
 #include "src/session/timeline.h"
 

@@ -1,7 +1,7 @@
 /* The drafts of a round: see drafting.h. */
 #include "src/session/drafting.h"
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 
 /* Whether the budget says how much it drafts. */
 static bool weighs(const fr_session *s) {

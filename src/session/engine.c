@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "formats/error.h"
-#include "src/base/cores.h"
-#include "src/base/sizes.h"
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "src/session/batch.h"
 
 /* Rows that logits are made of at a time: beyond, each costs as much as any, and logits are megabytes. */

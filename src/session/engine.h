@@ -7,8 +7,8 @@
 #ifndef FR_SRC_ENGINE_H
 #define FR_SRC_ENGINE_H
 
-#include "src/base/worker.h"
-#include "src/decoder/kv_prefixes.h"
+#include "base/worker.h"
+#include "src/cache/kv_prefixes.h"
 #include "src/draft/draft.h"
 #include "src/session/budget.h"
 

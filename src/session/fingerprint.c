@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats/error.h"
-#include "src/base/hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 #define SAMPLES 4  /* a tensor */
 #define SAMPLE  64 /* bytes of each */

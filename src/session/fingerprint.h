@@ -6,7 +6,7 @@
 #ifndef FR_SRC_FINGERPRINT_H
 #define FR_SRC_FINGERPRINT_H
 
-#include "src/families/model.h"
+#include "src/model/model.h"
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "src/base/sizes.h"
+#include "base/sizes.h"
 
 void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv *kv) {
     *s = (fr_kv_checkpoints){.capacity = kv->spare};

@@ -12,7 +12,7 @@
 #ifndef FR_SRC_KV_CHECKPOINTS_H
 #define FR_SRC_KV_CHECKPOINTS_H
 
-#include "src/decoder/kv.h"
+#include "src/cache/kv.h"
 
 typedef struct fr_kv_checkpoint {
     size_t position; /* holds [from, position) of every sliding layer */

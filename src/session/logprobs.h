@@ -4,8 +4,8 @@
 #ifndef FR_SRC_LOGPROBS_H
 #define FR_SRC_LOGPROBS_H
 
+#include "base/arena.h"
 #include "kernels/kernels.h"
-#include "src/base/arena.h"
 
 typedef struct fr_logprobs {
     const fr_kernels *kernels;

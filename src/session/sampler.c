@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "kernels/double_math.h"
-#include "src/base/sizes.h"
 #include "src/session/noise.h"
 
 /* ------------------------------------------------------------------------------------------------- settings, memory */

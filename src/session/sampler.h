@@ -14,9 +14,9 @@
 #ifndef FR_SRC_SAMPLER_H
 #define FR_SRC_SAMPLER_H
 
+#include "base/arena.h"
+#include "base/options.h"
 #include "kernels/kernels.h"
-#include "src/base/arena.h"
-#include "src/base/options.h"
 #include "src/draft/picker.h"
 #include "src/session/accept.h"
 

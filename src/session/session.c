@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/session/timeline.h"
 
 /* --------------------------------------------------------------------------------------------------- open and close */

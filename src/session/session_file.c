@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/error.h"
-#include "src/base/file_place.h"
-#include "src/base/hash.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/file_place.h"
+#include "base/hash.h"
+#include "base/sizes.h"
 #include "src/session/fingerprint.h"
 #include "src/session/timeline.h"
 

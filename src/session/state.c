@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/session/accept.h"
 
 fr_kv *fr_session_draft_kv(const fr_session *s) {

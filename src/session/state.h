@@ -11,13 +11,13 @@
 
 #include <stdatomic.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/draft/draft_list.h"
 #include "src/session/async_draft.h"
 #include "src/session/engine.h"
+#include "src/session/kv_checkpoints.h"
 #include "src/session/logprobs.h"
 #include "src/session/sampler.h"
-#include "src/session/kv_checkpoints.h"
 #include "src/session/stats.h"
 #include "src/session/stops.h"
 #include "src/session/trace.h"

@@ -5,7 +5,7 @@
 #ifndef FR_SRC_STATS_H
 #define FR_SRC_STATS_H
 
-#include "src/base/arena.h"
+#include "base/arena.h"
 
 typedef struct fr_stats {
     double value[FR_STAT_COUNT];

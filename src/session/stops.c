@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/sizes.h"
 
 #define NO_TOKEN "\xef\xbf\xbd" /* U+FFFD, for an id that is no token */
 

@@ -5,7 +5,7 @@
 #ifndef FR_SRC_STOPS_H
 #define FR_SRC_STOPS_H
 
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
 #include "src/text/tokenizer.h"
 
 typedef struct fr_stops {

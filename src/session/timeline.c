@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/sizes.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "src/draft/draft_own.h"
 
 void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "formats/error.h"
-#include "src/text/unicode_form.h"
+#include "base/error.h"
+#include "base/unicode_form.h"
 
 /* ------------------------------------------------------------------------------------------------------------ build */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "formats/error.h"
-#include "src/base/hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 #include "src/text/byte_level.h"
 
 typedef struct fr_bpe_merge {

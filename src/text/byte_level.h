@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "formats/text.h"
+#include "base/text.h"
 
 /* Writes a byte's character, in UTF-8: its length, 1 or 2. */
 size_t fr_byte_level_write(unsigned char byte, char out[2]);

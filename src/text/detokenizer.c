@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
+#include "base/unicode_form.h"
 #include "src/text/byte_level.h"
 #include "src/text/tokenizer_parts.h"
-#include "src/text/unicode_form.h"
 
 typedef struct fr_printed_token {
     uint32_t offset, length;

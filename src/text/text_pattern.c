@@ -8,7 +8,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 #define MAX_SOURCE  65536
 #define MATCH_LIMIT 50000000 /* backtracks from one position; the allowance ends most searches long before */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/text/unicode_form.h"
+#include "base/error.h"
+#include "base/unicode_form.h"
 
 static fr_status open_rule(fr_ready_rule *rule, const fr_text_rule *json, const char *where) {
     *rule = (fr_ready_rule){.kind = json->kind, .behavior = json->behavior, .invert = json->invert};

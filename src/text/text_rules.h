@@ -4,7 +4,7 @@
 #ifndef FR_SRC_TEXT_RULES_H
 #define FR_SRC_TEXT_RULES_H
 
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
 #include "src/text/text_pattern.h"
 
 typedef struct fr_ready_rule {

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
+#include "base/options.h"
 #include "formats/checkpoint.h"
-#include "formats/error.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
-#include "src/base/options.h"
 #include "src/text/tokenizer_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------- open */

@@ -2,9 +2,9 @@
 #ifndef FR_SRC_TOKENIZER_PARTS_H
 #define FR_SRC_TOKENIZER_PARTS_H
 
+#include "src/chat/chat_templates.h"
 #include "src/text/added_tokens.h"
 #include "src/text/bpe.h"
-#include "src/text/chat_templates.h"
 #include "src/text/text_rules.h"
 #include "src/text/tokenizer.h"
 #include "src/text/vocabulary.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
-#include "src/base/hash.h"
+#include "base/error.h"
+#include "base/hash.h"
 
 /* Open addressing. A slot keeps a part of the hash, so that a probe seldom has to look at another text. */
 typedef struct fr_vocabulary_slot {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 enum { CHANNELS = 3, WEIGHT_BITS = 22 };
 

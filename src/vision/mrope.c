@@ -1,7 +1,7 @@
 /* Multi-axis rotary positions: see mrope.h. */
 #include "src/vision/mrope.h"
 
-#include "formats/error.h"
+#include "base/error.h"
 
 static void put(int32_t (*positions)[FR_MROPE_AXES], size_t at, int64_t time, int64_t height, int64_t width) {
     if (!positions) return;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 
 const fr_input_embeddings fr_no_input_embeddings = {0};
 

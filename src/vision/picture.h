@@ -5,9 +5,9 @@
 #ifndef FR_SRC_PICTURE_H
 #define FR_SRC_PICTURE_H
 
-#include "src/base/pool.h"
-#include "src/base/sha256.h"
-#include "src/decoder/forward.h"
+#include "base/pool.h"
+#include "base/sha256.h"
+#include "src/layers/forward.h"
 #include "src/vision/vision.h"
 
 /* What a picture's rows are a function of, for one model: its size and its pixels. */

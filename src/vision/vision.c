@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "formats/error.h"
+#include "base/error.h"
+#include "base/sizes.h"
 #include "kernels/rope_table.h"
-#include "src/base/sizes.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
 

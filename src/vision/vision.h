@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "formats/image.h"
-#include "src/decoder/weights.h"
 #include "src/vision/mrope.h"
+#include "src/weights/weights.h"
 
 typedef struct fr_vision fr_vision;
 

@@ -6,7 +6,7 @@
 #ifndef FR_SRC_VISION_PARTS_H
 #define FR_SRC_VISION_PARTS_H
 
-#include "src/decoder/attend.h"
+#include "src/layers/attend.h"
 #include "src/vision/vision.h"
 
 #define FR_VISION_CHANNELS 3

@@ -3,7 +3,7 @@
  * In: a picture, the configuration. Out: the grid of its tokens; a patch's values. */
 #include <math.h>
 
-#include "formats/error.h"
+#include "base/error.h"
 #include "src/vision/vision_parts.h"
 
 #define LONGEST      200.0 /* times as long as wide */

@@ -3,8 +3,8 @@
  * In: a digit for the form, a letter for how it is read, then the reply; 0xff cuts it, and a piece that begins with
  * 0xfe is a control token. Out: nothing, unless the sanitizers find something, the parts depend on the cuts, bytes are
  * lost where nothing was found, or arguments are no JSON. */
-#include "src/text/reply.h"
-#include "src/text/text_buffer.h"
+#include "base/text_buffer.h"
+#include "src/chat/reply.h"
 #include "tests/fuzz/harness.h"
 
 enum { CUT = 0xff, CONTROL = 0xfe };

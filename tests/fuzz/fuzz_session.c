@@ -3,7 +3,7 @@
  * In: bytes; a file that is refused also with its model, its length and its hash put right, which would hide most
  * damage otherwise: as many caches as it speaks of, zeros where they are missing, and behind them what is attached
  * where the version says so. Out: nothing, unless the sanitizers find something. */
-#include "src/base/hash.h"
+#include "base/hash.h"
 #include "src/session/fingerprint.h"
 #include "src/session/state.h"
 #include "tests/fuzz/harness.h"

@@ -5,7 +5,7 @@
  * find something, or the marks of a text lie outside it. */
 #include <jansson.h>
 
-#include "src/text/template.h"
+#include "src/jinja/template.h"
 #include "tests/fuzz/harness.h"
 
 static const char context[] =

@@ -1,0 +1,71 @@
+/* The failure line of each thread, and the few names that go with it.
+ *
+ * In: a status and a printf format. Out: one printable line in thread-local memory, for fr_last_error(). */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_SIZE 512
+
+static _Thread_local char last_error[LINE_SIZE];
+_Static_assert(sizeof((fr_failure){0}.line) == LINE_SIZE, "a line fits a failure");
+
+const char *fr_last_error(void) {
+    return last_error;
+}
+
+const char *fr_status_name(fr_status status) {
+    static const char *const names[] = {"ok", "input", "usage", "memory", "numeric", "machine", "unbuilt", "aborted"};
+    return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";
+}
+
+void fr_free(void *memory) {
+    free(memory);
+}
+
+/* Terminals act on C0 controls, DEL, and C1 controls (U+0080 to U+009F, in UTF-8 the byte C2 and one of 80 to 9F). */
+static void make_printable(unsigned char *line) {
+    for (size_t i = 0; line[i]; i++) {
+        bool c1 = line[i] == 0xC2 && line[i + 1] >= 0x80 && line[i + 1] <= 0x9F;
+        if (c1) line[i + 1] = '?';
+        if (c1 || line[i] < 0x20 || line[i] == 0x7F) line[i] = '?';
+    }
+}
+
+/* A line that vsnprintf cut may end inside a UTF-8 character: drops the bytes that are left of it. */
+static void drop_cut_character(unsigned char *line) {
+    size_t length = strlen((const char *)line), first = length - 1;
+    while (first > 0 && (line[first] & 0xC0) == 0x80) first--;
+    size_t wanted = line[first] >= 0xF0 ? 4 : line[first] >= 0xE0 ? 3 : line[first] >= 0xC0 ? 2 : 1;
+    if (length - first < wanted) line[first] = 0;
+}
+
+fr_status fr_fail(fr_status status, const char *format, ...) {
+    char line[LINE_SIZE]; /* not last_error itself: the arguments may hold the line before */
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length < 0) snprintf(line, sizeof line, "failed, and the reason could not be written");
+    if (length >= LINE_SIZE) drop_cut_character((unsigned char *)line);
+    make_printable((unsigned char *)line);
+    memcpy(last_error, line, sizeof line);
+    return status;
+}
+
+fr_status fr_fail_memory(const char *what, size_t bytes) {
+    return fr_fail(FR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+}
+
+fr_failure fr_failure_keep(fr_status status) {
+    fr_failure failure = {.status = status};
+    if (status != FR_OK) memcpy(failure.line, last_error, sizeof failure.line);
+    return failure;
+}
+
+fr_status fr_failure_raise(const fr_failure *failure) {
+    return failure->status == FR_OK ? FR_OK : fr_fail(failure->status, "%s", failure->line);
+}

@@ -1,0 +1,34 @@
+/* The one way a failure travels: a status is returned, one line stays behind in the thread.
+ *
+ * In: a status and a printf format. Out: the status; fr_last_error() gives the line. The line is cut at 511 bytes, and
+ * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. */
+#ifndef FR_BASE_ERROR_H
+#define FR_BASE_ERROR_H
+
+#include "forerun.h"
+
+fr_status fr_fail(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "out of memory: N bytes for WHAT", FR_MEMORY. */
+fr_status fr_fail_memory(const char *what, size_t bytes);
+
+/* A failure on its way to another thread, whose fr_last_error() it is to be. */
+typedef struct fr_failure {
+    fr_status status;
+    char line[512];
+} fr_failure;
+
+/* Keeps what the calling thread's last call returned, with its line. */
+fr_failure fr_failure_keep(fr_status status);
+
+/* Fails with it in the calling thread; FR_OK is nothing. */
+fr_status fr_failure_raise(const fr_failure *failure);
+
+/* Hands a failure on. A macro because a function can't return from its caller. */
+#define FR_TRY(call)                                   \
+    do {                                               \
+        fr_status fr_try_status = (call);              \
+        if (fr_try_status != FR_OK) return fr_try_status; \
+    } while (0)
+
+#endif

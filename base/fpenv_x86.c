@@ -1,0 +1,17 @@
+/* The floating-point environment on x86: MXCSR holds control bits and exception flags in one word. */
+#include "base/fpenv.h"
+
+#include <xmmintrin.h>
+
+/* Round to nearest, denormals kept, every exception masked, no flag raised: the state of a fresh process. */
+enum { MXCSR_DEFAULT = 0x1f80 };
+
+uint64_t fr_fpenv_enter(void) {
+    uint64_t word = _mm_getcsr();
+    _mm_setcsr(MXCSR_DEFAULT);
+    return word;
+}
+
+void fr_fpenv_leave(uint64_t word) {
+    _mm_setcsr((unsigned)word);
+}

@@ -1,0 +1,11 @@
+/* One turn of a spin loop: tells the core that the other hardware thread may have the pipeline. */
+#ifndef FR_BASE_PAUSE_H
+#define FR_BASE_PAUSE_H
+
+#if defined(__x86_64__)
+static inline void fr_pause(void) { __builtin_ia32_pause(); }
+#elif defined(__aarch64__)
+static inline void fr_pause(void) { __asm__ volatile("yield"); }
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/* A team of pinned threads that runs one function together, step by step.
+ *
+ * In: a plan and a function. Out: the function has run once on each thread of the team, all in the default
+ * floating-point environment. Inside it fr_team_sync is the barrier between dependent steps. Thread 0 is the caller.
+ * With one thread there is no pool: fr_pool_run calls the function, fr_team_sync does nothing.
+ *
+ * Waiting spins briefly, then sleeps (futex); where other sessions' threads are pinned too (cores.h) it lets them run
+ * in between; an oversubscribed plan yields at once instead of spinning. */
+#ifndef FR_BASE_POOL_H
+#define FR_BASE_POOL_H
+
+#include "base/topology.h"
+
+typedef struct fr_pool fr_pool;
+
+/* A thread's seat in the team. */
+typedef struct fr_team {
+    fr_pool *pool;  /* NULL when alone */
+    size_t index;   /* 0 .. count - 1 */
+    size_t count;
+} fr_team;
+
+typedef void fr_team_fn(void *context, const fr_team *team);
+
+/* Starts the other threads, pinned as the plan says. The plan is copied. */
+fr_status fr_pool_open(const fr_plan *plan, fr_pool **pool);
+void fr_pool_close(fr_pool *pool);
+
+/* Runs fn(context, seat) on every thread and returns when all are done. One caller at a time. Allocates nothing. If
+ * the plan pins, the caller is pinned to thread 0's place while it runs, and as it was after; a caller that is there
+ * already is left alone: the system calls would cost a short run a tenth of its time, and with its team on the other
+ * CPUs nothing drives it away. */
+void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
+
+/* All threads of the team arrive, then all go on; writes before are seen after. */
+void fr_team_sync(const fr_team *team);
+
+#endif

@@ -1,0 +1,113 @@
+/* The parts of topology.h that need no system library: the CPU quota, the plan, the partition.
+ *
+ * In: a machine description, or the cgroup files of a process. Out: which thread runs where, which items it owns, how
+ * many CPUs the quota allows. */
+#include "base/topology.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cgroup.h"
+
+/* ------------------------------------------------------------------------------------------------------------ quota */
+
+/* quota / period rounded up. Anything that does not start with a digit ("max", "-1") is no limit, as is zero. */
+static uint64_t whole_cpus(const char *quota, const char *period) {
+    if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
+    unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);
+    return time && every ? time / every + (time % every != 0) : 0;
+}
+
+/* cgroup v2: cpu.max is "QUOTA PERIOD" or "max PERIOD". */
+static uint64_t quota_v2(const char *folder) {
+    char text[64];
+    if (!fr_read_small(folder, "cpu.max", text, sizeof text)) return 0;
+    const char *space = strchr(text, ' ');
+    return space ? whole_cpus(text, space + 1) : 0;
+}
+
+static uint64_t quota_v1(const char *folder) {
+    char quota[64], period[64];
+    if (!fr_read_small(folder, "cpu.cfs_quota_us", quota, sizeof quota)) return 0;
+    if (!fr_read_small(folder, "cpu.cfs_period_us", period, sizeof period)) return 0;
+    return whole_cpus(quota, period);
+}
+
+int fr_cpu_quota(const char *root) {
+    uint64_t cpus = fr_cgroup_least(root, "cpu", quota_v2, quota_v1);
+    return cpus > INT_MAX ? INT_MAX : (int)cpus;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- plan */
+
+/* A processing unit, and when it is its turn to get a thread. */
+typedef struct candidate {
+    int cpu, node;
+    int sibling;  /* units of its core that come before it: 0 is a whole core */
+    int ordinal;  /* its number among the units of its node with the same `sibling` ... */
+    int of;       /* ... and how many those are */
+} candidate;
+
+/* Whole cores before siblings. Among them, unit i of a node's n has its turn at (i + 1/2) / n: the first k turns hold
+ * each node's share in proportion, for every k. */
+static int compare_turns(const void *left, const void *right) {
+    const candidate *a = left, *b = right;
+    if (a->sibling != b->sibling) return a->sibling - b->sibling;
+    int turn = (2 * a->ordinal + 1) * b->of - (2 * b->ordinal + 1) * a->of;
+    return turn ? turn : a->node - b->node;
+}
+
+/* Fills one candidate for each place, in order of their turns; returns the number of whole cores. */
+static size_t order_places(const fr_machine *machine, bool numa, candidate *list) {
+    size_t cores = 0;
+    for (size_t i = 0; i < machine->count; i++) {
+        const fr_cpu_place *place = &machine->places[i];
+        list[i] = (candidate){.cpu = place->cpu, .node = numa ? place->node : 0};
+        for (size_t j = 0; j < i; j++) list[i].sibling += machine->places[j].core == place->core;
+        cores += list[i].sibling == 0;
+    }
+    for (size_t i = 0; i < machine->count; i++) {
+        for (size_t j = 0; j < machine->count; j++) {
+            if (list[j].node != list[i].node || list[j].sibling != list[i].sibling) continue;
+            list[i].ordinal += j < i;
+            list[i].of++;
+        }
+    }
+    qsort(list, machine->count, sizeof *list, compare_turns);
+    return cores;
+}
+
+void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan) {
+    candidate list[FR_MAX_THREADS];
+    size_t cores = order_places(machine, numa, list), quota = (size_t)machine->quota;
+    if (!threads) threads = quota && quota < cores ? quota : cores;
+    if (threads > FR_MAX_THREADS) threads = FR_MAX_THREADS;
+    *plan = (fr_plan){.threads = threads, .nodes = numa ? machine->nodes : 1};
+    plan->oversubscribed = threads > machine->count || (quota && threads > quota);
+
+    size_t seat = 0;
+    for (int node = 0; node < plan->nodes; node++) {
+        for (size_t turn = 0; turn < threads; turn++) {
+            const candidate *unit = &list[turn % machine->count];
+            if (unit->node != node) continue;
+            plan->cpu[seat] = pin ? unit->cpu : -1;
+            plan->node[seat++] = node;
+        }
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- partition */
+
+/* The item at which unit number `at` begins. The last unit's end may be no size_t: it is the end of the items. */
+static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {
+    return at < units ? at * unit : count;
+}
+
+void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end) {
+    size_t units = count / unit + (count % unit != 0);
+    size_t each = units / parts, larger = units % parts;
+    size_t first = index * each + (index < larger ? index : larger);
+    *begin = unit_begin(first, units, unit, count);
+    *end = unit_begin(first + each + (index < larger), units, unit, count);
+}

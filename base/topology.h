@@ -1,0 +1,53 @@
+/* Which cores this process may use, which NUMA node each belongs to, and where each thread shall run.
+ *
+ * In: hwloc's view of the machine within the process's affinity mask and CPU quota (topology_hwloc.c), or the affinity
+ * mask and quota alone (topology_plain.c, one node: the arm64 build, which has no hwloc). Out: a plan, plain data.
+ * fr_plan_make is pure: tests give it synthetic machines. */
+#ifndef FR_BASE_TOPOLOGY_H
+#define FR_BASE_TOPOLOGY_H
+
+#include "forerun.h"
+
+#define FR_MAX_THREADS 1024
+#define FR_MAX_CPUS 8192 /* the system's CPU numbers lie below: Linux's own limit */
+
+/* A machine as the planner sees it: usable processing units, core siblings adjacent or not. */
+typedef struct fr_cpu_place {
+    int cpu;  /* the system's number */
+    int core; /* units of one core have equal numbers */
+    int node; /* NUMA node, 0-based and dense */
+} fr_cpu_place;
+
+typedef struct fr_machine {
+    fr_cpu_place places[FR_MAX_THREADS];
+    size_t count; /* >= 1 */
+    int nodes;    /* >= 1 */
+    int quota;    /* CPUs that the cgroup's quota allows, rounded up, at least 1; 0 when there is none */
+} fr_machine;
+
+typedef struct fr_plan {
+    size_t threads;            /* >= 1 */
+    int cpu[FR_MAX_THREADS];   /* where thread t is pinned; -1: not pinned */
+    int node[FR_MAX_THREADS];  /* its node; threads of one node are neighbours, nodes ascend */
+    int nodes;                 /* that node[] counts over; some may have no thread */
+    bool oversubscribed;       /* more threads than processing units or quota: waiters yield instead of spinning */
+} fr_plan;
+
+/* Reads this machine, as the calling thread may use it. */
+fr_status fr_machine_read(fr_machine *machine);
+
+/* The CPUs that the quotas of this process's cgroup and of those above it allow, rounded up; 0: no limit, or none that
+ * can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
+int fr_cpu_quota(const char *root);
+
+/* threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1. numa false: nodes are
+ * ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores, then on siblings; when
+ * every unit has one, it starts again. At most FR_MAX_THREADS. */
+void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
+
+/* Items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of `unit`
+ * items (the last may be short), sizes differing by at most one unit. Pure: it says which thread, hence which node,
+ * reads and first touches which weight rows. */
+void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end);
+
+#endif

@@ -1,0 +1,151 @@
+/* Unicode normalization: see unicode_form.h. */
+#include "base/unicode_form.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#define MAX_DECOMPOSITION 18 /* U+FDFA has the longest */
+
+/* Codepoints between two bytes that are no UTF-8. */
+typedef struct codepoint_run {
+    int32_t *items, *sorted; /* the second for sorting */
+    size_t count, capacity;
+} codepoint_run;
+
+static bool reserve(codepoint_run *run, size_t more) {
+    if (run->capacity - run->count >= more) return true;
+    size_t capacity = 2 * run->capacity + more;
+    int32_t *items = realloc(run->items, capacity * sizeof *items);
+    if (items) run->items = items;
+    int32_t *sorted = realloc(run->sorted, capacity * sizeof *sorted);
+    if (sorted) run->sorted = sorted;
+    if (items && sorted) run->capacity = capacity;
+    return items && sorted;
+}
+
+static utf8proc_propval_t class_of(int32_t codepoint) {
+    return utf8proc_get_property(codepoint)->combining_class;
+}
+
+/* Sorts [begin, end) by combining class, keeping the order of equals. */
+static void sort_marks(codepoint_run *run, size_t begin, size_t end) {
+    size_t first[257] = {0};
+    for (size_t i = begin; i < end; i++) first[class_of(run->items[i]) + 1]++;
+    for (size_t i = 1; i < 257; i++) first[i] += first[i - 1];
+    for (size_t i = begin; i < end; i++) run->sorted[first[class_of(run->items[i])]++] = run->items[i];
+    memcpy(run->items + begin, run->sorted, (end - begin) * sizeof *run->items);
+}
+
+/* The canonical order: marks between two characters of class 0, sorted. */
+static void order_marks(codepoint_run *run) {
+    for (size_t begin = 0, end; begin < run->count; begin = end) {
+        end = begin + 1;
+        if (class_of(run->items[begin]) == 0) continue;
+        while (end < run->count && class_of(run->items[end]) != 0) end++;
+        if (end - begin > 1) sort_marks(run, begin, end);
+    }
+}
+
+static void append_codepoints(const codepoint_run *run, size_t count, fr_text_buffer *out) {
+    for (size_t i = 0; i < count; i++) {
+        utf8proc_uint8_t bytes[4];
+        fr_text_append(out, bytes, (size_t)utf8proc_encode_char(run->items[i], bytes));
+    }
+}
+
+static void flush(codepoint_run *run, bool compose, fr_text_buffer *out) {
+    order_marks(run);
+    utf8proc_ssize_t count = (utf8proc_ssize_t)run->count;
+    if (compose) count = utf8proc_normalize_utf32(run->items, count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    append_codepoints(run, (size_t)count, out);
+    run->count = 0;
+}
+
+static bool is_ascii(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] >= 0x80) return false;
+    return true;
+}
+
+void fr_unicode_form(const char *text, size_t length, bool compose, bool compatible, fr_text_buffer *out) {
+    if (is_ascii(text, length)) {
+        fr_text_append(out, text, length);
+        return;
+    }
+    codepoint_run run = {0};
+    int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text;
+    for (size_t at = 0; at < length && out->status == FR_OK;) {
+        utf8proc_int32_t codepoint;
+        utf8proc_ssize_t step = utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(length - at), &codepoint);
+        if (!reserve(&run, MAX_DECOMPOSITION)) {
+            out->status = FR_MEMORY;
+        } else if (step > 0) {
+            run.count += (size_t)utf8proc_decompose_char(codepoint, run.items + run.count, MAX_DECOMPOSITION,
+                                                         (utf8proc_option_t)options, NULL);
+            at += (size_t)step;
+        } else {
+            flush(&run, compose, out);
+            fr_text_append(out, text + at++, 1);
+        }
+    }
+    flush(&run, compose, out);
+    free(run.items);
+    free(run.sorted);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ bytes */
+
+/* Table 3-7 of the Unicode Standard: further bytes than the second are 80 to BF. */
+static const struct {
+    unsigned char first, last, low, high; /* the lead byte's range, the second byte's */
+    size_t whole;
+} sequences[] = {{0x00, 0x7F, 0x00, 0x00, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+                 {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+                 {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
+
+fr_character_bytes fr_first_character(const char *text, size_t length) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t i = 0; length > 0 && i < sizeof sequences / sizeof *sequences; i++) {
+        if (bytes[0] < sequences[i].first || bytes[0] > sequences[i].last) continue;
+        size_t there = 1, whole = sequences[i].whole;
+        if (length < 2 || bytes[1] < sequences[i].low || bytes[1] > sequences[i].high)
+            return (fr_character_bytes){there, whole};
+        while (there < length && there < whole && (bytes[there] & 0xC0) == 0x80) there++;
+        return (fr_character_bytes){there, whole};
+    }
+    return (fr_character_bytes){0};
+}
+
+/* ------------------------------------------------------------------------------------------------------- properties */
+
+bool fr_is_space(int32_t codepoint) {
+    if (codepoint < 0x80) return codepoint == ' ' || (codepoint >= '\t' && codepoint <= '\r');
+    utf8proc_category_t category = utf8proc_category(codepoint);
+    return codepoint == 0x85 || category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+           category == UTF8PROC_CATEGORY_ZP;
+}
+
+/* The circled and squared Latin letters are alphabetic, though their category says symbol. */
+static bool is_enclosed_letter(int32_t codepoint) {
+    return (codepoint >= 0x24B6 && codepoint <= 0x24E9) || (codepoint >= 0x1F130 && codepoint <= 0x1F149) ||
+           (codepoint >= 0x1F150 && codepoint <= 0x1F169) || (codepoint >= 0x1F170 && codepoint <= 0x1F189);
+}
+
+bool fr_is_word(int32_t codepoint) {
+    switch (utf8proc_category(codepoint)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC: return true;
+    default: return codepoint == 0x200C || codepoint == 0x200D || is_enclosed_letter(codepoint);
+    }
+}

@@ -1,0 +1,122 @@
+/* Shared prefixes: pages that were filled before, found again by what stands in them.
+ *
+ * A tree. A node is a block of 64 consecutive ids behind its parent's, so that a node says all that was said up to
+ * there; its pages are what a timeline of these ids has in that block of its tables, of the target's cache and of a
+ * drafter's own. Equal are two blocks whose parents are one node and whose ids and digests are equal, compared, not
+ * only hashed. A page comes in once the frontier has passed its last position, and is nobody's to write any more
+ * (kv.h). What did not come of a forward here, but from a file, is somebody's word and must not come in.
+ *
+ * A prompt goes back to the deepest node of its beginning whose window is there: sliding layers have let go of most. A
+ * drafter's pair of a position depends on the id behind it, so that a page's last pair depends on the next block: each
+ * node has the page of its parent's block too, as it is in front of this one, and where a prompt goes back to the last
+ * position is run again, and its pair made again.
+ *
+ * States of recurrent layers can't be cut: where a model has some, a prompt goes back to points, positions whose states
+ * a timeline left in a page. A point is in the block that holds its last position, and is found where that block's ids
+ * are the prompt's up to the one at the point; the pages that are cut there are copied once they are written.
+ *
+ * Timelines that stand in a node keep it; all else is cache, and goes when a pool has no free page, the longest unused
+ * first. Layers that slide give up a page that nobody else holds: those that are in the window of no prompt's end and
+ * no branch before others. For all other layers leaves go with all their pages, which takes up again what is left of
+ * a window with a hole. Finding costs a comparison a block, giving up a page a walk down a heap.
+ *
+ * One caller at a time; a thread that makes drafts claims pages too, and pages of any kind may go for it.
+ *
+ * In: timelines and their ids. Out: the same pages in other timelines. */
+#ifndef FR_SRC_KV_PREFIXES_H
+#define FR_SRC_KV_PREFIXES_H
+
+#include "src/cache/kv.h"
+
+typedef struct fr_kv_node fr_kv_node;
+
+/* What stands in a block beside its ids: pictures, and where on the rotary axes. All 0: nothing. Two that are equal are
+ * taken for the same, so nobody must be able to make such. */
+typedef struct fr_kv_digest {
+    uint8_t bytes[32];
+} fr_kv_digest;
+
+/* What a timeline says. */
+typedef struct fr_kv_content {
+    const int32_t *ids;
+    const fr_kv_digest *digests; /* of each whole block; NULL: nothing but ids */
+} fr_kv_content;
+
+/* Nodes by how long they have not been used, the longest first. */
+typedef struct fr_kv_heap {
+    uint32_t *nodes; /* [1 + count] from 1 on */
+    size_t count;
+} fr_kv_heap;
+
+/* Leaves in which no timeline stands; nodes whose sliding page nobody else holds. */
+typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_unused;
+
+/* Where recurrent layers can go on. */
+typedef struct fr_kv_point {
+    uint32_t node; /* of the block of its last position; 0: there is none here */
+    size_t position;
+    uint8_t *states; /* a page */
+    uint64_t used;
+} fr_kv_point;
+
+typedef struct fr_kv_prefixes {
+    fr_kv_node *nodes;            /* [capacity] */
+    uint32_t *first;              /* [buckets] of the chain of a hash */
+    uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that has it; 0: none */
+    fr_kv_heap unused[FR_KV_UNUSED];
+    size_t capacity, buckets;
+    uint32_t free, fresh; /* of nodes the first that was removed; how many were never used */
+    uint64_t clock;
+    fr_kv_pages *pages;   /* [FR_KV_KINDS] the target's pools */
+    fr_kv_pages *drafter; /* a drafter's; NULL: it has none */
+    size_t window;        /* positions behind a point that a row there may look back to */
+    fr_kv_pages *states;  /* of recurrent layers; NULL: there are none */
+    fr_kv_point *points;  /* [point_count] one per page of those */
+    size_t point_count;
+} fr_kv_prefixes;
+
+/* Where a timeline stands: the nodes of its first blocks. */
+typedef struct fr_kv_path {
+    uint32_t *nodes; /* [blocks] */
+    size_t length;
+    size_t prompt; /* at whose end a prompt ended, and is not marked yet; 0: none */
+} fr_kv_path;
+
+/* Takes room for all blocks that the cache has pages for from the arena, or measures it. drafter: NULL, or its
+ * cache. */
+void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *drafter);
+void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
+
+/* Lets pools ask it for pages. */
+void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
+
+/* How many of a prompt's `count` positions can be had, fewer than all: a multiple of 64, or one less, so that a
+ * position is left to run; with a drafter's cache always one less; where there are recurrent layers a point's. */
+size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, bool drafter);
+
+/* Makes them an empty timeline's, whose frontier is then there. drafter: NULL, or its cache, empty too. */
+void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+                         size_t length);
+
+/* The timeline's blocks that are complete and not in its path yet enter; where an equal one is there already, its pages
+ * become the timeline's, which nobody may be reading just then. prompt_end: a prompt ends here. */
+void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *drafter, fr_kv_content content,
+                        bool prompt_end);
+
+/* Where its recurrent layers can go on: the block that holds the position's last is in the timeline's path, or nothing
+ * comes of it. */
+void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, size_t position, uint8_t *states);
+
+/* The timeline is cut to `length` positions, or closed. */
+void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
+
+/* Pages of a cache that timelines hold, that more than one of them does, and that nobody does. */
+typedef struct fr_kv_use {
+    size_t used, shared, cached; /* bytes */
+} fr_kv_use;
+fr_kv_use fr_kv_prefixes_use(const fr_kv_prefixes *prefixes, const fr_kv *kv);
+
+/* How many pages of a cache's pool no timeline holds: free ones, and what would be given up for others. */
+size_t fr_kv_prefixes_unheld(const fr_kv_prefixes *prefixes, const fr_kv *kv, fr_kv_kind kind);
+
+#endif

@@ -1,0 +1,105 @@
+/* fr_chat_render: a conversation and its options as the variables of the tokenizer's chat template. */
+#include <jansson.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "formats/json.h"
+#include "src/text/tokenizer_parts.h"
+
+static fr_status check_messages(const json_t *messages) {
+    if (!json_is_array(messages) || json_array_size(messages) == 0)
+        return fr_fail(FR_INPUT, "messages: not a JSON array with at least one message");
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        if (!json_is_string(json_object_get(json_array_get(messages, i), "role")))
+            return fr_fail(FR_INPUT, "messages[%zu] is not an object with a \"role\"", i);
+    }
+    return FR_OK;
+}
+
+/* Options that every template knows; null is as good as not given. */
+static fr_status check_options(json_t *options) {
+    static const char *const flags[] = {"add_generation_prompt", "enable_thinking", "pictures"};
+    bool value;
+    if (!json_is_object(options)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
+    if (json_object_get(options, "messages"))
+        return fr_fail(FR_INPUT, "chat options: \"messages\" is no option: they are given by themselves");
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        FR_TRY(fr_json_bool(options, flags[i], false, "chat options", &value));
+        if (json_is_null(json_object_get(options, flags[i]))) json_object_del(options, flags[i]);
+    }
+    const json_t *tools = json_object_get(options, "tools");
+    if (tools && !json_is_null(tools) && !json_is_array(tools))
+        return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
+    return FR_OK;
+}
+
+/* What transformers gives a template whether there is any of it or not; the options go before. */
+static fr_status add_defaults(json_t *given, json_t *messages) {
+    static const char *const absent[] = {"tools", "documents"};
+    bool failed = false;
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (!json_object_get(given, absent[i])) failed |= json_object_set_new(given, absent[i], json_null()) != 0;
+    if (!json_object_get(given, "add_generation_prompt"))
+        failed |= json_object_set_new(given, "add_generation_prompt", json_true()) != 0;
+    failed |= json_object_set(given, "messages", messages) != 0;
+    return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
+}
+
+/* A variable that is the model's own. Whoever gives the very same text has given nothing. */
+static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
+    if (!text) return FR_OK;
+    json_t *token = json_string(text);
+    if (json_equal(token, json_object_get(given, name))) json_object_del(given, name);
+    if (json_object_set_new(own, name, token) != 0)
+        return fr_fail(FR_INPUT, "%s: not UTF-8, or no memory for it", name);
+    return FR_OK;
+}
+
+static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokenizer) {
+    const fr_chat_templates *chat = &tokenizer->chat;
+    const char *begin = tokenizer->begin;
+    if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
+    FR_TRY(set_token(own, given, "bos_token", begin));
+    return set_token(own, given, "eos_token", tokenizer->end);
+}
+
+static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template) {
+    const fr_chat_template *chosen = fr_chat_templates_for(chat, options);
+    *template = chosen->ready;
+    if (chosen->error) return fr_fail(FR_INPUT, "%s", chosen->error);
+    return *template ? FR_OK
+                     : fr_fail(FR_INPUT, "this model has no chat template, and forerun has none for its tokens");
+}
+
+static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
+                        fr_marked_text *text) {
+    const fr_template *template;
+    FR_TRY(check_messages(messages));
+    FR_TRY(check_options(given));
+    FR_TRY(add_defaults(given, messages));
+    FR_TRY(set_own(own, given, tokenizer));
+    FR_TRY(choose(&tokenizer->chat, given, &template));
+    return fr_template_render(template, own, given, (int64_t)time(NULL), text);
+}
+
+fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
+                         fr_marked_text *text) {
+    *text = (fr_marked_text){0};
+    if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no chat template");
+    if (!options_json) options_json = "{}";
+    json_t *messages = NULL, *options = NULL, *own = json_object();
+    fr_status status = fr_json_parse_texts(messages_json, strlen(messages_json), "messages", &messages);
+    if (status == FR_OK) status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
+    if (status == FR_OK) status = render(tokenizer, messages, options, own, text);
+    json_decref(messages);
+    json_decref(options);
+    json_decref(own);
+    return status;
+}
+
+const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures) {
+    if (!tokenizer) return NULL;
+    const fr_chat_templates *chat = &tokenizer->chat;
+    return pictures && chat->picture_note ? chat->picture_note : chat->note;
+}

@@ -1,0 +1,160 @@
+/* The automaton of json_scan.h: a state, and a bit for each object or array around it. */
+#include "src/chat/json_scan.h"
+
+static bool is_digit(char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_hex(char byte) {
+    char lower = (char)(byte | 0x20);
+    return is_digit(byte) || (lower >= 'a' && lower <= 'f');
+}
+
+static fr_scan_result go(fr_json_scan *scan, fr_scan_state state) {
+    scan->state = state;
+    return FR_SCAN_ON;
+}
+
+static bool in_object(const fr_json_scan *scan) {
+    return scan->depth > 0 && (scan->objects >> (scan->depth - 1) & 1) != 0;
+}
+
+static fr_scan_result ended(fr_json_scan *scan) {
+    scan->state = FR_SCAN_AFTER;
+    return scan->depth == 0 ? FR_SCAN_DONE : FR_SCAN_ON;
+}
+
+static fr_scan_result open_container(fr_json_scan *scan, bool object) {
+    if (scan->depth == FR_SCAN_DEPTH) return FR_SCAN_BAD;
+    uint64_t bit = (uint64_t)1 << scan->depth++;
+    scan->objects = object ? scan->objects | bit : scan->objects & ~bit;
+    return go(scan, object ? FR_SCAN_KEY_OR_END : FR_SCAN_VALUE_OR_END);
+}
+
+static fr_scan_result close_container(fr_json_scan *scan, char byte) {
+    if (scan->depth == 0 || in_object(scan) != (byte == '}')) return FR_SCAN_BAD;
+    scan->depth--;
+    return ended(scan);
+}
+
+static fr_scan_result begin_string(fr_json_scan *scan, bool key) {
+    scan->key = key;
+    return go(scan, FR_SCAN_STRING);
+}
+
+static fr_scan_result begin_word(fr_json_scan *scan, const char *rest) {
+    scan->word = rest;
+    return go(scan, FR_SCAN_WORD);
+}
+
+static fr_scan_result begin_value(fr_json_scan *scan, char byte) {
+    switch (byte) {
+    case '{': return open_container(scan, true);
+    case '[': return open_container(scan, false);
+    case '"': return begin_string(scan, false);
+    case 't': return begin_word(scan, "rue");
+    case 'f': return begin_word(scan, "alse");
+    case 'n': return begin_word(scan, "ull");
+    case '-': return go(scan, FR_SCAN_MINUS);
+    case '0': return go(scan, FR_SCAN_ZERO);
+    default: return is_digit(byte) ? go(scan, FR_SCAN_WHOLE) : FR_SCAN_BAD;
+    }
+}
+
+/* Between the parts of a value. */
+static fr_scan_result between(fr_json_scan *scan, char byte) {
+    if (fr_json_is_space(byte)) return FR_SCAN_ON;
+    switch (scan->state) {
+    case FR_SCAN_VALUE_OR_END:
+        if (byte == ']') return close_container(scan, byte);
+        return begin_value(scan, byte);
+    case FR_SCAN_VALUE: return begin_value(scan, byte);
+    case FR_SCAN_KEY_OR_END:
+        if (byte == '}') return close_container(scan, byte);
+        return byte == '"' ? begin_string(scan, true) : FR_SCAN_BAD;
+    case FR_SCAN_KEY: return byte == '"' ? begin_string(scan, true) : FR_SCAN_BAD;
+    case FR_SCAN_COLON: return byte == ':' ? go(scan, FR_SCAN_VALUE) : FR_SCAN_BAD;
+    default:
+        if (byte == ',' && scan->depth > 0) return go(scan, in_object(scan) ? FR_SCAN_KEY : FR_SCAN_VALUE);
+        return byte == '}' || byte == ']' ? close_container(scan, byte) : FR_SCAN_BAD;
+    }
+}
+
+static fr_scan_result in_string(fr_json_scan *scan, char byte) {
+    if (scan->state == FR_SCAN_HEX) {
+        if (!is_hex(byte)) return FR_SCAN_BAD;
+        return --scan->hex == 0 ? go(scan, FR_SCAN_STRING) : FR_SCAN_ON;
+    }
+    if (scan->state == FR_SCAN_ESCAPE) {
+        scan->hex = 4;
+        if (byte == 'u') return go(scan, FR_SCAN_HEX);
+        for (const char *c = "\"\\/bfnrt"; *c; c++)
+            if (byte == *c) return go(scan, FR_SCAN_STRING);
+        return FR_SCAN_BAD;
+    }
+    if (byte == '\\') return go(scan, FR_SCAN_ESCAPE);
+    if (byte == '"') return scan->key ? go(scan, FR_SCAN_COLON) : ended(scan);
+    return (unsigned char)byte < ' ' ? FR_SCAN_BAD : FR_SCAN_ON;
+}
+
+static bool number_may_end(fr_scan_state state) {
+    return state == FR_SCAN_ZERO || state == FR_SCAN_WHOLE || state == FR_SCAN_FRACTION ||
+           state == FR_SCAN_EXPONENT_DIGITS;
+}
+
+/* What a number is in behind this byte; FR_SCAN_AFTER where the byte is none of it. */
+static fr_scan_state number_goes_on(fr_scan_state state, char byte) {
+    bool digit = is_digit(byte), exponent = byte == 'e' || byte == 'E';
+    switch (state) {
+    case FR_SCAN_MINUS:
+        if (byte == '0') return FR_SCAN_ZERO;
+        return digit ? FR_SCAN_WHOLE : FR_SCAN_AFTER;
+    case FR_SCAN_WHOLE:
+        if (digit) return FR_SCAN_WHOLE;
+        /* fallthrough */
+    case FR_SCAN_ZERO:
+        if (byte == '.') return FR_SCAN_POINT;
+        return exponent ? FR_SCAN_EXPONENT : FR_SCAN_AFTER;
+    case FR_SCAN_FRACTION:
+        if (exponent) return FR_SCAN_EXPONENT;
+        /* fallthrough */
+    case FR_SCAN_POINT: return digit ? FR_SCAN_FRACTION : FR_SCAN_AFTER;
+    case FR_SCAN_EXPONENT:
+        if (byte == '+' || byte == '-') return FR_SCAN_EXPONENT_SIGN;
+        /* fallthrough */
+    default: return digit ? FR_SCAN_EXPONENT_DIGITS : FR_SCAN_AFTER;
+    }
+}
+
+/* A number ends before the byte that is none of it. */
+static fr_scan_result in_number(fr_json_scan *scan, char byte) {
+    fr_scan_state next = number_goes_on(scan->state, byte);
+    if (next != FR_SCAN_AFTER) return go(scan, next);
+    if (!number_may_end(scan->state)) return FR_SCAN_BAD;
+    scan->state = FR_SCAN_AFTER;
+    return between(scan, byte);
+}
+
+fr_scan_result fr_json_scan_byte(fr_json_scan *scan, char byte) {
+    switch (scan->state) {
+    case FR_SCAN_STRING:
+    case FR_SCAN_ESCAPE:
+    case FR_SCAN_HEX: return in_string(scan, byte);
+    case FR_SCAN_WORD:
+        if (byte != *scan->word) return FR_SCAN_BAD;
+        return *++scan->word ? FR_SCAN_ON : ended(scan);
+    case FR_SCAN_MINUS:
+    case FR_SCAN_ZERO:
+    case FR_SCAN_WHOLE:
+    case FR_SCAN_POINT:
+    case FR_SCAN_FRACTION:
+    case FR_SCAN_EXPONENT:
+    case FR_SCAN_EXPONENT_SIGN:
+    case FR_SCAN_EXPONENT_DIGITS: return in_number(scan, byte);
+    default: return between(scan, byte);
+    }
+}
+
+bool fr_json_scan_complete(const fr_json_scan *scan) {
+    return scan->depth == 0 && (scan->state == FR_SCAN_AFTER || number_may_end(scan->state));
+}

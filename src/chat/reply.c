@@ -1,0 +1,396 @@
+/* The states of a reply, and what is held back in each (reply.h).
+ *
+ *             prompt opened it                      THINK, before anything was said; Gemma's anywhere
+ *      begin ------------------> REASONING <--------------------------------------------- CONTENT <-- begin
+ *                                    |         THINK_END                                  ^  |  ^
+ *                                    +----------------------------------------------------+  |  |
+ *                                                         CALL, CALLS; Llama's `{` at the start |  |
+ *                                                                                            v  | whole, or none
+ *                                                                                           CALL--+
+ *
+ * Line breaks are held back, as a count, until it is known whether a mark follows them. */
+#include "src/chat/reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/chat/reply_call.h"
+#include "src/chat/reply_marks.h"
+#include "src/chat/reply_message.h"
+
+#define ID_LENGTH 9 /* letters and digits: what Mistral's templates ask for */
+
+typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL } reply_state;
+
+struct fr_reply_reader {
+    fr_reply_fn *part;
+    void *context;
+    fr_reply_format format;
+    json_t *tools;
+    uint64_t seed;
+    bool whole_calls;
+
+    reply_state state;
+    fr_mark_finder finder;
+    size_t newlines;     /* held back */
+    bool fresh;          /* behind reasoning or a call: line breaks belong to its mark */
+    bool called;         /* and it was a call */
+    bool said;           /* some content */
+    const char *channel; /* what has to come of it */
+
+    const fr_call_reader *reader;
+    fr_reply_call call;
+    size_t calls; /* that were begun: each has an id of its own */
+    bool told;    /* of the call under way */
+    size_t shown; /* bytes of its arguments */
+    size_t before_newlines;
+    bool before_fresh;
+
+    fr_reply_part out_part; /* what is collected for the next callback */
+    fr_text_buffer out;
+    fr_reply_message message;
+};
+
+/* -------------------------------------------------------------------------------------------------------- parts out */
+
+static void tell(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
+    fr_reply_message_add(&r->message, part, text, length);
+    if (r->part) r->part(r->context, part, text, length);
+}
+
+static void flush(fr_reply_reader *r) {
+    if (r->out.length > 0) tell(r, r->out_part, r->out.bytes, r->out.length);
+    r->out.length = 0;
+}
+
+/* Neighbouring pieces of a part are told of as one. */
+static void put(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
+    if (part != r->out_part) flush(r);
+    r->out_part = part;
+    fr_text_append(&r->out, text, length);
+}
+
+static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buffer *text) {
+    flush(r);
+    tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
+}
+
+/* Whether a mark may follow line breaks of which they are a part: without tools no call does. */
+static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
+    if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
+    return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
+}
+
+/* Text of the reply's content or reasoning. */
+static void say(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
+    for (size_t at = 0; at < length;) {
+        const char *line = memchr(text + at, '\n', length - at);
+        size_t end = line ? (size_t)(line - text) : length;
+        if (end > at) {
+            for (; r->newlines > 0 && !r->fresh; r->newlines--) put(r, part, "\n", 1);
+            put(r, part, text + at, end - at);
+            r->newlines = 0;
+            r->fresh = false;
+            r->said |= part == FR_REPLY_CONTENT;
+        }
+        if (line && !holds_lines(r, part)) put(r, part, "\n", 1);
+        else r->newlines += line != NULL;
+        at = end + (line != NULL);
+    }
+}
+
+static void say_content(fr_reply_reader *r, const char *text, size_t length) {
+    say(r, FR_REPLY_CONTENT, text, length);
+}
+
+/* Behind a mark that ends something. */
+static void go_on(fr_reply_reader *r) {
+    r->state = CONTENT;
+    r->newlines = 0;
+    r->fresh = true;
+    r->called = false;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ calls */
+
+static const fr_call_reader *reader_of(fr_call_form form) {
+    switch (form) {
+    case FR_CALLS_JSON: return &fr_read_json_call;
+    case FR_CALLS_LLAMA: return &fr_read_llama_call;
+    case FR_CALLS_DEEPSEEK: return &fr_read_deepseek_call;
+    case FR_CALLS_GLM:
+    case FR_CALLS_XML: return &fr_read_tagged_call;
+    case FR_CALLS_GEMMA: return &fr_read_gemma_call;
+    default: return NULL;
+    }
+}
+
+/* Nine letters and digits of the seed and the call's number (the finalizer of splitmix64). */
+static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    uint64_t z = r->seed + (uint64_t)r->calls * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
+}
+
+static void begin_call(fr_reply_reader *r) {
+    fr_reply_call *call = &r->call;
+    fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) fr_call_clear(&kept[i]);
+    *call = (fr_reply_call){.format = &r->format,
+                            .tools = r->tools,
+                            .raw = kept[0],
+                            .name = kept[1],
+                            .id = kept[2],
+                            .arguments = kept[3],
+                            .key = kept[4],
+                            .value = kept[5]};
+    r->before_newlines = r->newlines;
+    r->before_fresh = r->fresh;
+    r->told = false;
+    r->shown = 0;
+    r->calls++;
+    r->state = CALL;
+}
+
+/* What is known of the call and was not told yet. */
+static void show_call(fr_reply_reader *r) {
+    fr_reply_call *call = &r->call;
+    if (!call->named) return;
+    if (!r->told) {
+        if (call->id.length == 0) make_id(r, &call->id);
+        tell_apart(r, FR_REPLY_CALL, &call->id);
+        tell_apart(r, FR_REPLY_NAME, &call->name);
+        r->told = true;
+    }
+    if (call->arguments.length > r->shown)
+        put(r, FR_REPLY_ARGUMENTS, call->arguments.bytes + r->shown, call->arguments.length - r->shown);
+    r->shown = call->arguments.length;
+}
+
+static void end_call(fr_reply_reader *r) {
+    show_call(r);
+    tell_apart(r, FR_REPLY_CALL_END, NULL);
+    go_on(r);
+    r->called = true;
+}
+
+/* It was no call: what came of it, but for the last `behind` bytes, is content. */
+static void drop_call(fr_reply_reader *r, size_t behind) {
+    if (r->told) tell_apart(r, FR_REPLY_CALL_VOID, NULL);
+    r->newlines = r->before_newlines;
+    r->fresh = r->before_fresh;
+    r->state = CONTENT;
+    say_content(r, r->call.raw.bytes ? r->call.raw.bytes : "", r->call.raw.length - behind);
+}
+
+/* True: the byte or mark was the call's. */
+static bool go_by(fr_reply_reader *r, fr_call_verdict verdict, size_t behind) {
+    bool good = verdict != FR_CALL_FAULT && r->call.raw.length <= FR_CALL_LONGEST;
+    if (!good)
+        drop_call(r, behind);
+    else if (verdict == FR_CALL_DONE)
+        end_call(r);
+    else if (!r->whole_calls)
+        show_call(r);
+    return good;
+}
+
+/* Bytes of a call: how many of them were its, the last of which may have shown that it is none. kept: they are in
+ * call.raw already. */
+static size_t read_call(fr_reply_reader *r, const char *text, size_t length, bool kept) {
+    size_t at = 0;
+    while (at < length && r->state == CALL) {
+        if (!kept) fr_text_append(&r->call.raw, text + at, 1);
+        go_by(r, r->reader->byte(&r->call, text[at++]), 0);
+    }
+    return at;
+}
+
+/* --------------------------------------------------------------------------------------------------- marks and text */
+
+static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
+
+static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    fr_text_append(&r->call.raw, text, length);
+    fr_call_verdict verdict = r->reader->mark(&r->call, mark);
+    if (verdict == FR_CALL_TEXT) {
+        read_call(r, text, length,
+                  true); /* at a fault all of the mark is content; no mark has what ends a call in it */
+    } else if (r->call.raw.length <= length) {
+        go_by(r, verdict, 0); /* it begins the call */
+    } else if (!go_by(r, verdict, length)) {
+        on_mark_in_content(r, mark, text, length);
+    }
+}
+
+static void begin_reasoning(fr_reply_reader *r) {
+    r->state = REASONING;
+    r->newlines = 0;
+    r->fresh = true;
+}
+
+static void on_mark_in_content(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
+    bool thinks = mark == FR_MARK_THINK && (!r->said || *r->format.channel);
+    bool ends_calls = (mark == FR_MARK_CALLS_END || mark == FR_MARK_RESPONSE) && r->fresh && r->called;
+    if (thinks && *r->format.channel) {
+        r->state = CHANNEL;
+        r->channel = r->format.channel;
+    } else if (thinks) {
+        begin_reasoning(r);
+    } else if (mark == FR_MARK_CALL || mark == FR_MARK_CALLS) {
+        begin_call(r);
+        on_mark_in_call(r, mark, text, length);
+    } else if (ends_calls) {
+        r->newlines = 0;
+    } else {
+        say_content(r, text, length);
+    }
+}
+
+/* Gemma's reasoning is a channel, whose name comes behind the mark. */
+static void leave_channel(fr_reply_reader *r) {
+    const char *mark = r->format.marks[FR_MARK_THINK];
+    r->state = CONTENT;
+    say_content(r, mark, strlen(mark));
+    say_content(r, r->format.channel, (size_t)(r->channel - r->format.channel));
+}
+
+static void on_channel_byte(fr_reply_reader *r, char byte) {
+    if (byte != *r->channel) {
+        leave_channel(r);
+        say_content(r, &byte, 1);
+    } else if (*++r->channel == '\0') {
+        begin_reasoning(r);
+    }
+}
+
+/* Llama's calls need no mark: a reply that begins as an object may be one, if there is a tool to call. */
+static bool begins_bare_call(const fr_reply_reader *r, char byte) {
+    bool start = r->state == CONTENT && !r->said && r->calls == 0 && byte == '{';
+    return start && r->format.calls == FR_CALLS_LLAMA && json_array_size(r->tools) > 0;
+}
+
+/* As much of a text as one state takes. */
+static size_t take_text(fr_reply_reader *r, const char *text, size_t length) {
+    size_t lines = 0;
+    switch (r->state) {
+    case CALL: return read_call(r, text, length, false);
+    case CHANNEL: on_channel_byte(r, *text); return 1;
+    case REASONING: say(r, FR_REPLY_REASONING, text, length); return length;
+    default:
+        while (lines < length && text[lines] == '\n') lines++;
+        say_content(r, text, lines);
+        if (lines < length && begins_bare_call(r, text[lines]))
+            begin_call(r);
+        else
+            say_content(r, text + lines, length - lines);
+        return r->state == CALL ? lines : length;
+    }
+}
+
+static void on_piece(void *context, fr_mark mark, const char *text, size_t length) {
+    fr_reply_reader *r = context;
+    if (mark == FR_MARK_NONE) {
+        for (size_t at = 0; at < length;) at += take_text(r, text + at, length - at);
+        return;
+    }
+    if (r->state == CHANNEL) leave_channel(r);
+    if (r->state == CALL)
+        on_mark_in_call(r, mark, text, length);
+    else if (r->state == CONTENT)
+        on_mark_in_content(r, mark, text, length);
+    else if (mark == FR_MARK_THINK_END)
+        go_on(r);
+    else
+        say(r, FR_REPLY_REASONING, text, length);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- a reply */
+
+fr_status fr_reply_reader_new(fr_reply_fn *part, void *context, fr_reply_reader **reader) {
+    *reader = calloc(1, sizeof **reader);
+    if (!*reader) return fr_fail_memory("a reply", sizeof **reader);
+    (*reader)->part = part;
+    (*reader)->context = context;
+    return FR_OK;
+}
+
+static void close_call(fr_reply_call *call) {
+    fr_text_buffer *texts[] = {&call->raw, &call->name, &call->id, &call->arguments, &call->key, &call->value};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) fr_text_free(texts[i]);
+}
+
+void fr_reply_reader_free(fr_reply_reader *reader) {
+    if (!reader) return;
+    close_call(&reader->call);
+    fr_text_free(&reader->out);
+    fr_reply_message_clear(&reader->message);
+    json_decref(reader->tools);
+    free(reader);
+}
+
+/* Whether a prompt ends with the mark of reasoning, and nothing but white space behind it. */
+static bool opens_reasoning(const fr_reply_format *format, const char *prompt, size_t length) {
+    const char *mark = format->marks[FR_MARK_THINK];
+    if (!mark) return false;
+    while (length > 0 && fr_json_is_space(prompt[length - 1])) length--;
+    size_t channel = strlen(format->channel), size = strlen(mark);
+    if (length < size + channel || memcmp(prompt + length - channel, format->channel, channel) != 0) return false;
+    return memcmp(prompt + length - channel - size, mark, size) == 0;
+}
+
+fr_status fr_reply_reader_begin(fr_reply_reader *reader, const fr_reply_format *format, const char *prompt,
+                                size_t length, json_t *tools, uint64_t seed, bool whole_calls) {
+    fr_reply_reader *r = reader;
+    fr_reply_message_clear(&r->message);
+    json_decref(r->tools);
+    close_call(&r->call);
+    fr_text_free(&r->out);
+    *r = (fr_reply_reader){.part = r->part,
+                           .context = r->context,
+                           .format = *format,
+                           .tools = json_incref(tools),
+                           .seed = seed,
+                           .whole_calls = whole_calls,
+                           .reader = reader_of(format->calls)};
+    fr_mark_finder_begin(&r->finder, &r->format);
+    if (opens_reasoning(&r->format, prompt, length)) begin_reasoning(r);
+    return FR_OK;
+}
+
+const fr_reply_format *fr_reply_reader_format(const fr_reply_reader *reader) {
+    return &reader->format;
+}
+
+static fr_status check(const fr_reply_reader *r) {
+    const fr_reply_call *call = &r->call;
+    const fr_text_buffer *texts[] = {&r->out,          &call->raw, &call->name, &call->id,
+                                     &call->arguments, &call->key, &call->value};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) FR_TRY(fr_text_check(texts[i], "a reply"));
+    return fr_reply_message_check(&r->message);
+}
+
+fr_status fr_reply_reader_feed(fr_reply_reader *reader, const char *text, size_t length, bool control) {
+    fr_mark_finder_feed(&reader->finder, text, length, control, on_piece, reader);
+    flush(reader);
+    return check(reader);
+}
+
+fr_status fr_reply_reader_finish(fr_reply_reader *reader) {
+    fr_reply_reader *r = reader;
+    fr_mark_finder_finish(&r->finder, on_piece, r);
+    if (r->state == CHANNEL) leave_channel(r);
+    if (r->state == CALL && r->reader->complete(&r->call)) end_call(r);
+    if (r->state == CALL) drop_call(r, 0);
+    for (; r->state == CONTENT && !r->fresh && r->newlines > 0; r->newlines--) put(r, FR_REPLY_CONTENT, "\n", 1);
+    flush(r);
+    return check(r);
+}
+
+fr_status fr_reply_reader_message(const fr_reply_reader *reader, char **json, size_t *length) {
+    return fr_reply_message_write(&reader->message, json, length);
+}

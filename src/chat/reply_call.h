@@ -1,0 +1,78 @@
+/* One tool call as it comes, in a model's own form.
+ *
+ * In: bytes and marks (reply_format.h), from the one that a call begins with on. Out: the function's name, its
+ * arguments as JSON text that grows, and a verdict on each byte and mark. All that came is kept, so that what turns out
+ * to be no call can be given back as it was. */
+#ifndef FR_SRC_REPLY_CALL_H
+#define FR_SRC_REPLY_CALL_H
+
+#include "base/text_buffer.h"
+#include "src/chat/json_scan.h"
+#include "src/chat/reply_format.h"
+#include "src/chat/reply_value.h"
+
+#define FR_CALL_LONGEST      ((size_t)1 << 24) /* bytes of a call; what is longer is none */
+#define FR_CALL_NAME_LONGEST 256
+#define FR_CALL_KEY_LONGEST  4096
+
+typedef enum fr_call_verdict {
+    FR_CALL_ON,
+    FR_CALL_DONE,  /* the call is whole with it */
+    FR_CALL_FAULT, /* this is no call */
+    FR_CALL_TEXT,  /* of a mark: here it is nothing but its bytes */
+} fr_call_verdict;
+
+typedef struct fr_reply_call {
+    const fr_reply_format *format;
+    const json_t *tools; /* an array, or NULL */
+    fr_text_buffer raw;  /* all that came */
+    fr_text_buffer name; /* valid once it is named */
+    fr_text_buffer id;   /* empty unless the model gave one */
+    fr_text_buffer arguments;
+    bool named;
+
+    /* For the readers alone. */
+    int state;
+    bool first; /* no argument has come yet */
+    bool given; /* the arguments are, where they come as one value */
+    fr_text_buffer key, value;
+    fr_value_types types; /* of the argument under way */
+    bool fresh, newline;  /* the value has not begun; it may end with the line break that came last */
+    size_t reopen;        /* of raw: where the mark stands that may have ended a value */
+    int field;
+    bool in_field;
+    const char *literal; /* what has to come next */
+    fr_json_scan scan;
+} fr_reply_call;
+
+/* How a form is read. The first byte or mark is what the call begins with. */
+typedef struct fr_call_reader {
+    fr_call_verdict (*byte)(fr_reply_call *call, char byte);
+    fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
+    bool (*complete)(const fr_reply_call *call); /* at a reply's end: whether only marks are missing */
+} fr_call_reader;
+
+extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_deepseek_call, fr_read_tagged_call,
+    fr_read_gemma_call;
+
+/* ----------------------------------------------------------------------------------------------- what readers share */
+
+/* Takes a name; false: there is none. A name is what has neither white space, control characters, quotes, brackets nor
+ * braces in it. */
+bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
+
+/* Appends to a text that has a limit; false: it is reached. */
+bool fr_call_take(fr_text_buffer *text, char byte, size_t limit);
+
+/* Empties a text, and keeps its memory. */
+void fr_call_clear(fr_text_buffer *text);
+
+/* The object around arguments that come one by one: `{`, then for each a key, then `}`. */
+void fr_call_open_arguments(fr_reply_call *call);
+void fr_call_put_key(fr_reply_call *call, const char *key, size_t length);
+void fr_call_close_arguments(fr_reply_call *call);
+
+/* One byte of a JSON object that is the arguments themselves. */
+fr_call_verdict fr_call_object_byte(fr_reply_call *call, char byte);
+
+#endif

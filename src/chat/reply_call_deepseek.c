@@ -1,0 +1,88 @@
+/* DeepSeek's calls: a name, a mark, a JSON object; before V3.1 a type stands in the name's place, and the object within
+ * a fence of Markdown. */
+#include <string.h>
+
+#include "src/chat/reply_call.h"
+
+enum {
+    BEGIN,
+    NAME,
+    BEHIND, /* the mark after it */
+    NAMED,  /* the name, where what came first was a type */
+    FENCE,
+    OBJECT,
+    AFTER,
+};
+
+/* What has come before the mark: the name, unless more than the object follows. */
+static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
+    const fr_text_buffer *before = &call->value;
+    bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;
+    if (byte == '{' && fr_call_set_name(call, before->bytes, before->length)) {
+        call->state = OBJECT;
+        return fr_call_object_byte(call, byte);
+    }
+    if (!type || byte == '{') return FR_CALL_FAULT;
+    fr_call_clear(&call->value);
+    call->state = NAMED;
+    return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict named_byte(fr_reply_call *call, char byte) {
+    if (byte != '\n') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    call->state = FENCE;
+    call->literal = "```json\n";
+    return fr_call_set_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict fence_byte(fr_reply_call *call, char byte) {
+    if (byte != *call->literal++) return FR_CALL_FAULT;
+    if (*call->literal == '\0') call->state = OBJECT;
+    return FR_CALL_ON;
+}
+
+/* Between the object and the mark: the fence's end, if there is a fence. */
+static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
+    if (fr_json_is_space(byte)) return FR_CALL_ON;
+    if (!call->literal) return FR_CALL_FAULT;
+    if (*call->literal == '\0') call->literal = "```";
+    return byte == *call->literal++ ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict deepseek_byte(fr_reply_call *call, char byte) {
+    fr_call_verdict verdict;
+    switch (call->state) {
+    case BEGIN: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+    case NAME: return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    case BEHIND: return behind_byte(call, byte);
+    case NAMED: return named_byte(call, byte);
+    case FENCE: return fence_byte(call, byte);
+    case OBJECT:
+        verdict = fr_call_object_byte(call, byte);
+        if (verdict == FR_CALL_DONE) call->state = AFTER;
+        return verdict == FR_CALL_FAULT ? verdict : FR_CALL_ON;
+    default: return after_byte(call, byte);
+    }
+}
+
+static fr_call_verdict deepseek_mark(fr_reply_call *call, fr_mark mark) {
+    bool begins = mark == FR_MARK_CALLS && call->raw.length == strlen(call->format->marks[FR_MARK_CALLS]);
+    if (call->state == BEGIN && begins) return FR_CALL_ON;
+    if (call->state == BEGIN && mark == FR_MARK_CALL) {
+        call->state = NAME;
+        return FR_CALL_ON;
+    }
+    if (call->state == NAME && mark == FR_MARK_NAME) {
+        call->state = BEHIND;
+        return FR_CALL_ON;
+    }
+    if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
+    bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
+    return string ? FR_CALL_TEXT : FR_CALL_FAULT;
+}
+
+static bool deepseek_complete(const fr_reply_call *call) {
+    return call->state == AFTER;
+}
+
+const fr_call_reader fr_read_deepseek_call = {deepseek_byte, deepseek_mark, deepseek_complete};

@@ -1,0 +1,263 @@
+/* Calls that are JSON objects: Hermes' within marks, and Llama 3's, with or without one.
+ *
+ * An object's members may come in any order: arguments that come before the name are kept until there is one. */
+#include <string.h>
+
+#include "src/chat/reply_call.h"
+
+enum {
+    BEGIN,
+    OBJECT,
+    AFTER,
+    BEHIND, /* the mark of Llama's calls */
+    BARE,   /* an object without a mark */
+    METHOD_NAME,
+    METHOD, /* what comes between its name and its arguments */
+    KEY,
+    EQUALS,
+    VALUE,
+    QUOTED, /* behind a quote, which may or may not have ended the value */
+};
+enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID };
+
+/* ------------------------------------------------------------------------------------------------------- the object */
+
+static int field_of(const fr_reply_call *call) {
+    static const struct {
+        const char *key;
+        int field;
+    } fields[] = {
+        {"name", FIELD_NAME}, {"arguments", FIELD_ARGUMENTS}, {"parameters", FIELD_ARGUMENTS}, {"id", FIELD_ID}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(call->key.bytes, fields[i].key) == 0) return fields[i].field;
+    return FIELD_OTHER;
+}
+
+/* Without a mark around it an object is a call only if it has nothing else in it. */
+static bool key_may_be(const fr_reply_call *call) {
+    bool bare = call->format->calls == FR_CALLS_LLAMA;
+    return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;
+}
+
+static bool begin_field(fr_reply_call *call, char byte) {
+    fr_call_clear(&call->value);
+    call->in_field = true;
+    switch (call->field) {
+    case FIELD_NAME: return byte == '"' && !call->named;
+    case FIELD_ID: return byte == '"';
+    case FIELD_ARGUMENTS: return (byte == '{' || byte == '"' || byte == 'n') && !call->given;
+    default: return true;
+    }
+}
+
+static size_t field_limit(const fr_reply_call *call) {
+    return call->field == FIELD_ARGUMENTS ? FR_CALL_LONGEST : FR_CALL_NAME_LONGEST + 2;
+}
+
+/* Arguments that are an object are given on as they are; what else is read is collected. */
+static bool take_field(fr_reply_call *call, char byte) {
+    if (call->field == FIELD_OTHER) return true;
+    bool object = call->field == FIELD_ARGUMENTS && (call->arguments.length > 0 || byte == '{') && !call->value.length;
+    return fr_call_take(object ? &call->arguments : &call->value, byte, field_limit(call));
+}
+
+/* A JSON string's text; NULL: it is not UTF-8, say. */
+static json_t *decode(const fr_text_buffer *text) {
+    return json_loadb(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+}
+
+/* Arguments may also be a string whose text is the object, or null. */
+static bool end_arguments(fr_reply_call *call) {
+    call->given = true;
+    if (call->value.length == 0) return true;
+    if (call->value.bytes[0] == 'n') {
+        fr_text_append_string(&call->arguments, "{}");
+        return true;
+    }
+    json_t *text = decode(&call->value);
+    fr_call_verdict verdict = FR_CALL_FAULT;
+    call->given = false;
+    fr_json_scan outer = call->scan;
+    call->scan = (fr_json_scan){0};
+    for (size_t i = 0; i < json_string_length(text); i++) {
+        verdict = fr_call_object_byte(call, json_string_value(text)[i]);
+        if (verdict == FR_CALL_FAULT) break;
+    }
+    call->scan = outer;
+    json_decref(text);
+    return call->given && verdict != FR_CALL_FAULT;
+}
+
+static bool end_field(fr_reply_call *call) {
+    call->in_field = false;
+    if (call->field == FIELD_ARGUMENTS) return end_arguments(call);
+    if (call->field == FIELD_OTHER) return true;
+    json_t *text = decode(&call->value);
+    const char *bytes = json_string_value(text);
+    bool good = text && strlen(bytes) == json_string_length(text);
+    if (good && call->field == FIELD_NAME) good = fr_call_set_name(call, bytes, strlen(bytes));
+    if (good && call->field == FIELD_ID && call->id.length == 0) fr_text_append_string(&call->id, bytes);
+    json_decref(text);
+    return good;
+}
+
+/* A member's key, of the outermost object. */
+static bool take_key(fr_reply_call *call, const fr_json_scan *before, char byte) {
+    if (before->state == FR_SCAN_KEY || before->state == FR_SCAN_KEY_OR_END) {
+        if (call->scan.state == FR_SCAN_STRING) fr_call_clear(&call->key);
+        return true;
+    }
+    if (call->scan.state != FR_SCAN_COLON) return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST);
+    fr_text_append(&call->key, "", 0); /* an empty one has bytes too */
+    if (call->key.status != FR_OK) return false;
+    call->field = field_of(call);
+    return key_may_be(call);
+}
+
+static bool is_in_key(const fr_json_scan *scan) {
+    bool string = scan->state == FR_SCAN_STRING || scan->state == FR_SCAN_ESCAPE || scan->state == FR_SCAN_HEX;
+    return scan->state == FR_SCAN_KEY || scan->state == FR_SCAN_KEY_OR_END || (string && scan->key);
+}
+
+static fr_call_verdict member_byte(fr_reply_call *call, char byte) {
+    fr_json_scan before = call->scan;
+    fr_scan_result result = fr_json_scan_byte(&call->scan, byte);
+    if (result == FR_SCAN_BAD) return FR_CALL_FAULT;
+    bool outermost = before.depth == 1, good = true;
+    if (outermost && is_in_key(&before)) good = take_key(call, &before, byte);
+    if (outermost && before.state == FR_SCAN_VALUE && !fr_json_is_space(byte)) good = begin_field(call, byte);
+    if (good && call->in_field) {
+        good = take_field(call, byte);
+        bool ended = call->scan.depth == 0 || call->scan.state == FR_SCAN_AFTER || call->scan.state == FR_SCAN_KEY;
+        if (good && ended && call->scan.depth <= 1) good = end_field(call);
+    }
+    if (!good) return FR_CALL_FAULT;
+    return result == FR_SCAN_DONE ? FR_CALL_DONE : FR_CALL_ON;
+}
+
+/* ----------------------------------------------------------------------------------------------------- within marks */
+
+static fr_call_verdict json_byte(fr_reply_call *call, char byte) {
+    if (call->state != OBJECT) return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+    if (call->scan.depth == 0 && byte != '{') return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
+    fr_call_verdict verdict = member_byte(call, byte);
+    if (verdict != FR_CALL_DONE) return verdict;
+    if (!call->given) fr_text_append_string(&call->arguments, "{}");
+    call->state = AFTER;
+    return call->named ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict json_mark(fr_reply_call *call, fr_mark mark) {
+    if (call->state == BEGIN && mark == FR_MARK_CALL) {
+        call->state = OBJECT;
+        return FR_CALL_ON;
+    }
+    if (call->state == AFTER && mark == FR_MARK_CALL_END) return FR_CALL_DONE;
+    bool string = call->state == OBJECT && call->scan.state == FR_SCAN_STRING;
+    return string ? FR_CALL_TEXT : FR_CALL_FAULT;
+}
+
+static bool json_complete(const fr_reply_call *call) {
+    return call->state == AFTER;
+}
+
+const fr_call_reader fr_read_json_call = {json_byte, json_mark, json_complete};
+
+/* ------------------------------------------------------------------------------------------------------------ Llama */
+
+/* NAME.call(KEY="VALUE", KEY="VALUE"): of the tools that Llama knows by itself. */
+static fr_call_verdict method_name_byte(fr_reply_call *call, char byte) {
+    if (byte != '.') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    call->state = METHOD;
+    call->literal = "call(";
+    return fr_call_set_name(call, call->value.bytes, call->value.length) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict method_byte(fr_reply_call *call, char byte) {
+    if (byte != *call->literal++) return FR_CALL_FAULT;
+    if (*call->literal) return FR_CALL_ON;
+    fr_call_open_arguments(call);
+    call->state = KEY;
+    return FR_CALL_ON;
+}
+
+static fr_call_verdict end_method(fr_reply_call *call) {
+    fr_call_close_arguments(call);
+    return FR_CALL_DONE;
+}
+
+static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
+    bool empty = call->key.length == 0;
+    if (byte == ')' && empty && call->first) return end_method(call);
+    if (fr_json_is_space(byte) && empty) return FR_CALL_ON;
+    if (byte == '=' && !empty) {
+        call->state = EQUALS;
+        return FR_CALL_ON;
+    }
+    if ((unsigned char)byte <= ' ' || strchr("\"'(),=", byte)) return FR_CALL_FAULT;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static fr_call_verdict equals_byte(fr_reply_call *call, char byte) {
+    if (byte != '"') return FR_CALL_FAULT;
+    fr_call_put_key(call, call->key.bytes, call->key.length);
+    fr_call_clear(&call->key);
+    fr_text_append_string(&call->arguments, "\"");
+    call->state = VALUE;
+    return FR_CALL_ON;
+}
+
+/* Values are not escaped: a quote ends one where a comma or the closing parenthesis follows. */
+static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
+    if (call->state == QUOTED && (byte == ',' || byte == ')')) {
+        fr_text_append_string(&call->arguments, "\"");
+        call->state = KEY;
+        return byte == ')' ? end_method(call) : FR_CALL_ON;
+    }
+    if (call->state == QUOTED) fr_value_put_escaped(&call->arguments, "\"", 1);
+    call->state = byte == '"' ? QUOTED : VALUE;
+    if (byte != '"') fr_value_put_escaped(&call->arguments, &byte, 1);
+    return FR_CALL_ON;
+}
+
+/* A function that nobody offered is no call where no mark says so: a reply may well be JSON. */
+static fr_call_verdict bare_byte(fr_reply_call *call, char byte) {
+    bool named = call->named;
+    fr_call_verdict verdict = member_byte(call, byte);
+    bool names_it = call->named && !named;
+    if (names_it && call->state == BARE && !fr_tool_find(call->tools, call->name.bytes)) return FR_CALL_FAULT;
+    if (verdict == FR_CALL_DONE && !(call->named && call->given)) return FR_CALL_FAULT;
+    return verdict;
+}
+
+static fr_call_verdict llama_byte(fr_reply_call *call, char byte) {
+    if (call->state == BEHIND && fr_json_is_space(byte)) return FR_CALL_ON;
+    if (call->state == BEHIND) call->state = byte == '{' ? OBJECT : METHOD_NAME;
+    if (call->state == BEGIN) call->state = BARE;
+    switch (call->state) {
+    case BARE:
+    case OBJECT: return bare_byte(call, byte);
+    case METHOD_NAME: return method_name_byte(call, byte);
+    case METHOD: return method_byte(call, byte);
+    case KEY: return key_byte(call, byte);
+    case EQUALS: return equals_byte(call, byte);
+    default: return value_byte(call, byte);
+    }
+}
+
+static fr_call_verdict llama_mark(fr_reply_call *call, fr_mark mark) {
+    if (call->state == BEGIN && mark == FR_MARK_CALL) {
+        call->state = BEHIND;
+        return FR_CALL_ON;
+    }
+    bool object = call->state == BARE || call->state == OBJECT;
+    bool string = object && call->scan.state == FR_SCAN_STRING;
+    return string || call->state == VALUE || call->state == QUOTED ? FR_CALL_TEXT : FR_CALL_FAULT;
+}
+
+static bool llama_complete(const fr_reply_call *call) {
+    (void)call;
+    return false;
+}
+
+const fr_call_reader fr_read_llama_call = {llama_byte, llama_mark, llama_complete};

@@ -1,0 +1,120 @@
+/* The public fr_reply_parser: ids to pieces, pieces to parts (reply.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/json.h"
+#include "src/chat/reply.h"
+#include "src/text/tokenizer_parts.h"
+
+struct fr_reply_parser {
+    const fr_tokenizer *tokenizer;
+    fr_decoder *decoder; /* NULL before a reply */
+    fr_reply_reader *reader;
+};
+
+fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, void *context,
+                              fr_reply_parser **parser) {
+    *parser = NULL;
+    if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no replies to take apart");
+    fr_reply_parser *p = calloc(1, sizeof *p);
+    if (!p) return fr_fail_memory("a reply", sizeof *p);
+    p->tokenizer = tokenizer;
+    fr_status status = fr_reply_reader_new(part, context, &p->reader);
+    if (status == FR_OK)
+        *parser = p;
+    else
+        free(p);
+    return status;
+}
+
+void fr_reply_parser_free(fr_reply_parser *parser) {
+    if (!parser) return;
+    fr_decoder_free(parser->decoder);
+    fr_reply_reader_free(parser->reader);
+    free(parser);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- a reply */
+
+/* What of the prompt's end the template itself wrote: only that can have opened the reasoning. */
+static size_t trusted_end(const fr_marked_text *prompt) {
+    size_t count = prompt ? prompt->trusted_count : 0;
+    bool ends = count > 0 && prompt->trusted[count - 1].end == prompt->length;
+    return ends ? prompt->length - prompt->trusted[count - 1].begin : 0;
+}
+
+/* By the template that the prompt came from. */
+static fr_reply_format format_for(const fr_tokenizer *tokenizer, const json_t *options) {
+    const fr_template *template = fr_chat_templates_for(&tokenizer->chat, options)->ready;
+    size_t length = 0;
+    const char *source = template ? fr_template_source(template, &length) : "";
+    return fr_reply_format_of(source, length, tokenizer);
+}
+
+static fr_status begin(fr_reply_parser *p, const fr_marked_text *prompt, const json_t *options, bool whole_calls,
+                       uint64_t seed) {
+    if (options && !json_is_object(options)) return fr_fail(FR_INPUT, "chat options: not a JSON object");
+    json_t *tools = json_object_get(options, "tools");
+    if (tools && !json_is_array(tools) && !json_is_null(tools))
+        return fr_fail(FR_INPUT, "chat options: \"tools\" is not an array");
+    size_t end = trusted_end(prompt);
+    fr_reply_format format = format_for(p->tokenizer, options);
+    fr_decoder_free(p->decoder);
+    p->decoder = NULL;
+    FR_TRY(fr_decoder_new(p->tokenizer, false, &p->decoder));
+    return fr_reply_reader_begin(p->reader, &format, end ? prompt->text + prompt->length - end : "", end,
+                                 json_is_array(tools) ? tools : NULL, seed, whole_calls);
+}
+
+fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
+                                bool whole_calls, uint64_t seed) {
+    json_t *options = NULL;
+    fr_status status = FR_OK;
+    if (options_json) status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
+    if (status == FR_OK) status = begin(parser, prompt, options, whole_calls, seed);
+    json_decref(options);
+    return status;
+}
+
+static fr_status not_begun(void) {
+    return fr_fail(FR_USAGE, "fr_reply_parser_begin comes before what a reply is made of");
+}
+
+/* What the decoder still holds of a character that a mark, or the end, cuts off. */
+static fr_status feed_rest(fr_reply_parser *p) {
+    const char *text;
+    size_t length;
+    FR_TRY(fr_decoder_finish(p->decoder, &text, &length));
+    return fr_reply_reader_feed(p->reader, text, length, false);
+}
+
+fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id) {
+    if (!parser->decoder) return not_begun();
+    const fr_reply_format *format = fr_reply_reader_format(parser->reader);
+    for (size_t i = 0; i < FR_MARK_COUNT; i++) {
+        if (format->ids[i] < 0 || format->ids[i] != id) continue;
+        FR_TRY(feed_rest(parser));
+        return fr_reply_reader_feed(parser->reader, format->marks[i], strlen(format->marks[i]), true);
+    }
+    const char *text;
+    size_t length;
+    FR_TRY(fr_decoder_feed(parser->decoder, id, &text, &length));
+    return fr_reply_reader_feed(parser->reader, text, length, false);
+}
+
+fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length) {
+    if (!parser->decoder) return not_begun();
+    FR_TRY(feed_rest(parser));
+    return fr_reply_reader_feed(parser->reader, text, length, false);
+}
+
+fr_status fr_reply_parser_finish(fr_reply_parser *parser) {
+    if (!parser->decoder) return not_begun();
+    FR_TRY(feed_rest(parser));
+    return fr_reply_reader_finish(parser->reader);
+}
+
+fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length) {
+    return fr_reply_reader_message(parser->reader, json, length);
+}

@@ -1,0 +1,9 @@
+/* The tables of methods, of texts and of everything else. */
+#ifndef FR_SRC_TEMPLATE_METHODS_H
+#define FR_SRC_TEMPLATE_METHODS_H
+
+#include "src/jinja/template_function.h"
+
+extern const fr_function_table fr_string_methods;
+
+#endif

@@ -1,0 +1,167 @@
+/* Attention: projections, norms, rotation, the cache, scores, the output's projection. See parts.h.
+ *
+ * In: the stream. Out: out, what attention adds to it. In phases with barriers between, in which a thread computes the
+ * rows, the weight's features or the heads that it owns:
+ *
+ *     rows      normed = input_norm(x); or what stands for it, a->input
+ *     features  q, k, v = projections of normed
+ *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store
+ *     heads     attn = attention(q, cache)
+ *     heads     attn = attn * sigmoid(gate), where there are gates: each stands behind its head's query
+ *     features  out = o(attn)
+ *
+ * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
+ * a phase of their own (fr_matrix_input_rows). */
+#include <string.h>
+
+#include "src/layers/parts.h"
+
+/* The axis that an angle follows where they take turns. */
+static size_t axis_of(const fr_rope_spec *rope, size_t angle) {
+    size_t axis = angle % FR_AXES;
+    return angle < FR_AXES * rope->sections[axis] ? axis : 0;
+}
+
+/* Of one row and rotary form. */
+static void row_angles(const fr_activations *a, size_t form, size_t row) {
+    const fr_rope_spec *rope = &a->trunk->spec.rope[form];
+    size_t angles = rope->dims / 2;
+    float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
+    const float *inverse = a->trunk->inverse[form];
+    const fr_place *place = &a->batch.rows[row].place;
+    for (size_t i = 0; i < angles && rope->interleaved; i++)
+        fr_rope_angles(inverse + i, 1, place->at[axis_of(rope, i)], cosine + i, sine + i);
+    for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->interleaved; at += rope->sections[axis++])
+        fr_rope_angles(inverse + at, rope->sections[axis], place->at[axis], cosine + at, sine + at);
+    if (rope->amplitude == 0.0f || rope->amplitude == 1.0f) return;
+    a->kernels->scale(cosine, angles, rope->amplitude);
+    a->kernels->scale(sine, angles, rope->amplitude);
+}
+
+void fr_rotations(const fr_team *team, const fr_activations *a) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    size_t begin, end;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t i = 0; i < s->ropes; i++)
+        for (size_t r = begin; r < end; r++) row_angles(a, i, r);
+}
+
+/* What the projections read, as wide as they are. */
+static const float *input_of(const fr_activations *a) {
+    return a->input ? a->input : a->normed;
+}
+
+void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end && !a->input; r++)
+        a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
+    for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
+}
+
+/* Values from a head's query to the next one's. */
+static size_t query_step(const fr_attention_spec *spec) {
+    return (spec->gated ? 2 : 1) * spec->head_dim;
+}
+
+static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
+    const fr_workspace *w = &a->workspace;
+    const float *input = input_of(a);
+    size_t width = layer->q.cols, rows = a->batch.count;
+    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, input, width, rows);
+    if (!owns_kv) return;
+    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, input, width, rows);
+    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, input, width, rows);
+}
+
+/* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
+static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
+                       const float *norm, size_t row) {
+    const fr_kernels *k = a->kernels;
+    const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
+    size_t angles = rope->dims / 2;
+    fr_rope_fn *rotate = rope->halves ? k->rope_half : k->rope_pair;
+    if (bias) k->add(head, bias, spec->head_dim);
+    if (norm) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
+}
+
+/* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
+ * timelines. The value may come from the raw key, so it is first. */
+static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_layer *layer, size_t row,
+                     size_t head) {
+    const fr_kernels *k = a->kernels;
+    const fr_row *of = &a->batch.rows[row];
+    size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
+    float *key = a->k + at, *value = spec->keys_are_values ? key : a->v + at, *stored = a->v + at;
+    if (layer->v_bias) k->add(value, layer->v_bias + head * n, n);
+    if (spec->norms_values) k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
+    else if (value != stored) memcpy(stored, value, n * sizeof *value);
+    shape_head(a, spec, key, layer->k_bias ? layer->k_bias + head * n : NULL, layer->k_norm, row);
+    for (int32_t i = 0; i <= of->also; i++) {
+        const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[spec->kv];
+        k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
+        k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head, position), stored, n);
+    }
+}
+
+/* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
+ * wrote here, and its part of the projections before. */
+static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
+                            const fr_layer *layer) {
+    size_t rows = a->batch.count, n = spec->head_dim, begin, end;
+    fr_partition(rows * spec->heads, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t row, head;
+        fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
+        float *query = a->q + row * a->q_width + head * query_step(spec);
+        shape_head(a, spec, query, layer->q_bias ? layer->q_bias + head * n : NULL, layer->q_norm, row);
+    }
+    if (!spec->owns_kv) return;
+    fr_partition(rows * spec->kv_heads, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, layer, item % rows, item / rows);
+}
+
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    const fr_attend_rows rows = {.kernels = a->kernels,
+                                 .workspace = &a->attend,
+                                 .batch = &a->batch,
+                                 .layer = spec->kv,
+                                 .q = a->q,
+                                 .q_step = query_step(spec),
+                                 .out = a->attn,
+                                 .stride = a->q_width,
+                                 .heads = spec->heads,
+                                 .span = spec->window,
+                                 .scale = spec->scale};
+    fr_attend_run(team, &rows);
+}
+
+/* By the whole team, synchronized behind it. */
+static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    size_t n = spec->head_dim, begin, end;
+    fr_partition(a->batch.count * spec->heads, 1, team->index, team->count, &begin, &end);
+    for (; begin < end; begin++) {
+        size_t at = begin / spec->heads * a->q_width, head = begin % spec->heads;
+        float *seen = a->attn + at + head * n;
+        a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
+    }
+    fr_team_sync(team);
+}
+
+void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
+                      bool ends_rows) {
+    const fr_attention_spec *spec = &layer_spec->attention;
+    fr_input_norm(team, a, layer, layer->q.cols);
+    fr_team_sync(team);
+    project(team, a, layer, spec->owns_kv);
+    fr_team_sync(team);
+    shape_and_store(team, a, spec, layer);
+    fr_team_sync(team);
+    if (ends_rows) fr_activations_narrow(a);
+    fr_attention_attend(team, a, spec);
+    fr_team_sync(team);
+    if (spec->gated) gate_heads(team, a, spec);
+    fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
+}

@@ -1,0 +1,332 @@
+/* Gated DeltaNet: a short convolution, and a state that each position rewrites in part and reads. See parts.h.
+ *
+ * In: the stream. Out: out, what the layer adds to it. In phases with barriers between, in which a thread computes the
+ * rows, the weight's features or the heads that it owns:
+ *
+ *     rows      normed = input_norm(x)
+ *     features  inputs of the convolution, z, and for each value head a and b: projections of normed
+ *     heads     mixed = silu(convolution of this and earlier inputs); queries and keys of length 1; decay, beta
+ *     heads     positions behind the base once more, then the rows (recurrent.h): seen = what the states say;
+ *               norm(seen) * silu(z)
+ *     features  out = o(seen); the rows' inputs stay in the ring
+ *
+ * Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; quant/NUMERICS.md has the operations in their order. */
+#include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
+#include "kernels/deltanet_gates.h"
+#include "src/layers/parts.h"
+
+enum { MOST_TAPS = 16 };
+
+/* Channels of the convolution: queries and keys of all key heads, values of all value heads. */
+static size_t channels(const fr_deltanet_spec *spec) {
+    return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
+}
+
+fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec) {
+    return (fr_recurrent_shape){.heads = spec->value_heads,
+                                .key_dim = spec->key_dim,
+                                .value_dim = spec->value_dim,
+                                .channels = channels(spec),
+                                .taps = spec->taps};
+}
+
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+/* What a thread works in: positions that it runs once more, a strip, and the rows of a head. */
+static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
+                         size_t threads) {
+    d->rerun_width = spec->key_dim + spec->value_dim;
+    d->rerun = fr_arena_take(arena, threads * FR_STEP_MAX * d->rerun_width, sizeof *d->rerun);
+    d->strip_size = fr_deltanet_scratch(spec->key_dim);
+    d->strips = fr_arena_take(arena, threads * d->strip_size, sizeof *d->strips);
+    d->run_size = FR_STEP_MAX + max_rows;
+    d->runs = fr_arena_take(arena, threads * d->run_size, sizeof *d->runs);
+}
+
+void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
+                        size_t threads) {
+    fr_deltanet_rows d = {.channels = channels(spec), .width = spec->value_heads * spec->value_dim};
+    fr_deltanet_rows *place = fr_arena_take(arena, 1, sizeof *place);
+    d.input = fr_arena_take(arena, max_rows * d.channels, sizeof *d.input);
+    d.mixed = fr_arena_take(arena, max_rows * d.channels, sizeof *d.mixed);
+    d.z = fr_arena_take(arena, max_rows * d.width, sizeof *d.z);
+    d.seen = fr_arena_take(arena, max_rows * d.width, sizeof *d.seen);
+    d.decay = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.decay);
+    d.beta = fr_arena_take(arena, max_rows * spec->value_heads, sizeof *d.beta);
+    d.spans = fr_arena_take(arena, max_rows, sizeof *d.spans);
+    take_threads(&d, spec, arena, max_rows, threads);
+    a->deltanet = place;
+    if (place) *place = d;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ spans */
+
+static fr_deltanet_span *span_of(fr_deltanet_rows *d, fr_kv *kv) {
+    for (size_t i = 0; i < d->span_count; i++)
+        if (d->spans[i].kv == kv) return &d->spans[i];
+    d->spans[d->span_count] = (fr_deltanet_span){.kv = kv, .last = -1};
+    return &d->spans[d->span_count++];
+}
+
+void fr_deltanet_begin(const fr_activations *a) {
+    fr_deltanet_rows *d = a->deltanet;
+    const fr_batch *b = &a->batch;
+    d->span_count = 0;
+    for (size_t r = 0; r < b->count; r++)
+        for (int32_t i = 0; i <= b->rows[r].also; i++) {
+            fr_deltanet_span *span = span_of(d, b->timelines[b->rows[r].timeline + i]);
+            if (span->last < 0 || b->rows[span->last].position < b->rows[r].position) span->last = (int32_t)r;
+        }
+    for (size_t i = 0; i < d->span_count; i++) {
+        int32_t r = d->spans[i].last;
+        while (b->rows[r].parent >= 0) r = b->rows[r].parent;
+        d->spans[i].position = (size_t)b->rows[r].position;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ convolution */
+
+/* The inputs that a convolution at a position reads, the oldest first: those of rows of the batch, and before them the
+ * ring's. row: the newest one's; -1: none is. NULL: before position 0. */
+static void collect_inputs(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
+                           size_t position, int32_t row, const float **inputs) {
+    size_t taps = layer->shape.taps;
+    for (size_t back = 0; back < taps; back++) {
+        const float *input = NULL;
+        if (row >= 0) input = a->deltanet->input + (size_t)row * a->deltanet->channels;
+        else if (position >= back) input = fr_recurrent_slot(ring, layer, position - back);
+        inputs[taps - 1 - back] = input;
+        if (row >= 0) row = a->batch.rows[row].parent;
+    }
+}
+
+/* Channels [from, from + n) of what is made of such inputs. */
+static void convolve(const fr_activations *a, const fr_layer *layer, const float *const *inputs, size_t taps,
+                     size_t from, size_t n, float *out) {
+    const float *at[MOST_TAPS];
+    for (size_t t = 0; t < taps; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
+    a->kernels->short_conv(out, at, layer->conv + from, a->deltanet->channels, taps, n);
+}
+
+/* A head's query or key becomes a vector of length 1, a query one over the root of its dimension. */
+static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, float *head, bool query) {
+    size_t n = spec->key_dim;
+    a->kernels->rmsnorm(head, head, NULL, n, 1e-6f / (float)n);
+    a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
+}
+
+/* One head of a row's queries, keys or values, by its number among them all. */
+static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_layer *layer, size_t row,
+                     size_t head) {
+    const fr_row *of = &a->batch.rows[row];
+    const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
+    const float *inputs[MOST_TAPS];
+    size_t keys = 2 * spec->key_heads, n = head < keys ? spec->key_dim : spec->value_dim;
+    size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
+    float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
+    collect_inputs(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
+    convolve(a, layer, inputs, spec->taps, from, n, mixed);
+    if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
+}
+
+static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec, const fr_layer *layer) {
+    fr_deltanet_rows *d = a->deltanet;
+    size_t rows = a->batch.count, heads = spec->value_heads, begin, end;
+    fr_rows_part(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *decay = d->decay + r * heads, *beta = d->beta + r * heads;
+        fr_deltanet_decay(decay, decay, layer->dt_bias, layer->decay, heads);
+        fr_deltanet_beta(beta, beta, heads);
+    }
+    fr_partition(rows * (2 * spec->key_heads + heads), 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) mix_head(a, spec, layer, item % rows, item / rows);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- states */
+
+/* A value head of a timeline, as one thread runs it. */
+typedef struct head_run {
+    const fr_deltanet_spec *spec;
+    const fr_layer *layer;
+    const fr_deltanet_span *span;
+    const fr_recurrent *recurrent;
+    const fr_recurrent_layer *states;
+    size_t head, key_head;
+    float *rerun, *strip;   /* the thread's own */
+    fr_deltanet_row *rows;  /* the positions behind the base, then the batch's */
+    size_t count;
+} head_run;
+
+/* Key and value of a position in the ring, made again. */
+static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
+    const fr_deltanet_spec *spec = run->spec;
+    const float *inputs[MOST_TAPS], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
+    float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
+    size_t keys = spec->key_heads * spec->key_dim;
+    collect_inputs(a, run->recurrent, run->states, position, -1, inputs);
+    convolve(a, run->layer, inputs, spec->taps, keys + run->key_head * spec->key_dim, spec->key_dim, key);
+    make_unit(a, spec, key, false);
+    convolve(a, run->layer, inputs, spec->taps, 2 * keys + run->head * spec->value_dim, spec->value_dim, value);
+    slot += a->deltanet->channels;
+    run->rows[index] = (fr_deltanet_row){
+        .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
+}
+
+/* A row of several timelines speaks once: for the first one. */
+static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
+    const fr_deltanet_spec *spec = run->spec;
+    const fr_deltanet_rows *d = a->deltanet;
+    const float *mixed = d->mixed + row * d->channels;
+    size_t keys = spec->key_heads * spec->key_dim, heads = spec->value_heads;
+    bool speaks = a->batch.timelines[a->batch.rows[row].timeline] == run->span->kv;
+    return (fr_deltanet_row){.key = mixed + keys + run->key_head * spec->key_dim,
+                             .query = speaks ? mixed + run->key_head * spec->key_dim : NULL,
+                             .value = mixed + 2 * keys + run->head * spec->value_dim,
+                             .out = speaks ? d->seen + row * d->width + run->head * spec->value_dim : NULL,
+                             .decay = d->decay[row * heads + run->head],
+                             .beta = d->beta[row * heads + run->head]};
+}
+
+static void collect_rows(const fr_activations *a, head_run *run) {
+    size_t at = run->recurrent->at, first = run->span->position;
+    run->count = (size_t)a->batch.rows[run->span->last].position + 1 - at;
+    for (size_t p = at; p < first; p++) rerun_position(a, run, p, p - at);
+    for (int32_t r = run->span->last; r >= 0; r = a->batch.rows[r].parent)
+        run->rows[(size_t)a->batch.rows[r].position - at] = row_of(a, run, (size_t)r);
+}
+
+/* In pieces, where copies of the state are to be left on the way. */
+static void run_head(const fr_activations *a, const head_run *run) {
+    const fr_recurrent *r = run->recurrent;
+    size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
+    size_t state_at = run->states->state_at + run->head * size;
+    float *state = (float *)r->base + state_at;
+    fr_deltanet part = {.state = state,
+                        .key_dim = run->spec->key_dim,
+                        .value_dim = run->spec->value_dim,
+                        .scratch = run->strip};
+    if (r->at == 0) memset(state, 0, size * sizeof *state);
+    for (size_t i = 0; i < r->points; i++) {
+        part.rows = run->rows + done;
+        part.count = part.keeps = r->point[i].position - r->at - done;
+        a->kernels->deltanet(&part);
+        done += part.count;
+        memcpy((float *)r->point[i].page + state_at, state, size * sizeof *state);
+    }
+    part.rows = run->rows + done;
+    part.count = run->count - done;
+    part.keeps = fr_larger(r->certain, r->at) - r->at - done;
+    a->kernels->deltanet(&part);
+}
+
+/* What the batch's rows have seen, as it leaves the layer. */
+static void gate_outputs(const fr_activations *a, const head_run *run) {
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t n = run->spec->value_dim;
+    for (size_t i = run->span->position - run->recurrent->at; i < run->count; i++) {
+        float *out = run->rows[i].out;
+        if (!out) continue;
+        a->kernels->rmsnorm(out, out, run->layer->value_norm, n, a->trunk->spec.eps);
+        a->kernels->silu_mul(out, d->z + (out - d->seen), out, n);
+    }
+}
+
+/* Heads are partitioned for all timelines alike, so that a long prompt of one of them occupies all threads. */
+static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                      const fr_layer *layer) {
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t begin, end;
+    head_run run = {.spec = spec,
+                    .layer = layer,
+                    .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
+                    .strip = d->strips + team->index * d->strip_size,
+                    .rows = d->runs + team->index * d->run_size};
+    fr_partition(spec->value_heads * d->span_count, 1, team->index, team->count, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        run.head = item / d->span_count;
+        run.key_head = spec->tiled ? run.head % spec->key_heads : run.head / (spec->value_heads / spec->key_heads);
+        run.span = &d->spans[item % d->span_count];
+        run.recurrent = &run.span->kv->recurrent;
+        run.states = &run.recurrent->layers[spec->state];
+        collect_rows(a, &run);
+        run_head(a, &run);
+        gate_outputs(a, &run);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- inputs */
+
+/* Inputs before each position where a copy is left. */
+static void save_history(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
+    const fr_recurrent *r = &span->kv->recurrent;
+    const fr_recurrent_layer *layer = &r->layers[spec->state];
+    const float *inputs[MOST_TAPS];
+    for (size_t i = 0; i < r->points; i++) {
+        size_t last = r->point[i].position - 1, taps = spec->taps;
+        float *history = (float *)r->point[i].page + layer->history_at;
+        int32_t row = span->last;
+        while (row >= 0 && (size_t)a->batch.rows[row].position > last) row = a->batch.rows[row].parent;
+        collect_inputs(a, r, layer, last, row, inputs);
+        for (size_t t = 1; t < taps; t++)
+            if (inputs[t])
+                memcpy(history + (t - 1) * layer->shape.channels, inputs[t], layer->shape.channels * sizeof(float));
+    }
+}
+
+/* What the next forward will look back to. */
+static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
+    const fr_recurrent *r = &span->kv->recurrent;
+    const fr_recurrent_layer *layer = &r->layers[spec->state];
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t heads = spec->value_heads, at = fr_larger(r->certain, r->at);
+    for (int32_t row = span->last; row >= 0; row = a->batch.rows[row].parent) {
+        size_t position = (size_t)a->batch.rows[row].position, from = (size_t)row;
+        if (position + spec->taps <= at) break;
+        float *slot = fr_recurrent_slot(r, layer, position);
+        memcpy(slot, d->input + from * d->channels, d->channels * sizeof *slot);
+        memcpy(slot + d->channels, d->decay + from * heads, heads * sizeof *slot);
+        memcpy(slot + d->channels + heads, d->beta + from * heads, heads * sizeof *slot);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ layer */
+
+static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t heads) {
+    const fr_workspace *w = &a->workspace;
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
+    fr_matrix_apply(team, w, &layer->in_qkv, d->input, d->channels, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &layer->in_z, d->z, d->width, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &layer->in_a, d->decay, heads, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &layer->in_b, d->beta, heads, a->normed, hidden, rows);
+}
+
+/* Timelines of a batch, dealt to threads. */
+static void for_spans(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                      void (*one)(const fr_activations *, const fr_deltanet_spec *, const fr_deltanet_span *)) {
+    for (size_t i = team->index; i < a->deltanet->span_count; i += team->count) one(a, spec, &a->deltanet->spans[i]);
+}
+
+void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
+                     bool ends_rows) {
+    const fr_deltanet_spec *spec = &layer_spec->deltanet;
+    const fr_deltanet_rows *d = a->deltanet;
+    const fr_activations whole = *a;
+    fr_input_norm(team, a, layer, a->trunk->spec.hidden);
+    fr_team_sync(team);
+    project(team, a, layer, spec->value_heads);
+    fr_team_sync(team);
+    mix(team, a, spec, layer);
+    for_spans(team, a, spec, save_history);
+    fr_team_sync(team);
+    run_heads(team, a, spec, layer);
+    fr_team_sync(team);
+    for_spans(team, &whole, spec, keep_inputs);
+    const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
+    if (ends_rows) fr_activations_narrow(a);
+    fr_matrix_input_rows(team, &a->workspace, seen, d->width, d->width, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
+}

@@ -1,0 +1,84 @@
+/* A batch on its way through a target: what goes in, what comes out, and where.
+ *
+ * In: rows of a timeline. Out: hidden rows, logits. The trunk fills the hidden rows (trunk.h), the head makes logits of
+ * them (head.h). */
+#ifndef FR_SRC_FORWARD_H
+#define FR_SRC_FORWARD_H
+
+#include "forerun.h"
+#include "src/cache/kv.h"
+#include "src/weights/matrix.h"
+
+/* Where a token stands for rotary positions, along time, height and width: of text all the same. */
+#define FR_AXES 3
+typedef struct fr_place {
+    int32_t at[FR_AXES];
+} fr_place;
+
+/* Input embeddings: those of positions of a timeline that are not looked up by id, such as what an image's tokens
+ * say. */
+typedef struct fr_input_embeddings {
+    size_t first, count;
+    const float *rows; /* [count, hidden] */
+} fr_input_embeddings;
+
+/* A position's input embedding, NULL where there is none. spans end with one of no rows. */
+static inline const float *fr_input_embedding(const fr_input_embeddings *spans, size_t position, size_t hidden) {
+    for (; spans->count; spans++)
+        if (position >= spans->first && position - spans->first < spans->count)
+            return spans->rows + (position - spans->first) * hidden;
+    return NULL;
+}
+
+/* A row of a batch: a token, and where it stands. */
+typedef struct fr_row {
+    int32_t id;
+    int32_t timeline; /* of the batch's: whose cache it sees */
+    int32_t also;     /* timelines behind that one that get its keys and values too: those that branch off after it */
+    int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
+    int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
+    fr_place place;
+    const float *embedding; /* [hidden] its input embedding, where that is not the id's; else NULL */
+} fr_row;
+
+/* Rows that go through a model together. A prompt is a chain of many rows, decode one row, verify a chain of K + 1;
+ * several timelines lie side by side. A tree of drafts is a timeline a leaf: they share their pages up to the frontier
+ * (fr_kv_fork) and are numbered from left to right, so that those behind a row are neighbours. The row sees the first
+ * one's cache and is written to all. */
+typedef struct fr_batch {
+    const fr_row *rows;
+    size_t count;
+    fr_kv *const *timelines; /* their caches: written at slot = position; not committed here */
+} fr_batch;
+
+/* Layers whose inputs a forward hands out beside its hidden rows; the number of layers stands for what the last one
+ * gives, before the final norm. */
+enum { FR_TAPS = 8 };
+typedef struct fr_taps {
+    size_t count, layer[FR_TAPS];
+} fr_taps;
+
+/* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
+typedef struct fr_forward {
+    const fr_model *model;
+    void *activations; /* of the model */
+    fr_batch batch;
+    size_t keep;           /* rows before it are run for their K/V alone */
+    float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
+    const fr_taps *taps;   /* NULL: none */
+    float *tapped;         /* [rows, taps, hidden] out, from row `keep` on */
+    size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
+    float *logits;         /* [head_rows, vocab] out: after soft capping */
+    int64_t *best;         /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is
+                            * not finite */
+    size_t best_stride;    /* head_rows at most */
+} fr_forward;
+
+/* What makes logits of hidden rows. */
+typedef struct fr_head {
+    const fr_matrix *matrix; /* [vocab, hidden] */
+    const fr_workspace *workspace;
+    float softcap; /* 0: none */
+} fr_head;
+
+#endif

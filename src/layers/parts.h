@@ -1,0 +1,104 @@
+/* The parts that a decoder layer is made of, each run by the whole team over activations.
+ *
+ * In: a layer's spec and weights, the activations as the part before left them. Out: the activations. What each needs
+ * before it and leaves behind it is said here; a layer strings them together (trunk.c). Rows are partitioned by
+ * fr_rows_part, features by fr_matrix_part, so that each thread finds what it made itself. */
+#ifndef FR_SRC_PARTS_H
+#define FR_SRC_PARTS_H
+
+#include "src/layers/activations.h"
+
+/* ------------------------------------------------------------------------------------------------------ attention.c */
+
+/* cos and sin of the rows' angles; the thread's own rows. */
+void fr_rotations(const fr_team *team, const fr_activations *a);
+
+/* normed = input_norm(x), or what stands for it, of the thread's own rows, prepared for products of `width` columns:
+ * what a layer that mixes positions begins with. A barrier behind. */
+void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width);
+
+/* out = o(attention(x)), K/V of the rows in the cache. The stream is whole for each row's owner before; a barrier is
+ * needed behind. ends_rows: no later layer has K/V, so the activations are narrowed to the rows from `keep` on. */
+void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                      bool ends_rows);
+
+/* attn = attention(q, cache) of all rows and heads; barriers before and behind. */
+void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec);
+
+/* ------------------------------------------------------------------------------------------------------------ mla.c */
+
+/* Takes latent attention's activations for up to max_rows rows from the arena, or measures them, where a layer of the
+ * trunk has it. */
+void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads);
+
+/* As fr_attention_run, of latent attention. */
+void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                bool ends_rows);
+
+/* ------------------------------------------------------------------------------------------------------- deltanet.c */
+
+/* What a timeline keeps of such a layer. */
+fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
+
+/* Takes its activations for up to max_rows rows from the arena, or measures them: a->deltanet. */
+void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
+                        size_t threads);
+
+/* Whose rows a batch has, before its first layer: by one thread, a barrier behind. */
+void fr_deltanet_begin(const fr_activations *a);
+
+/* out = o(what the states say of x), the states moved on and the rows' inputs kept: as fr_attention_run. */
+void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                     bool ends_rows);
+
+/* ------------------------------------------------------------------------------------------------------------ ffn.c */
+
+/* x += norm(out), and the next products' input, normed = pre_ffn_norm(x): the thread's own rows; a barrier behind. */
+void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
+
+/* gate = activation(gate) * up, n values. */
+void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gate, const float *up, size_t n);
+
+/* gate = activation(gate(normed)) * up(normed); a barrier behind. */
+void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer);
+
+/* out = down(gate); a barrier behind. Has one of its own, if rows are quantized. */
+void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+
+/* x += norm(out), with a mixture's branch beside it: the thread's own rows. */
+void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
+
+/* -------------------------------------------------------------------------------------------------------- experts.c */
+
+/* Takes a mixture's activations for up to max_rows rows from the arena, or measures them: a->experts. */
+void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
+                       size_t threads);
+
+/* What router and experts of a mixture apart read of one row, from the stream before the feed-forward: by the row's
+ * owner. Others read what the feed-forward reads. */
+void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t row);
+
+/* The router's products of all rows. Needs a barrier between it and the rows' preparation. */
+void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                      const fr_layer *layer);
+
+/* router.c: a row's experts and weights, by one thread, of the team that made the router's products. */
+void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer, size_t row,
+                       size_t thread);
+
+/* Routing and experts: needs a barrier between it and fr_experts_score, has barriers of its own; experts->sum needs one
+ * more before it is read. */
+void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer);
+
+/* out: the feed-forward's of one row, and the experts', as one; by the row's owner. */
+void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row);
+
+/* --------------------------------------------------------------------------------------------------- token_inputs.c */
+
+/* What each layer is told of each row's token, from the embeddings in x; barriers of its own, and one behind. */
+void fr_token_inputs(const fr_team *team, const fr_activations *a);
+
+/* x += norm(out(gelu(gate(x)) * told)), of layer `index`; barriers of its own. The stream's rows were prepared. */
+void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index);
+
+#endif

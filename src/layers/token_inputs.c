@@ -1,0 +1,70 @@
+/* Per-layer embeddings: what a row's token says to each layer itself, beside the stream. See parts.h.
+ *
+ * Source: transformers 5.17, models gemma3n and gemma4. */
+#include <math.h>
+
+#include "src/layers/parts.h"
+
+/* projection(embedding) of rows `first` on: features [from, to) of what layers are told, partitioned by themselves. */
+static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    size_t width = s->layers * s->token_width, begin, end;
+    fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_matrix_apply_part(team, &a->workspace, &a->trunk->token_projection, from + begin, from + end,
+                         a->token + first * width, width, a->x + first * s->hidden, s->hidden, first,
+                         a->batch.count - first);
+}
+
+/* (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(width)) / sqrt(2), for the first `layers` layers. */
+static void finish_row(const fr_activations *a, size_t row, size_t layers) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    const fr_kernels *k = a->kernels;
+    size_t each = s->token_width, at = row * s->layers * each;
+    float *token = a->token + at, *table = a->token_table + at;
+    fr_matrix_row(k, &a->trunk->token_table, (size_t)a->batch.rows[row].id, (float)sqrt((double)each), table);
+    k->scale(token, layers * each, (float)(1.0 / sqrt((double)s->hidden)));
+    for (size_t l = 0; l < layers; l++)
+        k->rmsnorm(token + l * each, token + l * each, a->trunk->token_norm, each, s->eps);
+    k->add(token, table, layers * each);
+    k->scale(token, layers * each, (float)sqrt(0.5));
+}
+
+/* Rows that are run for their K/V alone never reach the layers behind the owners. */
+void fr_token_inputs(const fr_team *team, const fr_activations *a) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    size_t width = s->layers * s->token_width, owners = a->trunk->owners, begin, end;
+    size_t owned = (owners * s->token_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+    if (owned > width) owned = width;
+    fr_team_sync(team);
+    fr_matrix_input_rows(team, &a->workspace, a->x, s->hidden, s->hidden, a->batch.count);
+    project(team, a, 0, 0, owned);
+    project(team, a, a->keep, owned, width);
+    fr_team_sync(team);
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) finish_row(a, r, r < a->keep ? owners : s->layers);
+}
+
+void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index) {
+    const fr_trunk_spec *s = &a->trunk->spec;
+    const fr_kernels *k = a->kernels;
+    const fr_workspace *w = &a->workspace;
+    size_t hidden = s->hidden, rows = a->batch.count, begin, end;
+    fr_team_sync(team);
+    fr_matrix_apply(team, w, &layer->token_gate, a->gate, a->ffn_width, a->x, hidden, rows);
+    fr_matrix_part(team, &layer->token_gate, &begin, &end);
+    for (size_t r = 0; r < rows; r++) {
+        float *gate = a->gate + r * a->ffn_width + begin;
+        k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->token_width + begin, end - begin);
+    }
+    fr_team_sync(team);
+    fr_matrix_input_rows(team, w, a->gate, a->ffn_width, s->token_width, rows);
+    fr_matrix_apply(team, w, &layer->token_out, a->out, hidden, a->gate, a->ffn_width, rows);
+    fr_team_sync(team);
+    fr_rows_part(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *x = a->x + r * hidden, *out = a->out + r * hidden;
+        k->rmsnorm(out, out, layer->post_token_norm, hidden, s->eps);
+        k->add(x, out, hidden);
+        if (layer->scalar) k->scale(x, hidden, *layer->scalar);
+    }
+}

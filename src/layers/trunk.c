@@ -1,0 +1,244 @@
+/* A decoder opened and run: see trunk.h. */
+#include "src/layers/trunk.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/layers/parts.h"
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer) {
+    spec->layer = calloc(spec->layers, sizeof *spec->layer);
+    if (!spec->layer) return fr_fail_memory("layers", spec->layers * sizeof *spec->layer);
+    for (size_t i = 0; i < spec->layers; i++) spec->layer[i] = *layer;
+    spec->mtp = *layer;
+    return FR_OK;
+}
+
+const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
+    return index < spec->layers ? &spec->layer[index] : &spec->mtp;
+}
+
+const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
+    size_t i = 0;
+    while (i < spec->layers && spec->layer[i].mixer == FR_MIXER_DELTANET) i++;
+    return &fr_spec_layer(spec, i)->attention;
+}
+
+const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
+    for (size_t i = 0; i < spec->layers; i++)
+        if (spec->layer[i].experts.count) return &spec->layer[i].experts;
+    return spec->mtp.experts.count ? &spec->mtp.experts : NULL;
+}
+
+static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,
+                              const int32_t *head_order) {
+    const fr_trunk_spec *s = &trunk->spec;
+    fr_binding b = fr_binding_model(weights, s);
+    b.head_order = head_order;
+    b.head_sorted = &trunk->head_sorted;
+    FR_TRY(fr_names_bind(&b, naming->model, trunk));
+    for (size_t i = 0; i < s->layers; i++) {
+        b = fr_binding_layer(weights, s, &s->layer[i], i);
+        FR_TRY(fr_names_bind_layer(&b, naming, &trunk->layers[i]));
+    }
+    trunk->packed = weights->has_packed;
+    return FR_OK;
+}
+
+fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
+    return (fr_kv_shape){
+        .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
+}
+
+/* A cache for each layer that owns one; a borrower reads that of the last owner before it that has a window, or that
+ * has none, as it does itself. (A drafter's layers, which all borrow, are told by their target.) */
+static fr_status map_kv(fr_trunk *trunk) {
+    const fr_trunk_spec *s = &trunk->spec;
+    size_t last[2] = {0};
+    trunk->kv_shapes = calloc(s->layers, sizeof *trunk->kv_shapes);
+    if (!trunk->kv_shapes) return fr_fail_memory("KV shapes", s->layers * sizeof *trunk->kv_shapes);
+    for (size_t i = 0; i < s->layers; i++) {
+        fr_attention_spec *a = &s->layer[i].attention;
+        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
+        size_t *mine = &last[a->window > 0];
+        if (a->owns_kv) {
+            *mine = trunk->kv_count++;
+            trunk->kv_shapes[*mine] = fr_attention_kv_shape(a);
+            trunk->owners = i + 1;
+        }
+        a->kv = *mine;
+    }
+    return FR_OK;
+}
+
+/* A state for each layer that has one. */
+static fr_status map_states(fr_trunk *trunk) {
+    const fr_trunk_spec *s = &trunk->spec;
+    trunk->recurrent_shapes = calloc(s->layers, sizeof *trunk->recurrent_shapes);
+    if (!trunk->recurrent_shapes) return fr_fail_memory("state shapes", s->layers * sizeof *trunk->recurrent_shapes);
+    for (size_t i = 0; i < s->layers; i++) {
+        fr_deltanet_spec *d = &s->layer[i].deltanet;
+        if (s->layer[i].mixer != FR_MIXER_DELTANET) continue;
+        d->state = trunk->recurrent_count++;
+        trunk->recurrent_shapes[d->state] = fr_deltanet_shape(d);
+        trunk->owners = fr_larger(trunk->owners, i + 1);
+    }
+    return FR_OK;
+}
+
+/* A borrower's heads must fit the cache that it reads. */
+static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
+    for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
+        const fr_attention_spec *a = &trunk->spec.layer[i].attention;
+        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET) continue;
+        const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
+        if (kv->head_dim != a->head_dim || a->heads % kv->heads)
+            return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
+                           a->head_dim, kv->head_dim);
+    }
+    return FR_OK;
+}
+
+static fr_status make_ropes(fr_trunk *trunk) {
+    for (size_t i = 0; i < trunk->spec.ropes; i++) {
+        const fr_rope_spec *rope = &trunk->spec.rope[i];
+        trunk->inverse[i] = calloc(rope->dims / 2 + 1, sizeof(float));
+        if (!trunk->inverse[i]) return fr_fail_memory("rotary frequencies", rope->dims / 2 * sizeof(float));
+        fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, trunk->inverse[i]);
+        if (rope->kind == FR_ROPE_LLAMA3)
+            fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
+                          rope->trained);
+        if (rope->kind == FR_ROPE_YARN)
+            fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->fast, rope->slow,
+                         rope->trained);
+        for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
+    }
+    return FR_OK;
+}
+
+fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
+    FR_TRY(map_kv(trunk));
+    FR_TRY(map_states(trunk));
+    FR_TRY(check_borrowers(trunk, path));
+    return make_ropes(trunk);
+}
+
+static fr_status open_all(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights, const int32_t *head_order) {
+    size_t layers = trunk->spec.layers;
+    trunk->layers = calloc(layers, sizeof *trunk->layers);
+    if (!trunk->layers) return fr_fail_memory("layers", layers * sizeof *trunk->layers);
+    FR_TRY(bind_tensors(trunk, naming, weights, head_order));
+    return fr_trunk_derive(trunk, weights->files->path);
+}
+
+fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_naming *naming, fr_weights *weights,
+                        const int32_t *head_order) {
+    *trunk = (fr_trunk){.spec = *spec};
+    *spec = (fr_trunk_spec){0};
+    trunk->spec.embeds = head_order == NULL;
+    fr_status status = open_all(trunk, naming, weights, head_order);
+    if (status != FR_OK) fr_trunk_close(trunk);
+    return status;
+}
+
+void fr_layer_close(fr_layer *layer) {
+    free(layer->expert_gate);
+    free(layer->expert_up);
+    free(layer->expert_down);
+    free(layer->heads.k_b);
+    free(layer->heads.v_b);
+    free(layer->heads.kv_b);
+    free(layer->heads.copy);
+}
+
+void fr_trunk_close(fr_trunk *trunk) {
+    for (size_t i = 0; trunk->layers && i < trunk->spec.layers; i++) fr_layer_close(&trunk->layers[i]);
+    for (size_t i = 0; i < FR_ROPES; i++) free(trunk->inverse[i]);
+    free(trunk->layers);
+    free(trunk->kv_shapes);
+    free(trunk->recurrent_shapes);
+    free(trunk->spec.layer);
+    *trunk = (fr_trunk){0};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- running */
+
+void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                  size_t index) {
+    bool ends_rows = index + 1 >= a->trunk->owners;
+    if (spec->mixer == FR_MIXER_MLA) fr_mla_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
+    else fr_attention_run(team, a, spec, layer, ends_rows);
+    if (a->batch.count == 0) return;
+    fr_team_sync(team);
+    fr_ffn_prepare(team, a, spec, layer);
+    fr_team_sync(team);
+    fr_ffn_gate(team, a, &spec->ffn, layer);
+    if (layer->router.data) fr_experts_score(team, a, &spec->experts, layer);
+    fr_team_sync(team);
+    fr_ffn_down(team, a, layer);
+    if (layer->router.data) fr_experts_run(team, a, &spec->experts, layer);
+    fr_team_sync(team);
+    fr_ffn_join(team, a, spec, layer);
+    if (layer->token_gate.data) fr_token_branch(team, a, layer, index);
+}
+
+/* The stream in front of a layer, of the thread's own rows. */
+static void tap(const fr_team *team, const fr_activations *a, size_t layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden, count = a->taps->count;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t t = 0; t < count; t++)
+        for (size_t r = begin; r < end && a->taps->layer[t] == layer; r++)
+            memcpy(a->tapped + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
+}
+
+void fr_layers_run(const fr_team *team, fr_activations *a) {
+    const fr_trunk *trunk = a->trunk;
+    for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
+        if (a->taps) tap(team, a, i);
+        fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
+    }
+    if (a->taps) tap(team, a, trunk->spec.layers);
+}
+
+void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
+    fr_matrix_row(kernels, &trunk->embedding, (size_t)id, trunk->spec.embedding_scale, row);
+}
+
+static void embed_rows(const fr_team *team, const fr_activations *a) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_rows_part(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        const fr_row *row = &a->batch.rows[r];
+        if (row->embedding) memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
+        else fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
+    }
+}
+
+void fr_trunk_run(const fr_team *team, fr_forward *f) {
+    fr_activations a = *(const fr_activations *)f->activations;
+    size_t begin, end, hidden = a.trunk->spec.hidden;
+    float *out = f->hidden + f->keep * hidden;
+    a.batch = f->batch;
+    a.keep = f->keep;
+    a.taps = f->taps;
+    a.tapped = f->tapped;
+    embed_rows(team, &a);
+    fr_rotations(team, &a);
+    if (a.trunk->spec.token_width) fr_token_inputs(team, &a);
+    if (a.deltanet && team->index == 0) fr_deltanet_begin(&a);
+    fr_layers_run(team, &a);
+    fr_rows_part(team, a.batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        a.kernels->rmsnorm(out + r * hidden, a.x + r * hidden, a.trunk->norm, hidden, a.trunk->spec.eps);
+}
+
+fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
+    const fr_activations *a = f->activations;
+    return (fr_head){.matrix = &trunk->head, .workspace = &a->workspace, .softcap = trunk->spec.softcap};
+}

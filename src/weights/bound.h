@@ -1,0 +1,34 @@
+/* One tensor bound: what binding matrices (bind.c), values (bind_values.c) and placing (place.c) share.
+ *
+ * In: a checkpoint's tensor. Out: its note in the weights, the matrices that it is cut into. */
+#ifndef FR_SRC_BOUND_H
+#define FR_SRC_BOUND_H
+
+#include "src/weights/weights.h"
+
+#define FR_TENSOR_NAME 256 /* bytes of a name, the NUL counted */
+
+/* Finds the tensor PREFIX + NAME of an exact shape and notes it as bound; the note stands until the next call. */
+fr_status fr_bound_find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
+                        uint32_t dims, fr_access access, fr_bound **bound);
+
+/* What is bound of a tensor; NULL: nothing. */
+fr_bound *fr_bound_of(const fr_weights *weights, const fr_tensor *tensor);
+
+/* bound_fp8.c: finds the scales of a bound tensor of FP8 codes, checked, as float32. */
+fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
+
+/* Whether binding a tensor as streamed makes a packed copy of it. */
+bool fr_bound_packs(const fr_tensor *tensor);
+
+/* A tensor as `count` matrices; it was written as stacks of `parts`. */
+fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
+                       fr_matrix *matrices);
+
+/* FR_INPUT if its values aren't floats. */
+fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
+
+/* Brings bytes [begin, end) of a tensor in, where the file isn't mapped. */
+fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end);
+
+#endif

@@ -1,0 +1,116 @@
+/* Weight matrices applied by a team: see matrix.h. */
+#include "src/weights/matrix.h"
+
+#include <string.h>
+
+#include "quant/fp8.h"
+#include "quant/packed.h"
+
+enum { BLOCK = 32 };
+
+static size_t blocks_of(size_t cols) {
+    return (cols + BLOCK - 1) / BLOCK;
+}
+
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
+                         size_t widest, size_t threads) {
+    *workspace = (fr_workspace){.kernels = kernels, .block_stride = blocks_of(widest), .widest = widest};
+    if (packed) workspace->blocks = fr_arena_take(arena, rows * workspace->block_stride, sizeof *workspace->blocks);
+    workspace->decoded = fr_arena_take(arena, threads * widest, sizeof *workspace->decoded);
+}
+
+void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols) {
+    if (workspace->blocks) workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride, x, cols);
+}
+
+/* Partitioned by columns: those of a product or of attention were written by this thread or a neighbour of it, and one
+ * wide row is shared too. */
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
+                          size_t cols, size_t rows) {
+    if (!workspace->blocks) return;
+    size_t begin, end;
+    fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
+    size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
+    for (size_t r = 0; r < rows && begin < end; r++)
+        workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
+                                     to - from);
+    fr_team_sync(team);
+}
+
+size_t fr_matrix_bytes(const fr_matrix *matrix) {
+    if (matrix->packed) return fr_packed_bytes(matrix->type, matrix->features, matrix->cols);
+    return matrix->features * matrix->row_bytes;
+}
+
+fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) {
+    fr_matrix view = *matrix;
+    view.data += matrix->packed ? fr_packed_bytes(matrix->type, begin, matrix->cols) : begin * matrix->row_bytes;
+    view.features = end - begin;
+    view.first += begin;
+    return view;
+}
+
+void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
+    fr_partition(matrix->features, FR_FEATURE_UNIT, team->index, team->count, begin, end);
+}
+
+static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
+                          const float *x, size_t x_stride, size_t rows) {
+    for (size_t o = 0; o < matrix->features; o++) {
+        fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
+        kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
+    }
+}
+
+void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
+                          size_t rows) {
+    if (begin == end) return;
+    const fr_kernels *k = workspace->kernels;
+    fr_matrix part = fr_matrix_features(matrix, begin, end);
+    if (matrix->packed)
+        k->matmul_block[matrix->type](y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
+                                      workspace->block_stride, rows, part.data, part.cols, part.features);
+    else if (matrix->type < FR_FLOAT_TYPES)
+        k->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.cols,
+                                part.features);
+    else if (matrix->scales)
+        k->matmul_fp8(y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales, part.scale_stride,
+                      part.first, part.cols, part.features);
+    else
+        apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
+                      rows);
+}
+
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
+                     size_t y_stride, const float *x, size_t x_stride, size_t rows) {
+    size_t begin, end;
+    fr_matrix_part(team, matrix, &begin, &end);
+    fr_matrix_apply_part(team, workspace, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
+}
+
+/* A packed row is put together again block by block. */
+static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
+    size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
+    size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* of the tile */
+    const uint8_t *tile = matrix->data + fr_packed_bytes(matrix->type, first, matrix->cols);
+    for (size_t c = 0; c < matrix->cols; c += block, tile += tile_block) {
+        uint8_t bytes[FR_MAX_BLOCK_BYTES];
+        fr_unpack_row(matrix->type, bytes, tile, feature % FR_TILE_FEATURES, block);
+        fr_dtype_decode(matrix->type, bytes, row + c, block);
+    }
+}
+
+void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row) {
+    if (matrix->packed) decode_packed(matrix, feature, row);
+    else if (matrix->scales)
+        fr_fp8_decode(matrix->data + feature * matrix->row_bytes,
+                      matrix->scales + (matrix->first + feature) / FR_FP8_BLOCK * matrix->scale_stride, row,
+                      matrix->cols);
+    else fr_dtype_decode(matrix->type, matrix->data + feature * matrix->row_bytes, row, matrix->cols);
+}
+
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row) {
+    fr_matrix_decode(matrix, feature, row);
+    kernels->scale(row, matrix->cols, factor);
+}

@@ -1,0 +1,84 @@
+/* A weight matrix, and the operators that a team of threads applies to rows with it.
+ *
+ * In: rows of activations. Out: rows of activations. Every operator here is called by all threads of a team with equal
+ * arguments; each computes the features (or rows) that fr_partition gives it, the same ones each time, so that the
+ * pages of a weight are read by the NUMA node that first touched them. No operator synchronizes but
+ * fr_matrix_input_rows: the caller says where the barriers are (fr_team_sync).
+ *
+ * How a product is computed depends on the weight's type alone: float types and FP8 by float kernels from the file's
+ * own bytes, block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and
+ * then as float32. */
+#ifndef FR_SRC_MATRIX_H
+#define FR_SRC_MATRIX_H
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "kernels/kernels.h"
+
+/* Output features are partitioned in whole units: no two threads write one cache line of a row, and a packed tile has
+ * one owner. */
+#define FR_FEATURE_UNIT 16
+
+typedef struct fr_matrix {
+    const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h) */
+    fr_dtype type;       /* a weight type */
+    bool packed;
+    size_t features, cols;
+    size_t row_bytes;    /* of a feature, on average if packed */
+
+    const float *scales; /* of FP8 codes (quant/fp8.h): feature o's row of them is the (first + o) / 128th, */
+    size_t scale_stride, first; /* so many floats after the one before; of other types NULL */
+} fr_matrix;
+
+/* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */
+typedef struct fr_workspace {
+    const fr_kernels *kernels;
+    fr_qblock *blocks;   /* the rows that are multiplied next, quantized; NULL where no weight is packed */
+    size_t block_stride; /* blocks a row */
+    float *decoded;      /* [threads, widest] a feature of a type without a kernel */
+    size_t widest;
+} fr_workspace;
+
+/* Takes it for `rows` rows of up to `widest` columns from the arena, or measures it. packed: some weight is. */
+void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
+                         size_t widest, size_t threads);
+
+/* Prepares row r of the next product's input, by the thread that made it; a barrier must come before the product. */
+void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
+
+/* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete. */
+void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
+                          size_t cols, size_t rows);
+
+/* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
+fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
+
+/* The part of a matrix's features that this thread owns. */
+void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end);
+
+/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared. Strides
+ * in floats. */
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
+                     size_t y_stride, const float *x, size_t x_stride, size_t rows);
+
+/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. first: of the
+ * prepared rows, the one that x points to. */
+void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
+                          size_t rows);
+
+/* All its bytes. */
+size_t fr_matrix_bytes(const fr_matrix *matrix);
+
+/* row[c] = matrix[feature][c]. */
+void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
+
+/* row[c] = matrix[feature][c] * factor: a table look-up. */
+void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
+
+/* The rows [begin, end) of a batch that this thread owns in steps that work row by row. */
+static inline void fr_rows_part(const fr_team *team, size_t rows, size_t *begin, size_t *end) {
+    fr_partition(rows, 1, team->index, team->count, begin, end);
+}
+
+#endif

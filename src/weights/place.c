@@ -1,0 +1,214 @@
+/* Bound tensors brought into memory, each row by the thread that will read it: see weights.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "quant/fp8.h"
+#include "quant/packed.h"
+#include "src/weights/bound.h"
+
+#define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
+
+typedef struct placing {
+    const fr_weights *weights;
+    fr_progress_fn *progress;
+    void *context;
+    fr_failure *failures; /* [threads] of each */
+} placing;
+
+/* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used,
+ * experts as they are chosen where memory doesn't hold all, and what was packed beforehand with the first step: such a
+ * file is there to start at once. FP8 is read whole, for its codes are checked. */
+static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
+    bool mapped = weights->files->files[bound->tensor->file].fd < 0;
+    if (mapped && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
+    return !mapped || (bound->access == FR_STREAMED && !bound->tensor->packed);
+}
+
+/* Codes that stand for NaN, which kernels don't look for. */
+static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor, size_t from, size_t to) {
+    const uint8_t *codes = tensor->data;
+    size_t at = from + fr_fp8_find_nan(codes + from, to - from);
+    if (at >= to) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
+}
+
+/* A thread's share of one tensor that is used as it lies: the rows it will read, of each matrix of a stack. */
+static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
+    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
+    size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
+    size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
+    size_t to = tensor->packed ? fr_packed_bytes(tensor->type, end, cols) : end * row_bytes;
+    for (size_t s = 0; s < stacks; s++) {
+        FR_TRY(fr_bound_fill(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+        if (tensor->type == FR_F8_E4M3)
+            FR_TRY(check_codes(weights, tensor, s * stack_bytes + from, s * stack_bytes + to));
+    }
+    return FR_OK;
+}
+
+/* Rows from all over the tensor, gathered a tile at a time; its pages are given back when all are done. */
+static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
+                             uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    uint8_t *rows = malloc(FR_TILE_FEATURES * row_bytes);
+    if (!rows) return fr_fail_memory("rows to pack", FR_TILE_FEATURES * row_bytes);
+    fr_status status = FR_OK;
+    for (size_t o = begin; o < end && status == FR_OK; o += FR_TILE_FEATURES) {
+        size_t count = end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES;
+        for (size_t i = 0; i < count && status == FR_OK; i++) {
+            size_t at = (size_t)bound->order[o + i] * row_bytes;
+            status = fr_bound_fill(weights, tensor, at, at + row_bytes);
+            memcpy(rows + i * row_bytes, (const uint8_t *)tensor->data + at, row_bytes);
+        }
+        fr_pack_tile(tensor->type, tiles + fr_packed_bytes(tensor->type, o - begin, cols), rows, row_bytes, count,
+                     cols);
+    }
+    free(rows);
+    return status;
+}
+
+fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols);
+    size_t tile_bytes = fr_packed_bytes(tensor->type, FR_TILE_FEATURES, cols);
+    const uint8_t *rows = tensor->data;
+    if (bound->order) return pack_sorted(weights, bound, begin, end, tiles);
+    FR_TRY(fr_bound_fill(weights, tensor, begin * row_bytes, end * row_bytes));
+    for (size_t o = begin; o < end; o += FR_TILE_FEATURES, tiles += tile_bytes)
+        fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
+                     end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES, cols);
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)(rows - map->bytes);
+    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+    return FR_OK;
+}
+
+/* A thread's share of one tensor that is packed: the tiles it will read, of each of its matrices. */
+static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    const fr_tensor *tensor = bound->tensor;
+    size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
+    size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
+    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    for (size_t m = 0; m < bound->matrices; m++) {
+        uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
+        for (size_t o = begin; o < end; o += step) {
+            size_t last = o + step < end ? o + step : end;
+            FR_TRY(fr_bound_pack(weights, bound, m * bound->rows + o, m * bound->rows + last,
+                                 packed + fr_packed_bytes(tensor->type, o, cols)));
+        }
+    }
+    return FR_OK;
+}
+
+static fr_status place_tensor(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
+    return bound->packed ? place_packed(weights, bound, team) : place_in_file(weights, bound, team);
+}
+
+static fr_status first_failure(const placing *job) {
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < FR_MAX_THREADS && status == FR_OK; t++) status = fr_failure_raise(&job->failures[t]);
+    return status;
+}
+
+static void place(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    uint64_t done = 0;
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(place_tensor(weights, bound, team));
+        done += bound->tensor->bytes;
+        if (team->index == 0 && job->progress) job->progress(job->context, done, weights->bytes);
+    }
+}
+
+/* A block of a matrix's rows, [features, cols], as columns of `to`, [cols, features]. */
+static void transpose_rows(const fr_matrix *from, size_t begin, size_t end, float *rows, float *to) {
+    for (size_t r = begin; r < end; r++) fr_matrix_decode(from, r, rows + (r - begin) * from->cols);
+    for (size_t c = 0; c < from->cols; c++)
+        for (size_t r = begin; r < end; r++) to[c * from->features + r] = rows[(r - begin) * from->cols + c];
+}
+
+/* A thread's share of matrices to be transposed. */
+static fr_status transpose_share(const fr_transposed *t, const fr_team *team) {
+    size_t begin, end, features = t->from->features, cols = t->from->cols;
+    float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
+    if (!rows) return fr_fail_memory("rows to transpose", FR_FEATURE_UNIT * cols * sizeof *rows);
+    fr_partition(t->count, 1, team->index, team->count, &begin, &end);
+    for (size_t m = begin; m < end; m++)
+        for (size_t r = 0; r < features; r += FR_FEATURE_UNIT)
+            transpose_rows(&t->from[m], r, fr_smaller(r + FR_FEATURE_UNIT, features), rows,
+                           t->to + m * cols * features);
+    free(rows);
+    return FR_OK;
+}
+
+static void transpose(void *context, const fr_team *team) {
+    placing *job = context;
+    const fr_weights *weights = job->weights;
+    for (size_t i = 0; i < weights->transposed_count; i++)
+        if (job->failures[team->index].status == FR_OK)
+            job->failures[team->index] = fr_failure_keep(transpose_share(&weights->transposed[i], team));
+}
+
+static void release_sorted(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].order) fr_map_release(map, at, at + tensor->bytes);
+    }
+}
+
+/* Experts that don't stay: a whole one is asked for when it is chosen (experts.c), so nothing around it is wanted. */
+static void scatter_experts(const fr_weights *weights) {
+    for (size_t i = 0; i < weights->count && weights->exceed; i++) {
+        const fr_tensor *tensor = weights->bound[i].tensor;
+        const fr_map *map = &weights->files->files[tensor->file];
+        size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+        if (weights->bound[i].chosen) fr_map_scatter(map, at, at + tensor->bytes);
+    }
+}
+
+fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
+    placing job = {.weights = weights, .progress = progress, .context = context};
+    job.failures = calloc(FR_MAX_THREADS, sizeof *job.failures);
+    if (!job.failures) return fr_fail_memory("the threads that load", FR_MAX_THREADS * sizeof *job.failures);
+    fr_pool_run(pool, place, &job);
+    fr_status status = first_failure(&job);
+    if (status == FR_OK && weights->transposed_count) {
+        fr_pool_run(pool, transpose, &job);
+        status = first_failure(&job);
+    }
+    free(job.failures);
+    if (status == FR_OK) release_sorted(weights);
+    scatter_experts(weights);
+    weights->placed = true;
+    return status;
+}
+
+fr_status fr_weights_lock(const fr_weights *weights) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < weights->count; i++) {
+        const fr_bound *bound = &weights->bound[i];
+        const fr_tensor *tensor = bound->tensor;
+        uintptr_t first = (uintptr_t)(bound->packed ? bound->packed : tensor->data), begin = first / page * page;
+        size_t bytes = tensor->bytes;
+        if (bound->packed)
+            bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
+        if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
+            return fr_fail(FR_MACHINE,
+                           "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
+                           weights->files->path, (unsigned long long)(weights->bytes >> 20));
+    }
+    return FR_OK;
+}

@@ -1,0 +1,31 @@
+"""Writes quant/iq_grids.c from the tables of the gguf package.
+
+    python3 tests/references/iq_grids.py > quant/iq_grids.c
+
+The package holds each grid as floats of few different values. Here a point is one number of 16 bits, its first
+coordinate lowest: 8 coordinates of 2 bits or 4 coordinates of 4 bits, each the index of its value in the type's map.
+"""
+import numpy as np
+from gguf import quants
+
+GRIDS = [("iq1", quants.IQ1_S), ("iq2_xxs", quants.IQ2_XXS), ("iq2_xs", quants.IQ2_XS), ("iq2_s", quants.IQ2_S),
+         ("iq3_xxs", quants.IQ3_XXS), ("iq3_s", quants.IQ3_S)]
+A_LINE = 14
+
+
+def points(kind):
+    kind.init_grid()
+    coordinates = kind.grid.reshape(kind.grid_shape)
+    codes = np.searchsorted(np.array(kind.grid_map, dtype=np.float32), coordinates)
+    width = 16 // kind.grid_shape[1]
+    return (codes << (width * np.arange(kind.grid_shape[1]))).sum(axis=1)
+
+
+print("/* The points of the IQ types' grids, one number each. Made by tests/references/iq_grids.py. */")
+print('#include "quant/iq_grids.h"')
+for name, kind in GRIDS:
+    numbers = [f"0x{point:04X}," for point in points(kind)]
+    print(f"\nconst uint16_t fr_grid_{name}[{len(numbers)}] = {{")
+    for i in range(0, len(numbers), A_LINE):
+        print("    " + " ".join(numbers[i:i + A_LINE]))
+    print("};")
