@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "bench/facts.h"
 #include "bench/limits.h"
 #include "bench/measure.h"

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/drafting.h"
 #include "bench/limits.h"
 #include "bench/measure.h"

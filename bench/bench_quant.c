@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"

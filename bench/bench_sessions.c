@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/sizes.h"
 #include "bench/drafting.h"
 #include "bench/measure.h"

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/caches.h"
-#include "src/session/stats.h"
 
 static const size_t least_memory = (size_t)1 << 28;
 static const double batch_seconds = 0.004; /* of a timing, at least */

@@ -5,11 +5,11 @@
 #include <regex.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/facts.h"
 #include "bench/kernel_timing.h"
 #include "bench/roofline.h"
-#include "src/session/stats.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

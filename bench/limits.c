@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "src/session/stats.h"
+#include "base/clock.h"
 
 #define ROUNDS 4000000 /* about 10 ms of a loop */
 

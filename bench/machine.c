@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/caches.h"
 #include "bench/limits.h"
-#include "src/session/stats.h"
 
 #define PAGE         ((size_t)4096)
 #define LEAST_MEMORY ((size_t)512 << 20) /* to be read, where there is four times as much */

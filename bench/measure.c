@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/limits.h"
 #include "src/draft/assistant_gemma4.h"

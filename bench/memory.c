@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "src/session/stats.h"
+#include "base/clock.h"
 
 #define PAGE      ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)

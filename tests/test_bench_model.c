@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/measure.h"
 #include "bench/model_run.h"
 #include "command.h"

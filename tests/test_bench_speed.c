@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "bench/limits.h"
-#include "src/session/stats.h"
 
 enum { TRIES = 40 };
 

@@ -119,8 +119,8 @@ START_TEST(copies_depend_on_the_files_form) {
     ck_assert_uint_eq(of_packed.mapped, w->bytes);
     ck_assert_uint_eq(of_packed.experts, bytes_named(w, "_exps."));
     ck_assert_uint_gt(of_packed.experts, 0);
-    const fr_experts_spec *experts = fr_spec_experts(&packed->trunk.spec);
-    ck_assert_uint_eq(of_packed.token, of_packed.experts / experts->count * experts->top);
+    fr_mixture_size experts = fr_spec_mixture_size(&packed->trunk.spec);
+    ck_assert_uint_eq(of_packed.token, of_packed.experts / experts.count * experts.chosen);
     ck_assert_uint_eq(of_packed.every + of_packed.experts + bytes_named(w, "token_embd."), w->bytes);
     ck_assert_uint_eq(of_packed.stays, of_packed.every + of_packed.own);
     ck_assert_uint_ge(of_plain.own, of_packed.own + of_packed.experts);
@@ -155,12 +155,12 @@ START_TEST(weights_fit_below_a_limit) {
     fr_weights *weights = &model->weights;
     uint64_t all = weights->residence.own + weights->residence.mapped, least = all + (all + 14) / 15;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fr_weights_compare(weights, NULL, NULL, cases[i].available);
+        fr_weights_compare(weights, (fr_mixture_size){0}, NULL, cases[i].available);
         ck_assert_int_ne(weights->exceed, cases[i].fits);
     }
-    fr_weights_compare(weights, NULL, NULL, least);
+    fr_weights_compare(weights, (fr_mixture_size){0}, NULL, least);
     ck_assert(!weights->exceed);
-    fr_weights_compare(weights, NULL, NULL, least - 2);
+    fr_weights_compare(weights, (fr_mixture_size){0}, NULL, least - 2);
     ck_assert(weights->exceed);
     fr_model_close(model);
 }
@@ -177,16 +177,16 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     uint64_t least = needed + (needed + 14) / 15;
     ck_assert(target->placed);
     ck_assert_uint_gt(target->residence.mapped, 0);
-    fr_weights_compare(weights, NULL, target, least);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least);
     ck_assert(!weights->exceed);
     ck_assert_ptr_null(fr_drafter_note(own, 0));
-    fr_weights_compare(weights, NULL, target, least - 2);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least - 2);
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
     target->placed = false; /* as when both are described */
-    fr_weights_compare(weights, NULL, target, least + target->residence.own);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->residence.own);
     ck_assert(!weights->exceed);
-    fr_weights_compare(weights, NULL, target, least + target->residence.own - 2);
+    fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->residence.own - 2);
     ck_assert(weights->exceed);
     fr_drafter_close(own);
     fr_model_close(model);
@@ -262,7 +262,7 @@ static void expect_note(const fr_model *model, size_t index, const char *const *
 START_TEST(a_note_says_that_memory_is_too_small) {
     fr_model *model = opened("packed.gguf", true);
     fr_weights *weights = &model->weights;
-    const fr_experts_spec *experts = fr_spec_experts(&model->trunk.spec);
+    fr_mixture_size experts = fr_spec_mixture_size(&model->trunk.spec);
     uint64_t every = weights->residence.every;
     char all[64], left[64], token[64];
     snprintf(all, sizeof all, "packed.gguf: %.1f MB of weights,",
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(weights_without_experts_are_read_again_and_again) {
     fr_model *model;
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
-    fr_weights_compare(&model->weights, NULL, NULL, 1000);
+    fr_weights_compare(&model->weights, (fr_mixture_size){0}, NULL, 1000);
     expect_note(model, 0, (const char *const[]){"read again and again; every token reads", NULL});
     fr_model_close(model);
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/fpenv.h"

@@ -288,7 +288,7 @@ static fr_status model_load(fr_drafter *drafter) {
     fr_weights_close(&drafter->weights);
     fr_status status = fr_model_bind_files(model, "");
     if (status == FR_OK)
-        fr_weights_compare(&model->weights, fr_spec_experts(&model->trunk.spec), &target->weights,
+        fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), &target->weights,
                            fr_memory_available(""));
     drafter->weights = model->weights;
     return status == FR_OK ? check_vocabulary(model, target) : status;

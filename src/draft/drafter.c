@@ -44,7 +44,7 @@ static fr_status refuse(const fr_checkpoint *files) {
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (!target || drafter->method == &fr_draft_model) return;
-    fr_weights_compare(&drafter->weights, fr_spec_experts(&target->trunk.spec), &target->weights,
+    fr_weights_compare(&drafter->weights, fr_spec_mixture_size(&target->trunk.spec), &target->weights,
                        fr_memory_available(""));
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/rope_table.h"
 #include "src/layers/forward.h"
+#include "src/weights/residence.h"
 
 /* Su et al. 2021, arXiv:2104.09864. */
 typedef struct fr_rope_spec {
@@ -119,6 +120,9 @@ const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
 /* The mixture of its layers, or of the MTP layer alone: of the same sizes wherever there is one. NULL: none has. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
+
+/* Its sizes, as what weights take of memory depends on them. */
+fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec);
 
 /* Gives it layers that are all alike, MTP layers too. */
 fr_status fr_spec_repeat(fr_trunk_spec *spec, const fr_layer_spec *layer);

@@ -35,6 +35,11 @@ const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
     return spec->mtp.experts.count ? &spec->mtp.experts : NULL;
 }
 
+fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec) {
+    const fr_experts_spec *experts = fr_spec_experts(spec);
+    return experts ? (fr_mixture_size){experts->count, experts->top} : (fr_mixture_size){0};
+}
+
 static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,
                               const int32_t *head_order) {
     const fr_trunk_spec *s = &trunk->spec;

@@ -161,7 +161,7 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
         return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
-    fr_weights_compare(&model->mmproj->weights, NULL, &model->weights, fr_memory_available(""));
+    fr_weights_compare(&model->mmproj->weights, (fr_mixture_size){0}, &model->weights, fr_memory_available(""));
     fr_notes_copy(&model->weights.notes, &model->mmproj->weights.notes);
     model->vision = model->mmproj->vision;
     model->image_token = id;
@@ -199,7 +199,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
     FR_TRY(fr_model_bind_files(model, options->chat_template));
-    fr_weights_compare(&model->weights, fr_spec_experts(&model->trunk.spec), NULL, fr_memory_available(""));
+    fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;
 }
 

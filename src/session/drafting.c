@@ -1,6 +1,7 @@
 /* The drafts of a round: see drafting.h. */
 #include "src/session/drafting.h"
 
+#include "base/clock.h"
 #include "base/sizes.h"
 
 /* Whether the budget says how much it drafts. */

@@ -2,8 +2,8 @@
 #include "src/session/stats.h"
 
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context) {
     *stats = (fr_stats){.capacity = context};
@@ -41,15 +41,4 @@ void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock) {
     double now = fr_clock();
     stats->value[total] += now - *clock;
     *clock = now;
-}
-
-double fr_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double fr_peak_bytes(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0.0;
 }

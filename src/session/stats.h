@@ -1,4 +1,4 @@
-/* What a session counted, and the clock it counts time with.
+/* What a session counted.
  *
  * In: rounds as they happen. Out: the figures of fr_stat. Nothing here allocates: the accepted lengths have room for a
  * round per position of the context. */
@@ -26,11 +26,5 @@ void fr_stats_lap(fr_stats *stats, fr_stat total, double *clock);
 
 /* Counts and times back to 0; memory figures stay. */
 void fr_stats_reset(fr_stats *stats);
-
-/* Seconds on a clock that only goes forward. */
-double fr_clock(void);
-
-/* The most memory this process has had resident, in bytes. */
-double fr_peak_bytes(void);
 
 #endif

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/clock.h"
+
 /* The longest of anything: an id with its comma, a number of seconds with its key, a byte of a text as \ufffd. */
 enum { ID_ROOM = 12, SECONDS_ROOM = 48, BYTE_ROOM = 6, LINE_ROOM = 512 };
 

@@ -11,8 +11,8 @@ static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;
 }
 
-/* Of weights that are bound. experts: the mixture's sizes, NULL: none. */
-static fr_residence residence_of(const fr_weights *weights, const fr_experts_spec *experts) {
+/* Of weights that are bound. */
+static fr_residence residence_of(const fr_weights *weights, fr_mixture_size experts) {
     fr_residence all = {.own = weights->packed.used + weights->vectors.used + weights->transposed_bytes,
                         .every = weights->transposed_bytes};
     uint64_t every_mapped = 0;
@@ -28,7 +28,7 @@ static fr_residence residence_of(const fr_weights *weights, const fr_experts_spe
         every_mapped += every && mapped ? bytes : 0;
     }
     all.stays = all.own + every_mapped;
-    if (experts) all.token = all.experts / experts->count * experts->top;
+    if (experts.count) all.token = all.experts / experts.count * experts.chosen;
     return all;
 }
 
@@ -63,8 +63,7 @@ static void note(fr_weights *weights, uint64_t beside) {
 }
 
 /* Of the others, copies that are made already are no part of what is available. */
-void fr_weights_compare(fr_weights *weights, const fr_experts_spec *experts, const fr_weights *beside,
-                        uint64_t available) {
+void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->residence.own : 0;
     uint64_t mapped = beside ? beside->residence.mapped : 0;
     const fr_residence *r = &weights->residence;

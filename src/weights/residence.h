@@ -7,7 +7,11 @@
 #ifndef FR_SRC_RESIDENCE_H
 #define FR_SRC_RESIDENCE_H
 
-#include "src/layers/layer_spec.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "forerun.h"
 
 typedef struct fr_weights fr_weights;
 
@@ -23,11 +27,15 @@ typedef struct fr_residence {
 /* Of both, in memory at a time. */
 fr_residence fr_residence_sum(const fr_residence *a, const fr_residence *b);
 
+/* Of how many experts a token chooses how many; count 0: no mixture. */
+typedef struct fr_mixture_size {
+    size_t count, chosen;
+} fr_mixture_size;
+
 /* Compares bound weights with `available` bytes of memory: weights->residence, ->available and ->exceed, and a note
  * where they don't hold them. beside: others that have been compared and stay in use, such as a drafter's target; NULL:
  * none. */
-void fr_weights_compare(fr_weights *weights, const fr_experts_spec *experts, const fr_weights *beside,
-                        uint64_t available);
+void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
 /* FR_MEMORY where that doesn't hold the process's own part; the line names both sizes, and what to do. */
 fr_status fr_weights_check_memory(const fr_weights *weights);
