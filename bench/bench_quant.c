@@ -194,11 +194,11 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
     apply(p, team, w, &l->gate_up[1], a->up, a->normed, rows);
     prepare(team, w, &l->down, a->up, rows);
     apply(p, team, w, &l->down, a->out, a->up, rows);
-    if (!l->token_gate.data) return;
-    prepare(team, w, &l->token_gate, a->x, rows);
-    apply(p, team, w, &l->token_gate, a->gate, a->x, rows);
-    prepare(team, w, &l->token_out, a->gate, rows);
-    apply(p, team, w, &l->token_out, a->out, a->gate, rows);
+    if (!l->ple_gate.data) return;
+    prepare(team, w, &l->ple_gate, a->x, rows);
+    apply(p, team, w, &l->ple_gate, a->gate, a->x, rows);
+    prepare(team, w, &l->ple_out, a->gate, rows);
+    apply(p, team, w, &l->ple_out, a->out, a->gate, rows);
 }
 
 /* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */
@@ -207,8 +207,8 @@ static void run_products(void *context, const fr_team *team) {
     const fr_engine *e = p->session->engine;
     const fr_activations *a = e->activations;
     const fr_trunk *trunk = a->trunk;
-    const fr_matrix *tokens = &trunk->token_projection;
-    size_t owned = trunk->owners * trunk->spec.token_width;
+    const fr_matrix *tokens = &trunk->ple_projection;
+    size_t owned = trunk->owners * trunk->spec.ple_width;
     for (size_t done = 0, rows; done < PROMPT; done += rows) {
         rows = e->chunk < PROMPT - done ? e->chunk : PROMPT - done;
         size_t kept = done + rows == PROMPT;

@@ -163,7 +163,7 @@ static bool is_bound(const fr_weights *weights, const fr_matrix *matrix) {
 
 /* The part of a mixture's experts that a row chooses; spec NULL: there is none. */
 static double chosen_experts(const fr_experts_spec *spec) {
-    return spec && spec->count ? (double)spec->top / (double)spec->count : 1;
+    return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }
 
 /* A centroid head's rows are those of the clusters that a step scores. */
@@ -190,7 +190,7 @@ static double pairs_bytes(const fr_drafter *drafter) {
 }
 
 double fr_bench_draft_bytes(const fr_drafter *drafter) {
-    if (drafter->method == &fr_draft_mtp) return assistant_bytes(drafter);
+    if (drafter->method == &fr_draft_assistant) return assistant_bytes(drafter);
     if (drafter->method != &fr_draft_model) return pairs_bytes(drafter);
     const fr_model *model = drafter->net;
     return streamed(&model->weights, chosen_experts(fr_spec_experts(&model->trunk.spec)));

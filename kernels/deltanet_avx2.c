@@ -36,17 +36,18 @@ void fr_deltanet_avx2(const fr_deltanet *run) {
 }
 
 /* `count` channels from c on, all 8 from 8 on. */
-FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,
-                        size_t count) {
+FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                        size_t c, size_t count) {
     __m256 acc = _mm256_setzero_ps();
-    for (size_t t = 0; t < taps; t++)
+    for (size_t t = 0; t < conv_kernel; t++)
         if (rows[t])
             acc = _mm256_fmadd_ps(load_lanes(w + t * w_stride + c, count), load_lanes(rows[t] + c, count), acc);
     store_lanes(y + c, count, sigmoid8(acc, acc));
 }
 
-void fr_short_conv_avx2(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+void fr_short_conv_avx2(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                        size_t n) {
     size_t c = 0;
-    for (; c + 8 <= n; c += 8) convolve(y, rows, w, w_stride, taps, c, 8);
-    if (c < n) convolve(y, rows, w, w_stride, taps, c, n - c);
+    for (; c + 8 <= n; c += 8) convolve(y, rows, w, w_stride, conv_kernel, c, 8);
+    if (c < n) convolve(y, rows, w, w_stride, conv_kernel, c, n - c);
 }

@@ -35,16 +35,17 @@ void fr_deltanet_avx512(const fr_deltanet *run) {
     run_strips(run);
 }
 
-FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,
-                        __mmask16 mask) {
+FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                        size_t c, __mmask16 mask) {
     __m512 acc = _mm512_setzero_ps();
-    for (size_t t = 0; t < taps; t++)
+    for (size_t t = 0; t < conv_kernel; t++)
         if (rows[t]) acc = _mm512_fmadd_ps(load_lanes(w + t * w_stride + c, mask), load_lanes(rows[t] + c, mask), acc);
     _mm512_mask_storeu_ps(y + c, mask, sigmoid16(acc, acc));
 }
 
-void fr_short_conv_avx512(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+void fr_short_conv_avx512(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                          size_t n) {
     size_t c = 0;
-    for (; c + 16 <= n; c += 16) convolve(y, rows, w, w_stride, taps, c, 0xffff);
-    if (c < n) convolve(y, rows, w, w_stride, taps, c, lanes(n - c));
+    for (; c + 16 <= n; c += 16) convolve(y, rows, w, w_stride, conv_kernel, c, 0xffff);
+    if (c < n) convolve(y, rows, w, w_stride, conv_kernel, c, lanes(n - c));
 }

@@ -36,16 +36,17 @@ void fr_deltanet_neon(const fr_deltanet *run) {
 }
 
 /* `count` channels from c on, all 4 from 4 on. */
-FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t c,
-                        size_t count) {
+FR_INLINE void convolve(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                        size_t c, size_t count) {
     float32x4_t acc = vdupq_n_f32(0);
-    for (size_t t = 0; t < taps; t++)
+    for (size_t t = 0; t < conv_kernel; t++)
         if (rows[t]) acc = vfmaq_f32(acc, load_lanes(w + t * w_stride + c, count), load_lanes(rows[t] + c, count));
     store_lanes(y + c, sigmoid4(acc, acc), count);
 }
 
-void fr_short_conv_neon(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+void fr_short_conv_neon(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                        size_t n) {
     size_t c = 0;
-    for (; c + 4 <= n; c += 4) convolve(y, rows, w, w_stride, taps, c, 4);
-    if (c < n) convolve(y, rows, w, w_stride, taps, c, n - c);
+    for (; c + 4 <= n; c += 4) convolve(y, rows, w, w_stride, conv_kernel, c, 4);
+    if (c < n) convolve(y, rows, w, w_stride, conv_kernel, c, n - c);
 }

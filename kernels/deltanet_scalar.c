@@ -34,10 +34,11 @@ void FR_SCALAR(deltanet)(const fr_deltanet *run) {
     }
 }
 
-void FR_SCALAR(short_conv)(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps, size_t n) {
+void FR_SCALAR(short_conv)(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
+                           size_t n) {
     for (size_t c = 0; c < n; c++) {
         float acc = 0;
-        for (size_t t = 0; t < taps; t++)
+        for (size_t t = 0; t < conv_kernel; t++)
             if (rows[t]) acc = fmaf(w[t * w_stride + c], rows[t][c], acc);
         y[c] = acc / (1.0f + scalar_exp(-acc));
     }

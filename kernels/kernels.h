@@ -91,9 +91,10 @@ typedef void fr_silu_mul_fn(float *y, const float *gate, const float *up, size_t
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
 /* A short causal convolution of n channels, and silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
- * rows[t][c], acc) over the taps t ascending, from +0. rows[t] is the input of t + 1 - taps rows ago; NULL stands for
- * one in front of the text: its tap is left out. w_stride in floats, taps at least 1. y may be one of the rows. */
-typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t taps,
+ * rows[t][c], acc) over the conv_kernel t ascending, from +0. rows[t] is the input of t + 1 - conv_kernel rows ago;
+ * NULL stands for one in front of the text: its tap is left out. w_stride in floats, conv_kernel at least 1. y may be
+ * one of the rows. */
+typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                               size_t n);
 
 /* x[i] = tanh(x[i] / cap) * cap. */
@@ -221,8 +222,8 @@ typedef struct fr_kernels {
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* of block types */
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;
-    fr_rope_fn *rope_half;
-    fr_rope_fn *rope_pair;
+    fr_rope_fn *rope_neox;
+    fr_rope_fn *rope_pairs;
     fr_gelu_mul_fn *gelu_mul;
     fr_gelu_erf_fn *gelu_erf;
     fr_silu_mul_fn *silu_mul;

@@ -32,7 +32,7 @@ void fr_rmsnorm_avx2(float *y, const float *x, const float *weight, size_t n, fl
     else map(scale, y, x, NULL, n, r);
 }
 
-void fr_rope_half_avx2(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_neox_avx2(float *x, const float *cosine, const float *sine, size_t n) {
     float *second = x + n / 2;
     for (size_t i = 0; i < n / 2; i += 8) {
         size_t left = n / 2 - i;
@@ -50,7 +50,7 @@ FR_INLINE __m256 rotate_pairs(__m256 x, __m256 cosine, __m256 sine) {
     return _mm256_fmadd_ps(swapped, _mm256_xor_ps(sine, minus_first), _mm256_mul_ps(x, cosine));
 }
 
-void fr_rope_pair_avx2(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_pairs_avx2(float *x, const float *cosine, const float *sine, size_t n) {
     __m256i low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3), high = _mm256_add_epi32(low, _mm256_set1_epi32(4));
     for (size_t i = 0; i < n / 2; i += 8) {
         size_t pairs = n / 2 - i, behind = pairs > 4 ? 2 * pairs - 8 : 0;

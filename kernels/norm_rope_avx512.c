@@ -35,7 +35,7 @@ FR_INLINE void rotate(__m512 *a, __m512 *b, __m512 cosine, __m512 sine) {
     *a = first;
 }
 
-void fr_rope_half_avx512(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_neox_avx512(float *x, const float *cosine, const float *sine, size_t n) {
     float *second = x + n / 2;
     for (size_t i = 0; i < n / 2; i += 16) {
         __mmask16 mask = lanes(n / 2 - i);
@@ -47,7 +47,7 @@ void fr_rope_half_avx512(float *x, const float *cosine, const float *sine, size_
 }
 
 /* 16 pairs lie in two registers; even lanes are gathered to a, odd ones to b, and put back. */
-void fr_rope_pair_avx512(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_pairs_avx512(float *x, const float *cosine, const float *sine, size_t n) {
     __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     __m512i lower = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);

@@ -28,7 +28,7 @@ FR_INLINE void rotate(float32x4_t *a, float32x4_t *b, float32x4_t cosine, float3
     *a = first;
 }
 
-void fr_rope_half_neon(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_neox_neon(float *x, const float *cosine, const float *sine, size_t n) {
     float *second = x + n / 2;
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i;
@@ -40,7 +40,7 @@ void fr_rope_half_neon(float *x, const float *cosine, const float *sine, size_t 
 }
 
 /* Four pairs lie in two registers; even lanes are gathered to a, odd ones to b, and put back. */
-void fr_rope_pair_neon(float *x, const float *cosine, const float *sine, size_t n) {
+void fr_rope_pairs_neon(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;
         float *upper = x + 2 * i + (high ? 4 : 0);

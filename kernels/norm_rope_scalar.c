@@ -22,10 +22,10 @@ static inline void rotate(float *first, float *second, float cosine, float sine)
     *second = fmaf(a, sine, b * cosine);
 }
 
-void FR_SCALAR(rope_half)(float *x, const float *cosine, const float *sine, size_t n) {
+void FR_SCALAR(rope_neox)(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i++) rotate(&x[i], &x[i + n / 2], cosine[i], sine[i]);
 }
 
-void FR_SCALAR(rope_pair)(float *x, const float *cosine, const float *sine, size_t n) {
+void FR_SCALAR(rope_pairs)(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i++) rotate(&x[2 * i], &x[2 * i + 1], cosine[i], sine[i]);
 }

@@ -110,7 +110,7 @@ static void make_ids(const engine *e, int32_t *ids, size_t count) {
 static fr_row text_row(int32_t id, size_t timeline, size_t position, int32_t parent) {
     int32_t at = (int32_t)position;
     return (fr_row){
-        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .place = {{at, at, at}}};
+        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
 /* All logits of the first `count` of e->rows, [count, vocab]. */

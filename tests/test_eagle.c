@@ -292,7 +292,7 @@ static const struct {
     bool maps;
     size_t vocab; /* that it scores */
 } odd[] = {
-    {LLAMA "eagle3-odd", true, 101}, /* 3.1, narrower than its target, every flag set, taps at both ends */
+    {LLAMA "eagle3-odd", true, 101},   /* 3.1, narrower than its target, every flag set, aux_layers at both ends */
     {LLAMA "eagle-odd", false, VOCAB}, /* no bias of fc, biases of attention, the target's embeddings */
 };
 enum { ODD = sizeof odd / sizeof *odd };

@@ -293,18 +293,18 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
 END_TEST
 
 START_TEST(words_choose_methods) {
-    fr_drafter drafter = {.method = &fr_draft_mtp};
+    fr_drafter drafter = {.method = &fr_draft_assistant};
     fr_draft_list list;
     require(fr_draft_list_choose("", NULL, &list));
     ck_assert(list.count == 1 && list.methods[0] == &fr_draft_none);
     require(fr_draft_list_choose("", &drafter, &list));
-    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_mtp);
+    ck_assert(list.count == 1 && list.methods[0] == &fr_draft_assistant);
     require(fr_draft_list_choose("none", &drafter, &list));
     ck_assert(list.count == 1 && list.methods[0] == &fr_draft_none);
     require(fr_draft_list_choose("ngram-mod,none,ngram", NULL, &list));
     ck_assert(list.count == 1 && list.methods[0] == &fr_draft_ngram);
     require(fr_draft_list_choose("ngram,draft-mtp", &drafter, &list));
-    ck_assert(list.count == 2 && list.methods[0] == &fr_draft_ngram_first && list.methods[1] == &fr_draft_mtp);
+    ck_assert(list.count == 2 && list.methods[0] == &fr_draft_ngram_first && list.methods[1] == &fr_draft_assistant);
     ck_assert_int_eq(fr_draft_list_choose("mtp", NULL, &list), FR_USAGE);
     ck_assert_int_eq(fr_draft_list_choose("ngram,eagle", NULL, &list), FR_USAGE);
     ck_assert_int_eq(fr_draft_words_check("ngrams"), FR_USAGE);

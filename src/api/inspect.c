@@ -214,24 +214,24 @@ static void print_needs(const fr_inspected *what, FILE *out) {
     fprintf(out, "\n");
 }
 
-static void print_taps(const fr_eagle *e, const fr_taps *taps, bool alone, FILE *out) {
-    if (alone && e->needs.usual_taps) {
+static void print_aux_layers(const fr_eagle *e, const fr_aux_layers *aux_layers, bool alone, FILE *out) {
+    if (alone && e->needs.default_aux_layers) {
         fprintf(out, "sees           inputs of %zu of the target's layers: an early, a middle and a late one",
-                taps->count);
+                aux_layers->count);
         return;
     }
-    if (taps->count)
+    if (aux_layers->count)
         fprintf(out, "sees           inputs of the target's layers");
     else
         fprintf(out, "sees           the target's rows after its final norm");
-    for (size_t i = 0; i < taps->count; i++) fprintf(out, " %zu", taps->layer[i]);
+    for (size_t i = 0; i < aux_layers->count; i++) fprintf(out, " %zu", aux_layers->layer[i]);
 }
 
 static void print_eagle(const fr_inspected *what, FILE *out) {
     const fr_eagle *e = what->eagle->net;
     size_t rows = e->own_head ? e->trunk.head.features : e->trunk.spec.vocab;
     fr_trunk_describe(&e->trunk.spec, out);
-    print_taps(e, &what->eagle->taps, !what->model, out);
+    print_aux_layers(e, &what->eagle->aux_layers, !what->model, out);
     fprintf(out, "\nembeddings     %s\n", e->trunk.embedding.data ? "its own" : "the target's");
     fprintf(out, "head           %s, %zu rows a draft, of %zu ids\n", e->own_head ? "its own" : "the target's", rows,
             e->trunk.spec.vocab);
@@ -293,9 +293,11 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
 /* What a drafter of that method is. */
 static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
-    if (drafter->method == &fr_draft_mtp) what.assistant = drafter->net;
+    if (drafter->method == &fr_draft_assistant)
+        what.assistant = drafter->net;
     else if (drafter->method == &fr_draft_model) what.draft_model = drafter->net;
-    else if (drafter->method == &fr_draft_chained) what.mtp = drafter;
+    else if (drafter->method == &fr_draft_mtp)
+        what.mtp = drafter;
     else what.eagle = drafter;
     return what;
 }

@@ -192,11 +192,12 @@ static void put_fit(object *o, const fr_inspected *what) {
 }
 
 /* null: three, and which of them is the target's depth to say. */
-static json_t *taps_of(const fr_inspected *what) {
-    const fr_taps *taps = &what->eagle->taps;
-    if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.usual_taps) return json_null();
+static json_t *aux_layers_of(const fr_inspected *what) {
+    const fr_aux_layers *aux_layers = &what->eagle->aux_layers;
+    if (!what->model && ((const fr_eagle *)what->eagle->net)->needs.default_aux_layers) return json_null();
     json_t *layers = json_array();
-    for (size_t i = 0; i < taps->count; i++) json_array_append_new(layers, json_integer((json_int_t)taps->layer[i]));
+    for (size_t i = 0; i < aux_layers->count; i++)
+        json_array_append_new(layers, json_integer((json_int_t)aux_layers->layer[i]));
     return layers;
 }
 
@@ -207,7 +208,7 @@ static void put_eagle(object *o, const fr_inspected *what) {
     put_count(o, "hidden", e->trunk.spec.hidden);
     put_count(o, "vocabulary", e->trunk.spec.vocab);
     put_count(o, "rows_a_draft", e->own_head ? e->trunk.head.features : e->trunk.spec.vocab);
-    put(o, "target_layers", taps_of(what));
+    put(o, "target_layers", aux_layers_of(what));
     put_fit(o, what);
 }
 

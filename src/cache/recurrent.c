@@ -16,7 +16,7 @@ static size_t slot_size(const fr_recurrent_shape *shape) {
 static fr_recurrent_layer place_layer(const fr_recurrent_shape *shape, size_t *page) {
     fr_recurrent_layer layer = {.shape = *shape, .state_at = *page};
     layer.history_at = layer.state_at + shape->heads * fr_deltanet_state(shape->key_dim, shape->value_dim);
-    *page = layer.history_at + (shape->taps - 1) * shape->channels;
+    *page = layer.history_at + (shape->conv_kernel - 1) * shape->channels;
     return layer;
 }
 
@@ -45,11 +45,11 @@ static void take_layers(fr_recurrent *r, fr_arena *arena) {
 
 void fr_recurrent_layout(fr_recurrent *r, fr_arena *arena, const fr_recurrent_shape *shapes, size_t count,
                          size_t pages) {
-    size_t taps = 1;
+    size_t conv_kernel = 1;
     *r = (fr_recurrent){.shapes = shapes, .count = count, .page_count = pages};
     if (count == 0) return;
-    for (size_t i = 0; i < count; i++) taps = fr_larger(taps, shapes[i].taps);
-    r->slots = FR_STEP_MAX + taps - 1;
+    for (size_t i = 0; i < count; i++) conv_kernel = fr_larger(conv_kernel, shapes[i].conv_kernel);
+    r->slots = FR_STEP_MAX + conv_kernel - 1;
     take_layers(r, arena);
     fr_kv_pages pool = fr_kv_pages_layout(arena, fr_recurrent_page_bytes(shapes, count), pages);
     r->pages = fr_arena_take(arena, 1, sizeof *r->pages);
@@ -118,8 +118,8 @@ void fr_recurrent_reset(fr_recurrent *r) {
 static void take_history(const fr_recurrent *r, const fr_recurrent_layer *layer, const uint8_t *page) {
     const fr_recurrent_shape *shape = &layer->shape;
     const float *history = (const float *)page + layer->history_at;
-    for (size_t back = fr_smaller(shape->taps - 1, r->at); back > 0; back--)
-        memcpy(fr_recurrent_slot(r, layer, r->at - back), history + (shape->taps - 1 - back) * shape->channels,
+    for (size_t back = fr_smaller(shape->conv_kernel - 1, r->at); back > 0; back--)
+        memcpy(fr_recurrent_slot(r, layer, r->at - back), history + (shape->conv_kernel - 1 - back) * shape->channels,
                shape->channels * sizeof *history);
 }
 

@@ -4,7 +4,8 @@
  * A state can't be cut back, so it lags behind the frontier by what may still be rejected:
  *
  *     base    in a page, the states of all layers behind the first `at` positions, all accepted
- *     ring    inputs of the positions from at - (taps - 1) on, at slot = position: overwritten like slots of keys and
+ *     ring    inputs of the positions from at - (conv_kernel - 1) on, at slot = position: overwritten like slots of
+ * keys and
  *             values, so that rejecting costs nothing
  *
  * A forward first runs the positions between `at` and its rows once more, from the ring, then its rows. Up to `certain`
@@ -25,13 +26,13 @@
 /* Of one layer. */
 typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state as fr_deltanet has it */
-    size_t channels, taps;            /* an input's values that are convolved, over how many positions */
+    size_t channels, conv_kernel;     /* an input's values that are convolved, over how many positions */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {
     fr_recurrent_shape shape;
     size_t state_at;   /* floats from a page's beginning: [heads, a head's state] */
-    size_t history_at; /* and [taps - 1, channels], inputs before the position, the oldest first */
+    size_t history_at; /* and [conv_kernel - 1, channels], inputs before the position, the oldest first */
     float *ring;       /* [slots, channels + 2 * heads]: an input, its decays, its betas */
 } fr_recurrent_layer;
 

@@ -25,21 +25,22 @@ static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
 }
 
-static void spell(const fr_name_found *found, const char *own, char *gguf, size_t size) {
+static void spell(const fr_tensor_name_found *found, const char *own, char *gguf, size_t size) {
     if (found->of_layer) snprintf(gguf, size, "blk.%zu.%s", found->layer, own);
     else snprintf(gguf, size, "%s", own);
 }
 
 /* The name in GGUF and where it is from; false: it has none. Of a tensor that is two of GGUF's the name is left out. */
-static bool translate(const fr_export *export, const char *published, char *gguf, size_t size, fr_name_found *found) {
+static bool translate(const fr_export *export, const char *published, char *gguf, size_t size,
+                      fr_tensor_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);
-    *found = (fr_name_found){0};
+    *found = (fr_tensor_name_found){0};
     if (own) return snprintf(gguf, size, "%s", own) > 0;
     if (export->eagle) {
         if (!fr_eagle3_name(published, &own, found)) return false;
     } else {
-        if (!fr_names_find(export->names, fr_names_prefix(export->weights), published, export->spec->layers,
-                           export->chained, found))
+        if (!fr_tensor_names_find(export->names, fr_tensor_names_prefix(export->weights), published,
+                                  export->spec->layers, export->chained, found))
             return false;
         own = found->name->gguf;
     }
@@ -49,12 +50,12 @@ static bool translate(const fr_export *export, const char *published, char *gguf
 
 /* What becomes of rows, columns and values. A convolution over positions loses the dimension of its
  * channels, of which it has one. */
-static void set_changes(const fr_export *export, const fr_name_found *found, fr_output *output) {
-    const fr_name *name = found->name;
+static void set_changes(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
+    const fr_tensor_name *name = found->name;
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
-    output->reorder = fr_name_reorder(name, export->spec, layer);
+    output->reorder = fr_tensor_name_reorder(name, export->spec, layer);
     output->change = name->values;
-    if (name->slot != FR_SLOT_TAPS) return;
+    if (name->slot != FR_SLOT_CONV) return;
     output->dims = 2;
     output->shape[1] = output->shape[2];
 }
@@ -70,11 +71,11 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
 }
 
 /* A stack of matrices, each of two, that GGUF has as two stacks. */
-static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_name_found *found,
+static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     char name[64];
     for (size_t part = 0; part < 2; part++) {
-        const fr_name *of = fr_name_of_part(found->table, found->name, part);
+        const fr_tensor_name *of = fr_tensor_name_of_part(found->table, found->name, part);
         if (!of || tensor->dims != 3 || tensor->shape[1] % 2)
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         spell(found, of->gguf, name, sizeof name);
@@ -89,13 +90,13 @@ static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, con
 }
 
 /* kv_b, whose heads' nope parts and values GGUF has apart, the former transposed. */
-static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_name_found *found,
+static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                                   fr_outputs *outputs) {
     const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
     size_t heads = layer->attention.heads, latent = layer->attention.latent, nope = layer->mla.nope;
     char name[64];
     for (size_t part = 0; part < 2; part++) {
-        const fr_name *of = fr_name_of_part(found->table, found->name, part);
+        const fr_tensor_name *of = fr_tensor_name_of_part(found->table, found->name, part);
         if (!of) return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         spell(found, of->gguf, name, sizeof name);
         FR_TRY(fr_outputs_add(outputs, name, tensor));
@@ -113,7 +114,7 @@ static fr_status add_latent_heads(const fr_export *export, const fr_tensor *tens
 }
 
 static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
-                            const fr_name_found *found, fr_outputs *outputs) {
+                            const fr_tensor_name_found *found, fr_outputs *outputs) {
     const float *scales = scales_of(export, tensor);
     if (found->of_expert)
         return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
@@ -131,10 +132,10 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
     const fr_tensors *tensors = &export->files->tensors;
     for (size_t i = 0; i < tensors->count; i++) {
         char name[64];
-        fr_name_found found;
+        fr_tensor_name_found found;
         const fr_tensor *tensor = &tensors->items[i];
         if (!translate(export, tensor->name, name, sizeof name, &found)) {
-            if (is_tower(export, tensor) || fr_names_extra(export->names, tensor->name)) continue;
+            if (is_tower(export, tensor) || fr_tensor_names_extra(export->names, tensor->name)) continue;
             if (is_scales(export, tensor)) continue;
             return fr_fail(FR_INPUT, "%s: tensor %s has no name in GGUF", export->files->path, tensor->name);
         }
@@ -189,7 +190,7 @@ static fr_status open_assistant(fr_export *export, fr_checkpoint *files) {
     return FR_OK;
 }
 
-/* Layers as Llama's; what its own files don't say, taps and ids, is the target's. */
+/* Layers as Llama's; what its own files don't say, aux_layers and ids, is the target's. */
 static fr_status open_eagle(fr_export *export, fr_checkpoint *files, const char *path, const fr_options *options) {
     FR_TRY(bind_target(export, files));
     FR_TRY(fr_drafter_bind(path, export->target, options, &export->eagle));

@@ -14,7 +14,7 @@
 typedef struct fr_export {
     const fr_checkpoint *files; /* they are the target's, or the drafter's */
     const fr_family *family;    /* whose keys they are */
-    const fr_naming *names;
+    const fr_tensor_naming *names;
     const fr_trunk_spec *spec;
     size_t chained; /* MTP layers behind the trunk's */
     const fr_weights *weights;

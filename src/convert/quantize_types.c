@@ -4,7 +4,7 @@
  * so that files of a name are of a size; but for what it does to models of exactly 8 experts, whose attn_k, attn_v and
  * attn_output it gives more bits.
  *
- *     vectors, norms, the router, the taps of short convolutions        F32
+ *     vectors, norms, the router, kernels of short convolutions        F32
  *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits

@@ -175,7 +175,8 @@ static fr_status cut_experts(const fr_synth_order *order, fr_trunk_spec *spec) {
     const fr_experts_spec *all = fr_spec_experts(spec);
     if (order->experts == 0) return FR_OK;
     if (!all) return fr_fail(FR_USAGE, "%s has no mixture of experts", order->shape->name);
-    size_t unit = all->groups > 1 ? 2 * all->groups : 1, least = all->top > unit ? all->top : unit, most = all->count;
+    size_t unit = all->groups > 1 ? 2 * all->groups : 1, least = all->top_k > unit ? all->top_k : unit,
+           most = all->count;
     if (order->experts < least || order->experts > most || order->experts % unit)
         return fr_fail(FR_USAGE, "%zu experts: %s takes multiples of %zu from %zu to %zu", order->experts,
                        order->shape->name, unit, least, most);

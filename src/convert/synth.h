@@ -66,7 +66,8 @@ typedef struct fr_synth_family {
     const fr_family *family;
     const fr_synth_tokenizer *tokenizer;
     const fr_synth_mean *means; /* up to one without a name; NULL: none */
-    const fr_name *const *layer_names; /* the tables, up to NULL, of the one layer that it is; NULL: its family's */
+    const fr_tensor_name *const
+        *layer_names; /* the tables, up to NULL, of the one layer that it is; NULL: its family's */
     size_t mtp_layers;
 
     fr_status (*make_spec)(const fr_synth_order *order, fr_trunk_spec *spec);

@@ -11,11 +11,11 @@ static const fr_rope_spec v3_rope = {.kind = FR_ROPE_YARN,
                                      .theta = 10000.0,
                                      .partial = 1.0,
                                      .factor = 40.0,
-                                     .fast = 32.0,
-                                     .slow = 1.0,
-                                     .trained = 4096.0,
-                                     .amplitude = 1.0f,
-                                     .sharpness = 1.0};
+                                     .beta_fast = 32.0,
+                                     .beta_slow = 1.0,
+                                     .original_context = 4096.0,
+                                     .attention_factor = 1.0f,
+                                     .mscale_all_dim = 1.0};
 static const fr_rope_spec flash_rope = {
     .kind = FR_ROPE_DEFAULT, .dims = 64, .theta = 1e6, .partial = 1.0, .factor = 1.0};
 

@@ -58,7 +58,7 @@ static fr_status make_spec_of(const fr_synth_order *order, size_t layers, fr_rop
                  .factor = s->slower,
                  .low_factor = 1.0,
                  .high_factor = 4.0,
-                 .trained = 8192.0},
+                 .original_context = 8192.0},
         .eps = 1e-5F,
     };
     return fr_uniform_spec(&config, spec);
@@ -90,7 +90,7 @@ static fr_status add_drafter(const fr_synth_order *order, fr_synth_model *model,
     const fr_model target = {.trunk.spec.hidden = hidden};
     fr_eagle net = {.trunk.spec = model->spec};
     const fr_drafter drafter = {
-        .target = &target, .net = &net, .taps = {3, {2, order->layers / 2, order->layers - 3}}};
+        .target = &target, .net = &net, .aux_layers = {3, {2, order->layers / 2, order->layers - 3}}};
     FR_TRY(fr_eagle3_put_keys(&drafter, writer));
     FR_TRY(fr_synth_add_matrix(model, "fc.weight", hidden, 3 * hidden));
     FR_TRY(fr_synth_add_matrix(model, "output.weight", count, hidden));

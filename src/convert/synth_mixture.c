@@ -19,8 +19,12 @@ static const sizes qwen3_30b = {
                 .context_limit = FR_SYNTH_CONTEXT,
                 .eps = 1e-6F,
                 .rope = {.kind = FR_ROPE_DEFAULT, .dims = 128, .theta = 1e6, .partial = 1.0, .factor = 1.0}},
-    .mixture = {.experts = {.count = 128, .top = 8, .width = 768, .activation = FR_SILU, .normalized = true,
-                            .scaling = 1.0f}},
+    .mixture = {.experts = {.count = 128,
+                            .top_k = 8,
+                            .width = 768,
+                            .activation = FR_SILU,
+                            .norm_top_k = true,
+                            .routed_scaling = 1.0f}},
 };
 
 static const sizes glm_air = {
@@ -34,13 +38,13 @@ static const sizes glm_air = {
                 .attention_biased = true,
                 .rope = {.kind = FR_ROPE_DEFAULT, .dims = 64, .theta = 1e6, .partial = 1.0, .factor = 1.0}},
     .mixture = {.experts = {.count = 128,
-                            .top = 8,
+                            .top_k = 8,
                             .width = 1408,
                             .activation = FR_SILU,
                             .scoring = FR_SCORING_SIGMOID,
-                            .corrected = true,
-                            .normalized = true,
-                            .scaling = 1.0f},
+                            .score_bias = true,
+                            .norm_top_k = true,
+                            .routed_scaling = 1.0f},
                 .shared = 1408,
                 .leading_dense = 1},
 };

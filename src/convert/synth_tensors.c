@@ -22,21 +22,20 @@ static bool shape_has(const fr_synth_shape *shape, const char *name) {
 }
 
 /* Whether `earlier` leaves nothing for a line to do. */
-static bool covers(const fr_name *earlier, const fr_name *name) {
-    bool next = fr_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
+static bool covers(const fr_tensor_name *earlier, const fr_tensor_name *name) {
+    bool next = fr_tensor_name_fills_two(earlier) && earlier->field + sizeof(fr_matrix *) == name->field;
     return earlier->field == name->field || next || strcmp(earlier->gguf, name->gguf) == 0;
 }
 
-static bool is_made(const walk *w, const fr_name *names, const fr_name *name) {
-    if (!name->gguf || !fr_name_needed(name, &w->model->spec, w->layer)) return false;
-    for (const fr_name *earlier = names; earlier < name; earlier++)
+static bool is_made(const walk *w, const fr_tensor_name *names, const fr_tensor_name *name) {
+    if (!name->gguf || !fr_tensor_name_needed(name, &w->model->spec, w->layer)) return false;
+    for (const fr_tensor_name *earlier = names; earlier < name; earlier++)
         if (earlier->gguf && covers(earlier, name) && is_made(w, names, earlier)) return false;
-    bool may_lack = name->needs & FR_IF_THERE ||
-                     fr_name_has_another(name, true, &w->model->spec, w->layer);
+    bool may_lack = name->needs & FR_IF_THERE || fr_tensor_name_has_another(name, true, &w->model->spec, w->layer);
     return !may_lack || shape_has(w->shape, name->gguf);
 }
 
-static void set_shape(const walk *w, const fr_name *name, fr_output *output) {
+static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *output) {
     uint64_t *shape = output->shape;
     bool stack = name->slot == FR_SLOT_EXPERTS || name->slot == FR_SLOT_EXPERTS_PARTS;
     bool parts = name->slot == FR_SLOT_PARTS || name->slot == FR_SLOT_EXPERTS_PARTS;
@@ -47,9 +46,9 @@ static void set_shape(const walk *w, const fr_name *name, fr_output *output) {
     if (name->slot != FR_SLOT_VECTOR) shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
-static fr_status list_table(const walk *w, const fr_name *names) {
+static fr_status list_table(const walk *w, const fr_tensor_name *names) {
     char whole[64];
-    for (const fr_name *name = names; name->published || name->gguf; name++) {
+    for (const fr_tensor_name *name = names; name->published || name->gguf; name++) {
         if (!is_made(w, names, name)) continue;
         if (w->layer) snprintf(whole, sizeof whole, "blk.%zu.%s", w->index, name->gguf);
         else snprintf(whole, sizeof whole, "%s", name->gguf);
@@ -61,10 +60,10 @@ static fr_status list_table(const walk *w, const fr_name *names) {
 
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model) {
     const fr_trunk_spec *spec = &model->spec;
-    const fr_naming *names = family->family->names;
+    const fr_tensor_naming *names = family->family->names;
     walk w = {.shape = shape, .model = model};
     FR_TRY(fr_outputs_add_rope_factors(&model->outputs, family->family, spec));
-    for (const fr_name *const *table = family->layer_names; table && *table; table++) {
+    for (const fr_tensor_name *const *table = family->layer_names; table && *table; table++) {
         w.layer = spec->layer;
         FR_TRY(list_table(&w, *table));
     }
@@ -74,7 +73,7 @@ fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *sha
         w.layer = fr_spec_layer(spec, w.index);
         FR_TRY(list_table(&w, names->layer));
         if (names->feed_forward) FR_TRY(list_table(&w, names->feed_forward));
-        if (w.index >= spec->layers) FR_TRY(list_table(&w, names->chained));
+        if (w.index >= spec->layers) FR_TRY(list_table(&w, names->mtp));
     }
     return FR_OK;
 }

@@ -216,7 +216,7 @@ static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_chec
                           &a->post));
     a->trunk.packed = weights->has_packed;
     fr_weights_note_slow(weights);
-    return fr_names_check_read(weights, &fr_gemma4_names, layers, 0);
+    return fr_tensor_names_check_read(weights, &fr_gemma4_names, layers, 0);
 }
 
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
@@ -252,7 +252,7 @@ const char *fr_assistant_name(const fr_assistant *assistant, const char *publish
 /* The keys of llama.cpp for a plain head, and that no centroids were dropped; those of the fork for centroids. */
 fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
     const fr_trunk_spec *s = &a->trunk.spec;
-    bool keys_are_values = false;
+    bool k_eq_v = false;
     FR_TRY(fr_gemma4_put_keys(s, 0, where, writer));
     if (a->clusters == 0) {
         fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)a->post.features);
@@ -260,12 +260,12 @@ fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_ggu
         fr_gguf_put_bool(writer, ".use_ordered_embeddings", false);
         return FR_OK;
     }
-    for (size_t i = 0; i < s->layers; i++) keys_are_values |= s->layer[i].attention.keys_are_values;
+    for (size_t i = 0; i < s->layers; i++) k_eq_v |= s->layer[i].attention.k_eq_v;
     fr_gguf_put_u32(writer, ".n_embd_backbone", (uint32_t)a->post.features);
     fr_gguf_put_u32(writer, ".n_centroids", (uint32_t)a->clusters);
     fr_gguf_put_u32(writer, ".centroid_top_k", (uint32_t)a->top);
     fr_gguf_put_bool(writer, ".use_ordered_embeddings", true);
-    fr_gguf_put_bool(writer, ".attention.k_eq_v", keys_are_values);
+    fr_gguf_put_bool(writer, ".attention.k_eq_v", k_eq_v);
     fr_gguf_put_string(writer, ".requires_target_arch", "gemma4");
     return FR_OK;
 }

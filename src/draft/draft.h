@@ -23,7 +23,8 @@ struct fr_drafter {
     fr_checkpoint files;
     fr_weights weights;
     void *net;       /* the method's own */
-    fr_taps taps;    /* what it sees of the target's rows: these, side by side; none: the row after the final norm */
+    fr_aux_layers
+        aux_layers;  /* what it sees of the target's rows: these, side by side; none: the row after the final norm */
     size_t lookback; /* positions it looks back over in the target's sliding KV, the newest included; 0: none */
 };
 
@@ -33,13 +34,13 @@ const char *fr_drafter_path(const fr_drafter *drafter);
 /* What a session shows its method. */
 typedef struct fr_draft_view {
     const int32_t *ids;     /* the timeline */
-    const fr_place *places; /* of its positions, and of FR_STEP_MAX behind them */
+    const fr_rope_position *rope_positions; /* of its positions, and of FR_STEP_MAX behind them */
     const fr_input_embeddings *embeddings; /* of its positions that are not those of the ids */
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
     size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
     const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
-                               final norm, or its taps; the accepted rows of the same batch lie in front of it */
+                               final norm, or its aux_layers; the accepted rows of the same batch lie in front of it */
     fr_pool *pool;
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
@@ -125,7 +126,7 @@ struct fr_draft_method {
     void (*close)(fr_draft *draft);
 };
 
-extern const fr_draft_method fr_draft_none, fr_draft_mtp, fr_draft_chained, fr_draft_eagle3, fr_draft_eagle,
+extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
     fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
 /* ngram before other methods, which draft where it has no long match. */

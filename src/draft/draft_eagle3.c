@@ -1,6 +1,6 @@
 /* eagle3: drafting with EAGLE-3, over any target: see eagle.h.
  *
- * In: pairs of the target's taps and tokens. Out: what the drafter's layer begins with; pairs.c does the rest. */
+ * In: pairs of the target's aux_layers and tokens. Out: what the drafter's layer begins with; pairs.c does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "src/draft/eagle.h"
 #include "src/layers/parts.h"
 
-/* a->x = fc(taps): the target's rows as they are, or normed. */
+/* a->x = fc(aux_layers): the target's rows as they are, or normed. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
     fr_rows_part(team, b->count, &begin, &end);
@@ -50,7 +50,7 @@ static fr_status eagle3_load(fr_drafter *drafter) {
     drafter->net = e;
     FR_TRY(fr_eagle3_config_read(&config, &drafter->weights, drafter->target));
     FR_TRY(fr_eagle3_open(e, &config, drafter));
-    drafter->taps = config.taps;
+    drafter->aux_layers = config.aux_layers;
     e->pairs.what = "the EAGLE-3 drafter's";
     e->pairs.seen = e->fc.cols;
     e->pairs.input_width = fr_larger(e->fc.cols, 2 * config.layer.hidden);

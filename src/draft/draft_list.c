@@ -10,20 +10,11 @@ static const struct {
     const char *word;
     const fr_draft_method *method;
 } words_known[] = {
-    {"none", &fr_draft_none},
-    {"mtp", &fr_draft_mtp},
-    {"draft-mtp", &fr_draft_mtp},
-    {"ngram", &fr_draft_ngram},
-    {"ngram-simple", &fr_draft_ngram},
-    {"ngram-cache", &fr_draft_ngram},
-    {"ngram-map-k", &fr_draft_ngram},
-    {"ngram-map-k4v", &fr_draft_ngram},
-    {"ngram-mod", &fr_draft_ngram},
-    {"eagle", &fr_draft_eagle},
-    {"eagle3", &fr_draft_eagle3},
-    {"draft-eagle3", &fr_draft_eagle3},
-    {"draft", &fr_draft_model},
-    {"draft-simple", &fr_draft_model},
+    {"none", &fr_draft_none},         {"mtp", &fr_draft_assistant},       {"draft-mtp", &fr_draft_assistant},
+    {"ngram", &fr_draft_ngram},       {"ngram-simple", &fr_draft_ngram},  {"ngram-cache", &fr_draft_ngram},
+    {"ngram-map-k", &fr_draft_ngram}, {"ngram-map-k4v", &fr_draft_ngram}, {"ngram-mod", &fr_draft_ngram},
+    {"eagle", &fr_draft_eagle},       {"eagle3", &fr_draft_eagle3},       {"draft-eagle3", &fr_draft_eagle3},
+    {"draft", &fr_draft_model},       {"draft-simple", &fr_draft_model},
 };
 #define WORDS (sizeof words_known / sizeof *words_known)
 

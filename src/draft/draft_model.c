@@ -51,7 +51,7 @@ typedef struct state {
 static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t parent) {
     int32_t at = (int32_t)position;
     return (fr_row){
-        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .place = {{at, at, at}}};
+        .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
 /* Rows of ids [from, to) of a timeline, from row `at` on; parent: the first one's. */

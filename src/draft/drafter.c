@@ -8,7 +8,7 @@
 #include "src/families/architecture.h"
 
 /* Any model drafts: the last. */
-static const fr_draft_method *const methods[] = {&fr_draft_mtp, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_chained,
+static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_eagle3, &fr_draft_eagle, &fr_draft_mtp,
                                                  &fr_draft_model};
 
 static const fr_draft_method *find_method(const fr_checkpoint *files) {
@@ -27,7 +27,7 @@ static fr_status bind_own(fr_drafter *drafter) {
     if (target->mtp_layers == 0)
         return fr_fail(FR_INPUT, "%s has no MTP layer: give a drafter with -md", target->files.path);
     FR_TRY(fr_weights_open(&drafter->weights, &target->files));
-    drafter->method = &fr_draft_chained;
+    drafter->method = &fr_draft_mtp;
     return drafter->method->load(drafter);
 }
 
@@ -77,7 +77,7 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_plan plan;
     FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_drafter_bind(path, target, options, drafter));
-    fr_status status = fr_weights_settle(&(*drafter)->weights, &plan, options);
+    fr_status status = fr_weights_load(&(*drafter)->weights, &plan, options);
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);
     *drafter = NULL;

@@ -11,7 +11,7 @@
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
 /* A layer as Llama's, but for its projections of the input, which is twice as wide in EAGLE-3. */
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_ATTENTION_BIASED,
               .order = FR_ROWS_TO_PAIRS),
     FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_ATTENTION_BIASED,
@@ -26,7 +26,7 @@ static const fr_name layer_names[] = {
     {0},
 };
 
-static const fr_name wide_names[] = {
+static const fr_tensor_name wide_names[] = {
     FR_MATRIX(fr_layer, q, QUERIES, TWICE_HIDDEN, "self_attn.q_proj.weight", "attn_q.weight",
               .order = FR_ROWS_TO_PAIRS),
     FR_MATRIX(fr_layer, k, KEYS, TWICE_HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_PAIRS),
@@ -34,14 +34,14 @@ static const fr_name wide_names[] = {
     {0},
 };
 
-static const fr_name norm_names[] = {
+static const fr_tensor_name norm_names[] = {
     FR_VECTOR(fr_eagle, embedding_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_VECTOR(fr_eagle, hidden_norm, HIDDEN, "hidden_norm.weight", "attn_norm_2.weight"),
     {0},
 };
 
 /* EAGLE-1's layer is its model's first one, which has no norm before it. */
-static const fr_name narrow_names[] = {
+static const fr_tensor_name narrow_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", NULL, .needs = FR_IF_THERE),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
     FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", NULL),
@@ -69,7 +69,7 @@ static const char *own_name(const fr_weights *weights, own which) {
 
 /* The way back from the target's ids, and frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
-const fr_naming fr_eagle_names = {.extras = extras};
+const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
 /* Of a layer's tensors, published after one of two prefixes. */
 static const char *of_layer(const char *published) {
@@ -79,16 +79,16 @@ static const char *of_layer(const char *published) {
     return NULL;
 }
 
-const fr_name *const fr_eagle3_layer_names[] = {wide_names, layer_names, norm_names, NULL};
+const fr_tensor_name *const fr_eagle3_layer_names[] = {wide_names, layer_names, norm_names, NULL};
 
-bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found) {
+bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found) {
     const char *name = of_layer(published);
-    *found = (fr_name_found){.of_layer = name != NULL};
+    *found = (fr_tensor_name_found){.of_layer = name != NULL};
     for (size_t i = 0; i < OWN && !name; i++) {
         *gguf = own_names[i].gguf;
         if (strcmp(published, own_names[i].published) == 0) return true;
     }
-    for (const fr_name *const *table = fr_eagle3_layer_names; *table && name; table++)
+    for (const fr_tensor_name *const *table = fr_eagle3_layer_names; *table && name; table++)
         for (found->name = *table; found->name->published; found->name++) {
             *gguf = found->name->gguf;
             if (strcmp(name, found->name->published) == 0) return true;
@@ -157,9 +157,10 @@ static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *wei
 }
 
 static fr_eagle_needs needs_of(const fr_eagle_config *c) {
-    fr_eagle_needs needs = {.hidden = c->target_hidden, .architecture = c->target, .usual_taps = c->usual_taps};
-    needs.layers = c->usual_taps ? c->taps.count : 1;
-    for (size_t i = 0; i < c->taps.count; i++) needs.layers = fr_larger(needs.layers, c->taps.layer[i]);
+    fr_eagle_needs needs = {
+        .hidden = c->target_hidden, .architecture = c->target, .default_aux_layers = c->default_aux_layers};
+    needs.layers = c->default_aux_layers ? c->aux_layers.count : 1;
+    for (size_t i = 0; i < c->aux_layers.count; i++) needs.layers = fr_larger(needs.layers, c->aux_layers.layer[i]);
     return needs;
 }
 
@@ -178,21 +179,21 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     e->pairs.packed = weights->has_packed || (drafter->target && drafter->target->weights.has_packed);
     e->needs = needs_of(c);
     fr_weights_note_slow(weights);
-    return fr_names_check_read(weights, &fr_eagle_names, 1, 0);
+    return fr_tensor_names_check_read(weights, &fr_eagle_names, 1, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
 
 fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
-    size_t taps = c->taps.count * c->target_hidden;
+    size_t aux_layers = c->aux_layers.count * c->target_hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
-    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.hidden, taps, FR_STREAMED, &e->fc));
-    if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", own_name(weights, FC_NORM), taps, &e->fc_norm));
-    FR_TRY(fr_names_bind(&b, wide_names, e->trunk.layers));
-    FR_TRY(fr_names_bind(&b, layer_names, e->trunk.layers));
-    FR_TRY(fr_names_bind(&b, norm_names, e));
+    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.hidden, aux_layers, FR_STREAMED, &e->fc));
+    if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", own_name(weights, FC_NORM), aux_layers, &e->fc_norm));
+    FR_TRY(fr_tensor_names_bind(&b, wide_names, e->trunk.layers));
+    FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
+    FR_TRY(fr_tensor_names_bind(&b, norm_names, e));
     FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->layer.hidden, &e->trunk.norm));
     e->norm_before_residual = c->norm_before_residual;
     e->pairs.norm = e->trunk.norm;
@@ -209,8 +210,8 @@ fr_status fr_eagle1_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     FR_TRY(fr_bind_matrix(weights, "", "fc.weight", c->layer.hidden, 2 * c->layer.hidden, FR_STREAMED, &e->fc));
     if (fr_weights_has(weights, "", "fc.bias"))
         FR_TRY(fr_bind_vector(weights, "", "fc.bias", c->layer.hidden, &e->fc_bias));
-    FR_TRY(fr_names_bind(&b, narrow_names, e->trunk.layers));
-    FR_TRY(fr_names_bind(&b, layer_names, e->trunk.layers));
+    FR_TRY(fr_tensor_names_bind(&b, narrow_names, e->trunk.layers));
+    FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     return finish(e, c, drafter);
 }
 

@@ -23,12 +23,12 @@ typedef struct fr_eagle_config {
     size_t draft_vocab;      /* ids that its own head scores */
     size_t target_hidden;
     const char *width_key, *vocab_key; /* what says that, and the target's ids */
-    fr_taps taps;
+    fr_aux_layers aux_layers;
     bool norm_before_residual; /* the residual is hidden_norm(g) */
     bool norm_before_fc;       /* EAGLE-3.1 */
     bool norm_output;          /* a pair leaves norm(x) */
     const char *target;        /* an architecture that it was made for; NULL: not said */
-    bool usual_taps;           /* its files name no layers: which they are is for the target's depth to say */
+    bool default_aux_layers;   /* its files name no layers: which they are is for the target's depth to say */
 } fr_eagle_config;
 
 /* Reads EAGLE-3's, and checks it against the target; target NULL, here and below: as far as its files alone go. */
@@ -41,15 +41,15 @@ fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, co
 typedef struct fr_eagle_needs {
     size_t hidden, layers;    /* its width; how many it has at least */
     const char *architecture; /* NULL: not said */
-    bool usual_taps;
+    bool default_aux_layers;
 } fr_eagle_needs;
 
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
     fr_pair_net pairs;
     fr_trunk trunk; /* of one layer: its head has the draft vocabulary's rows, its embedding the target's */
-    fr_matrix fc;   /* [hidden, taps * target_hidden], or [hidden, 2 * hidden] */
-    const float *fc_bias, *fc_norm; /* [hidden], [taps * target_hidden]; NULL: none */
+    fr_matrix fc;   /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
+    const float *fc_bias, *fc_norm;            /* [hidden], [aux_layers * target_hidden]; NULL: none */
     const float *embedding_norm, *hidden_norm; /* [hidden] */
     const int32_t *ids; /* [draft_vocab] the target's id of each; NULL: the same */
     bool own_head, norm_before_residual;
@@ -64,9 +64,9 @@ void fr_eagle_close(fr_eagle *eagle);
 /* EAGLE-3 in GGUF, as llama.cpp's converter writes it: what a published tensor is called there (below "blk.0." where it
  * is of the layer) and how its rows stand, false where it has no place; what is read by nobody; the keys, of a drafter
  * that was opened from a folder. d2t has the target's ids there, differences to its own in folders. */
-bool fr_eagle3_name(const char *published, const char **gguf, fr_name_found *found);
-extern const fr_naming fr_eagle_names;
-extern const fr_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */
+bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
+extern const fr_tensor_naming fr_eagle_names;
+extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 
 /* The input embedding of a pair's token: its own table's, or the target's. */

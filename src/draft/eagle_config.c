@@ -32,11 +32,12 @@ static fr_status check_target(const fr_eagle_config *c, const fr_weights *weight
                        weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
     FR_TRY(check_number(weights, c->vocab_key, c->layer.vocab, spec->vocab));
-    for (size_t i = 0; i < c->taps.count; i++)
-        if (c->taps.layer[i] > spec->layers)
-            return fr_fail(FR_INPUT, "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
+    for (size_t i = 0; i < c->aux_layers.count; i++)
+        if (c->aux_layers.layer[i] > spec->layers)
+            return fr_fail(FR_INPUT,
+                           "%s: it reads the input of the target's layer %zu, which has %zu: it drafts for "
                            "another model",
-                           weights->files->path, c->taps.layer[i], spec->layers);
+                           weights->files->path, c->aux_layers.layer[i], spec->layers);
     return FR_OK;
 }
 
@@ -51,27 +52,27 @@ static fr_status check(const fr_eagle_config *c, const fr_weights *weights, cons
 }
 
 /* Early, middle and late, where nothing else is said. */
-enum { USUAL_TAPS = 3 };
+enum { DEFAULT_AUX_LAYERS = 3 };
 
-static fr_status usual_taps(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
-    c->usual_taps = true;
-    c->taps = (fr_taps){.count = USUAL_TAPS};
+static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+    c->default_aux_layers = true;
+    c->aux_layers = (fr_aux_layers){.count = DEFAULT_AUX_LAYERS};
     if (!target) return FR_OK;
     size_t layers = target->trunk.spec.layers;
-    if (layers < USUAL_TAPS)
+    if (layers < DEFAULT_AUX_LAYERS)
         return fr_fail(FR_INPUT, "%s: it reads three of the target's layers, which has %zu", weights->files->path,
                        layers);
-    c->taps = (fr_taps){USUAL_TAPS, {2, layers / 2, layers - 3}};
+    c->aux_layers = (fr_aux_layers){DEFAULT_AUX_LAYERS, {2, layers / 2, layers - 3}};
     return FR_OK;
 }
 
-/* The target's width, where no key says it: without a target what fc takes of each tap. Call after the taps are
+/* The target's width, where no key says it: without a target what fc takes of each tap. Call after the aux_layers are
  * read. */
 static int64_t usual_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
-    size_t taps = c->taps.count ? c->taps.count : USUAL_TAPS;
-    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / taps) : (int64_t)c->layer.hidden;
+    size_t aux_layers = c->aux_layers.count ? c->aux_layers.count : DEFAULT_AUX_LAYERS;
+    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.hidden;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -82,18 +83,18 @@ static const json_t *holder(const json_t *root, const json_t *below, const char 
     return value && !json_is_null(value) ? root : below;
 }
 
-static fr_status read_taps(fr_eagle_config *c, const json_t *root, const json_t *below) {
+static fr_status read_aux_layers(fr_eagle_config *c, const json_t *root, const json_t *below) {
     static const char key[] = "eagle_aux_hidden_state_layer_ids";
     const json_t *from = holder(root, below, key), *list = json_object_get(from, key);
-    c->taps.count = json_array_size(list);
+    c->aux_layers.count = json_array_size(list);
     if (!list || json_is_null(list)) return FR_OK;
-    if (c->taps.count == 0 || c->taps.count > FR_TAPS)
-        return fr_fail(FR_INPUT, "%s: \"%s\" is no array of 1 to %d layers", where, key, FR_TAPS);
-    for (size_t i = 0; i < c->taps.count; i++) {
+    if (c->aux_layers.count == 0 || c->aux_layers.count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: \"%s\" is no array of 1 to %d layers", where, key, FR_AUX_LAYERS);
+    for (size_t i = 0; i < c->aux_layers.count; i++) {
         json_int_t layer = json_integer_value(json_array_get(list, i));
         if (!json_is_integer(json_array_get(list, i)) || layer < 0)
             return fr_fail(FR_INPUT, "%s: \"%s\" has no layer at index %zu", where, key, i);
-        c->taps.layer[i] = (size_t)layer + (from == root ? 0 : 1);
+        c->aux_layers.layer[i] = (size_t)layer + (from == root ? 0 : 1);
     }
     return FR_OK;
 }
@@ -128,7 +129,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
     c->vocab_key = "vocab_size";
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.vocab, where, &c->draft_vocab));
-    FR_TRY(read_taps(c, root, below));
+    FR_TRY(read_aux_layers(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
                         &c->target_hidden));
     FR_TRY(read_target(c, root));
@@ -138,16 +139,16 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Older files call them otherwise. */
-static fr_status gguf_taps(fr_eagle_config *c, const fr_gguf *gguf) {
+static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     const char *key = fr_gguf_find(gguf, ".target_layers") ? ".target_layers" : ".extract_layers";
     const fr_gguf_value *value = fr_gguf_find(gguf, key);
-    int64_t layers[FR_TAPS];
+    int64_t layers[FR_AUX_LAYERS];
     if (!value) return FR_OK;
-    if (value->count == 0 || value->count > FR_TAPS)
-        return fr_fail(FR_INPUT, "%s: key eagle3%s is no array of 1 to %d layers", gguf->path, key, FR_TAPS);
+    if (value->count == 0 || value->count > FR_AUX_LAYERS)
+        return fr_fail(FR_INPUT, "%s: key eagle3%s is no array of 1 to %d layers", gguf->path, key, FR_AUX_LAYERS);
     FR_TRY(fr_gguf_ints(gguf, key, 0, 1 << 20, 0, value->count, layers));
-    c->taps.count = value->count;
-    for (size_t i = 0; i < value->count; i++) c->taps.layer[i] = (size_t)layers[i];
+    c->aux_layers.count = value->count;
+    for (size_t i = 0; i < value->count; i++) c->aux_layers.layer[i] = (size_t)layers[i];
     return FR_OK;
 }
 
@@ -173,7 +174,7 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
-    FR_TRY(gguf_taps(c, gguf));
+    FR_TRY(gguf_aux_layers(c, gguf));
     FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), &c->target_hidden));
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
     c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.vocab;
@@ -183,7 +184,7 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
 fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     *c = (fr_eagle_config){.width_key = weights->files->gguf ? "eagle3.target_hidden_size" : "target_hidden_size"};
     FR_TRY(weights->files->gguf ? eagle3_from_gguf(c, weights, target) : eagle3_from_json(c, weights, target));
-    if (c->taps.count == 0) FR_TRY(usual_taps(c, weights, target));
+    if (c->aux_layers.count == 0) FR_TRY(default_aux_layers(c, weights, target));
     return check(c, weights, target);
 }
 
@@ -204,8 +205,8 @@ fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
     if (e->pairs.carries_norm)
         return fr_fail(FR_UNBUILT, "%s: norm_output has no key in GGUF: the drafter stays a folder",
                        drafter->files.path);
-    fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->taps.count);
-    for (size_t i = 0; i < drafter->taps.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->taps.layer[i]);
+    fr_gguf_put_array(w, ".target_layers", FR_GGUF_I32, drafter->aux_layers.count);
+    for (size_t i = 0; i < drafter->aux_layers.count; i++) fr_gguf_add_u32(w, (uint32_t)drafter->aux_layers.layer[i]);
     fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);
     fr_gguf_put_bool(w, ".norm_before_residual", e->norm_before_residual);
     fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm != NULL);

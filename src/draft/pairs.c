@@ -138,7 +138,7 @@ static size_t place_span(workspace *w, size_t number, size_t rows) {
         w->rows[rows] = (fr_row){.timeline = (int32_t)number,
                                  .position = (int32_t)(s->first + i),
                                  .parent = i ? (int32_t)rows - 1 : -1,
-                                 .place = s->view->places[s->first + i + w->net->behind]};
+                                 .rope_position = s->view->rope_positions[s->first + i + w->net->behind]};
     }
     return rows;
 }

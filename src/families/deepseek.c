@@ -5,10 +5,10 @@
 #include "src/families/deepseek.h"
 
 #include "base/error.h"
-#include "src/families/chained.h"
+#include "src/families/mtp_layer.h"
 #include "src/model/model.h"
 
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_MATRIX(fr_layer, q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA),
     FR_VECTOR(fr_layer, q_a_norm, Q_LORA, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
@@ -29,11 +29,11 @@ static const fr_name layer_names[] = {
 /* Frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
-static const fr_naming names = {.model = fr_usual_model_names,
-                                .layer = layer_names,
-                                .feed_forward = fr_mixture_names,
-                                .chained = fr_usual_chained_names,
-                                .extras = extras};
+static const fr_tensor_naming names = {.model = fr_model_names,
+                                       .layer = layer_names,
+                                       .feed_forward = fr_mixture_names,
+                                       .mtp = fr_mtp_names,
+                                       .extras = extras};
 
 static fr_status deepseek_read(fr_model *model, fr_trunk_spec *spec) {
     fr_deepseek_config config;

@@ -18,53 +18,51 @@ static const char config_json[] = "config.json";
 /* Of both latents' norms, whatever rms_norm_eps is: the published modules have it so. */
 static const float latent_eps = 1e-6f;
 
-const fr_deepseek_config fr_deepseek_v3 = {
-    .uniform = {.vocab = 129280,
-                .hidden = 7168,
-                .layers = 61,
-                .heads = 128,
-                .ffn = 18432,
-                .context_limit = 4096,
-                .eps = 1e-6F,
-                .rope = {.dims = 64}},
-    .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128},
-    .latent = 512,
-    .mixture = {.experts = {.count = 256,
-                            .top = 8,
-                            .width = 2048,
-                            .activation = FR_SILU,
-                            .scoring = FR_SCORING_SIGMOID,
-                            .corrected = true,
-                            .groups = 8,
-                            .top_groups = 4,
-                            .normalized = true,
-                            .scaling = 2.5f},
-                .shared = 1,
-                .leading_dense = 3}};
+const fr_deepseek_config fr_deepseek_v3 = {.uniform = {.vocab = 129280,
+                                                       .hidden = 7168,
+                                                       .layers = 61,
+                                                       .heads = 128,
+                                                       .ffn = 18432,
+                                                       .context_limit = 4096,
+                                                       .eps = 1e-6F,
+                                                       .rope = {.dims = 64}},
+                                           .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128},
+                                           .latent = 512,
+                                           .mixture = {.experts = {.count = 256,
+                                                                   .top_k = 8,
+                                                                   .width = 2048,
+                                                                   .activation = FR_SILU,
+                                                                   .scoring = FR_SCORING_SIGMOID,
+                                                                   .score_bias = true,
+                                                                   .groups = 8,
+                                                                   .top_groups = 4,
+                                                                   .norm_top_k = true,
+                                                                   .routed_scaling = 2.5f},
+                                                       .shared = 1,
+                                                       .leading_dense = 3}};
 
-const fr_deepseek_config fr_glm_flash = {
-    .uniform = {.vocab = 154880,
-                .hidden = 2048,
-                .layers = 47,
-                .heads = 20,
-                .ffn = 10240,
-                .context_limit = 202752,
-                .eps = 1e-5F,
-                .rope = {.dims = 64}},
-    .mla = {.q_lora = 768, .nope = 192, .value_dim = 256},
-    .latent = 512,
-    .mixture = {.experts = {.count = 64,
-                            .top = 4,
-                            .width = 1536,
-                            .activation = FR_SILU,
-                            .scoring = FR_SCORING_SIGMOID,
-                            .corrected = true,
-                            .groups = 1,
-                            .top_groups = 1,
-                            .normalized = true,
-                            .scaling = 1.8f},
-                .shared = 1,
-                .leading_dense = 1}};
+const fr_deepseek_config fr_glm_flash = {.uniform = {.vocab = 154880,
+                                                     .hidden = 2048,
+                                                     .layers = 47,
+                                                     .heads = 20,
+                                                     .ffn = 10240,
+                                                     .context_limit = 202752,
+                                                     .eps = 1e-5F,
+                                                     .rope = {.dims = 64}},
+                                         .mla = {.q_lora = 768, .nope = 192, .value_dim = 256},
+                                         .latent = 512,
+                                         .mixture = {.experts = {.count = 64,
+                                                                 .top_k = 4,
+                                                                 .width = 1536,
+                                                                 .activation = FR_SILU,
+                                                                 .scoring = FR_SCORING_SIGMOID,
+                                                                 .score_bias = true,
+                                                                 .groups = 1,
+                                                                 .top_groups = 1,
+                                                                 .norm_top_k = true,
+                                                                 .routed_scaling = 1.8f},
+                                                     .shared = 1,
+                                                     .leading_dense = 1}};
 
 enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
 
@@ -80,7 +78,7 @@ static fr_status read_rope(const json_t *root, fr_deepseek_config *c) {
     if (partial != 1)
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", config_json, partial);
     rope->dims = dims;
-    rope->halves = !pairs;
+    rope->neox = !pairs;
     return FR_OK;
 }
 
@@ -152,15 +150,15 @@ static fr_status from_json(fr_deepseek_config *c, const fr_weights *weights) {
 static fr_status read_gguf_rope(fr_deepseek_config *c, const fr_gguf *gguf) {
     fr_rope_spec *rope = &c->uniform.rope;
     double weight;
-    rope->halves = false;
+    rope->neox = false;
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_log_multiplier", 0, 100, 0, &weight));
     if (rope->kind == FR_ROPE_LINEAR)
         return fr_fail(FR_UNBUILT, "%s: key %s.rope.scaling.type: \"linear\" is not built for DeepSeek", gguf->path,
                        gguf->architecture);
     if (rope->kind != FR_ROPE_YARN || weight == 0) return FR_OK;
-    rope->amplitude = 1.0f;
-    rope->sharpness = 10 * weight;
+    rope->attention_factor = 1.0f;
+    rope->mscale_all_dim = 10 * weight;
     return FR_OK;
 }
 
@@ -187,8 +185,8 @@ static fr_status from_gguf(fr_deepseek_config *c, const fr_checkpoint *files) {
     fr_rope_spec *rope = &c->uniform.rope;
     *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0};
     usual.experts.groups = usual.experts.top_groups = usual.shared = usual.leading_dense = 0;
-    usual.experts.normalized = false;
-    usual.experts.scaling = 1;
+    usual.experts.norm_top_k = false;
+    usual.experts.routed_scaling = 1;
     FR_TRY(fr_uniform_sizes_from_gguf(&c->uniform, gguf));
     FR_TRY(fr_config_vocabulary(files, c->uniform.hidden, &c->uniform.vocab));
     FR_TRY(fr_gguf_size(gguf, ".attention.head_count", 1, 4096, FR_GGUF_REQUIRED, &c->uniform.heads));
@@ -222,7 +220,8 @@ fr_status fr_deepseek_config_read(fr_deepseek_config *c, fr_weights *weights) {
 
 static void make_latent(const fr_deepseek_config *c, fr_layer_spec *layer) {
     const fr_rope_spec *rope = &c->uniform.rope;
-    double query = (double)(c->mla.nope + rope->dims), sharper = fr_rope_yarn_magnitude(rope->factor, rope->sharpness);
+    double query = (double)(c->mla.nope + rope->dims),
+           sharper = fr_rope_yarn_magnitude(rope->factor, rope->mscale_all_dim);
     layer->mixer = FR_MIXER_MLA;
     layer->mla = c->mla;
     layer->attention.latent = c->latent;
@@ -247,18 +246,18 @@ static fr_status put_rope(const fr_trunk_spec *s, const char *where, fr_gguf_wri
     if (rope.kind != FR_ROPE_YARN)
         return fr_fail(FR_INPUT, "%s: GGUF of DeepSeek has no key for rotary positions scaled other than by YaRN",
                        where);
-    if (rope.amplitude != 1.0f || rope.sharpness == 0)
+    if (rope.attention_factor != 1.0f || rope.mscale_all_dim == 0)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for YaRN whose mscale is not mscale_all_dim", where);
-    rope.amplitude = (float)fr_rope_yarn_magnitude(rope.factor, 1);
+    rope.attention_factor = (float)fr_rope_yarn_magnitude(rope.factor, 1);
     FR_TRY(fr_rope_put_scaling(&rope, where, w));
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope.sharpness));
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_log_multiplier", (float)(0.1 * rope.mscale_all_dim));
     return FR_OK;
 }
 
 fr_status fr_deepseek_put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_layer_spec *layer = &s->layer[0];
     size_t rotary = s->rope[0].dims;
-    if (s->rope[0].halves) return fr_fail(FR_INPUT, "%s: GGUF has no key for rope_interleave false", where);
+    if (s->rope[0].neox) return fr_fail(FR_INPUT, "%s: GGUF has no key for rope_interleave false", where);
     fr_uniform_put_sizes(s, mtp_layers, w);
     FR_TRY(put_rope(s, where, w));
     fr_gguf_put_f32(w, ".rope.freq_base", (float)s->rope[0].theta);

@@ -9,21 +9,21 @@
 #include "base/error.h"
 #include "src/model/model.h"
 
-static const fr_name model_names[] = {
+static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
     FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight", .needs = FR_IF_EMBEDS),
     FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
-    FR_TABLE(fr_trunk, token_table, VOCAB, TOKENS, "embed_tokens_per_layer.weight", "per_layer_token_embd.weight",
-             .needs = FR_IF_TOKENS),
-    FR_MATRIX(fr_trunk, token_projection, TOKENS, HIDDEN, "per_layer_model_projection.weight",
-              "per_layer_model_proj.weight", .needs = FR_IF_TOKENS),
-    FR_VECTOR(fr_trunk, token_norm, TOKEN, "per_layer_projection_norm.weight", "per_layer_proj_norm.weight",
-              .needs = FR_IF_TOKENS),
+    FR_TABLE(fr_trunk, ple_table, VOCAB, TOKENS, "embed_tokens_per_layer.weight", "per_layer_token_embd.weight",
+             .needs = FR_IF_PLE),
+    FR_MATRIX(fr_trunk, ple_projection, TOKENS, HIDDEN, "per_layer_model_projection.weight",
+              "per_layer_model_proj.weight", .needs = FR_IF_PLE),
+    FR_VECTOR(fr_trunk, ple_norm, TOKEN, "per_layer_projection_norm.weight", "per_layer_proj_norm.weight",
+              .needs = FR_IF_PLE),
     {0},
 };
 
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_FUSED_QKV(QUERIES),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
@@ -49,17 +49,16 @@ static const fr_name layer_names[] = {
                .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, expert_scale, EXPERTS, "router.per_expert_scale", "ffn_down_exps.scale",
               .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, post_dense_norm, HIDDEN, "post_feedforward_layernorm_1.weight",
-              "post_ffw_norm_1.weight", .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, post_experts_norm, HIDDEN, "post_feedforward_layernorm_2.weight",
-              "post_ffw_norm_2.weight", .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, post_dense_norm, HIDDEN, "post_feedforward_layernorm_1.weight", "post_ffw_norm_1.weight",
+              .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, post_experts_norm, HIDDEN, "post_feedforward_layernorm_2.weight", "post_ffw_norm_2.weight",
+              .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"),
     FR_VECTOR(fr_layer, scalar, ONE, "layer_scalar", "layer_output_scale.weight"),
-    FR_MATRIX(fr_layer, token_gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight",
-              .needs = FR_IF_TOKENS),
-    FR_MATRIX(fr_layer, token_out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_TOKENS),
+    FR_MATRIX(fr_layer, ple_gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight", .needs = FR_IF_PLE),
+    FR_MATRIX(fr_layer, ple_out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_PLE),
     FR_VECTOR(fr_layer, post_token_norm, HIDDEN, "post_per_layer_input_norm.weight", "post_norm.weight",
-              .needs = FR_IF_TOKENS),
+              .needs = FR_IF_PLE),
     {0},
 };
 
@@ -71,7 +70,7 @@ static const char *const extras[] = {
     "masked_embd_centroids.weight", "masked_embd_ordering", "mtp[._]centroids.weight", "mtp[._]token_ordering.weight",
     "rope_freqs.weight", NULL};
 
-const fr_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .extras = extras};
+const fr_tensor_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .extras = extras};
 
 /* ------------------------------------------------------------------------------------------------------------- spec */
 
@@ -79,7 +78,7 @@ const fr_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .
 static fr_status set_rope(const fr_gemma4_config *c, fr_layer_kind kind, const char *where, fr_rope_spec *rope) {
     const fr_gemma4_rope *from = &c->rope[kind];
     *rope = (fr_rope_spec){.kind = from->proportional ? FR_ROPE_PROPORTIONAL : FR_ROPE_DEFAULT,
-                           .halves = true,
+                           .neox = true,
                            .theta = from->theta,
                            .partial = from->partial,
                            .factor = from->factor};
@@ -104,17 +103,17 @@ static fr_layer_spec layer_of(const fr_gemma4_config *c, const fr_gemma4_layer_c
                       .window = layer->kind == FR_SLIDING ? c->window + c->assistant : 0,
                       .rope = layer->kind,
                       .owns_kv = layer->owns_kv,
-                      .keys_are_values = c->k_eq_v && layer->kind == FR_FULL,
-                      .norms_values = true,
+                      .k_eq_v = c->k_eq_v && layer->kind == FR_FULL,
+                      .v_norm = true,
                       .scale = 1.0f},
         .ffn = {.width = layer->ffn, .activation = FR_GELU},
         .experts = {.count = c->experts,
-                    .top = c->expert_top,
+                    .top_k = c->expert_top,
                     .width = c->expert_ffn,
                     .activation = FR_GELU,
-                    .normalized = true,
-                    .scaling = 1.0f,
-                    .apart = true},
+                    .norm_top_k = true,
+                    .routed_scaling = 1.0f,
+                    .parallel = true},
     };
 }
 
@@ -123,7 +122,7 @@ fr_status fr_gemma4_spec(const fr_gemma4_config *c, const char *where, fr_trunk_
                             .hidden = c->hidden,
                             .layers = c->layers,
                             .context_limit = c->context_limit,
-                            .token_width = c->ple,
+                            .ple_width = c->ple,
                             .embedding_scale = (float)sqrt((double)c->hidden),
                             .eps = c->eps,
                             .softcap = c->softcap,

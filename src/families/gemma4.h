@@ -47,7 +47,7 @@ void fr_gemma4_config_free(fr_gemma4_config *config);
 /* The layers as the decoder's parts read them; config stays. Layers of one kind whose heads differ are FR_UNBUILT. */
 fr_status fr_gemma4_spec(const fr_gemma4_config *config, const char *where, fr_trunk_spec *spec);
 
-extern const fr_naming fr_gemma4_names;
+extern const fr_tensor_naming fr_gemma4_names;
 
 /* What a GGUF file says of the spec, of targets and assistants alike: see fr_family. */
 fr_status fr_gemma4_put_keys(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);

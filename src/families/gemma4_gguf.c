@@ -244,13 +244,13 @@ static void put_sizes(const fr_trunk_spec *s, fr_gguf_writer *writer) {
     if (s->softcap > 0) fr_gguf_put_f32(writer, ".final_logit_softcapping", s->softcap);
     fr_gguf_put_u32(writer, ".attention.sliding_window", (uint32_t)window_of(s));
     fr_gguf_put_u32(writer, ".attention.shared_kv_layers", (uint32_t)shared);
-    fr_gguf_put_u32(writer, ".embedding_length_per_layer_input", (uint32_t)s->token_width);
+    fr_gguf_put_u32(writer, ".embedding_length_per_layer_input", (uint32_t)s->ple_width);
     fr_gguf_put_array(writer, ".attention.sliding_window_pattern", FR_GGUF_BOOL, s->layers);
     for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(writer, s->layer[i].attention.rope == FR_SLIDING);
     const fr_experts_spec *experts = &s->layer[0].experts;
     if (experts->count == 0) return;
     fr_gguf_put_u32(writer, ".expert_count", (uint32_t)experts->count);
-    fr_gguf_put_u32(writer, ".expert_used_count", (uint32_t)experts->top);
+    fr_gguf_put_u32(writer, ".expert_used_count", (uint32_t)experts->top_k);
     fr_gguf_put_u32(writer, ".expert_feed_forward_length", (uint32_t)experts->width);
 }
 

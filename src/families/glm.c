@@ -4,16 +4,16 @@
 #include "src/families/glm.h"
 
 #include "base/error.h"
-#include "src/families/chained.h"
+#include "src/families/mtp_layer.h"
 #include "src/model/model.h"
 #include "src/vision/vision.h"
 
 /* GGUF has the gate, then what it gates, as one tensor too. */
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_FUSED_QKV(QUERIES),
-    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_HALVES),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_HALVES),
+    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_NEOX),
+    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_NEOX),
     FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_self_attn_layernorm.weight", "post_attention_norm.weight"),
@@ -26,8 +26,8 @@ static const fr_name layer_names[] = {
 
 static const char *const extras[] = {NULL};
 
-static const fr_naming names = {
-    .model = fr_usual_model_names, .layer = layer_names, .chained = fr_usual_chained_names, .extras = extras};
+static const fr_tensor_naming names = {
+    .model = fr_model_names, .layer = layer_names, .mtp = fr_mtp_names, .extras = extras};
 
 static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm_config config;
@@ -49,4 +49,4 @@ const fr_family fr_family_glm = {.architectures = architectures,
                                  .names = &names,
                                  .read = glm_read,
                                  .put_keys = fr_glm_put_keys,
-                                 .gguf_halves = fr_glm_gguf_halves};
+                                 .gguf_neox = fr_glm_gguf_halves};

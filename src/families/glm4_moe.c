@@ -4,10 +4,10 @@
 #include "src/families/glm4_moe.h"
 
 #include "base/error.h"
-#include "src/families/chained.h"
+#include "src/families/mtp_layer.h"
 #include "src/model/model.h"
 
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_FUSED_QKV(QUERIES),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
@@ -26,11 +26,11 @@ static const fr_name layer_names[] = {
 
 static const char *const extras[] = {NULL};
 
-static const fr_naming names = {.model = fr_usual_model_names,
-                                .layer = layer_names,
-                                .feed_forward = fr_mixture_names,
-                                .chained = fr_usual_chained_names,
-                                .extras = extras};
+static const fr_tensor_naming names = {.model = fr_model_names,
+                                       .layer = layer_names,
+                                       .feed_forward = fr_mixture_names,
+                                       .mtp = fr_mtp_names,
+                                       .extras = extras};
 
 static fr_status read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm4_moe_config config;

@@ -2,7 +2,7 @@
  *
  * In: config.json of Glm4MoeForCausalLM, or the metadata of llama.cpp's GGUF of it (architecture "glm4moe"). Out: what
  * trunk.h opens. Source of the architecture: the published checkpoints and transformers 5.17, model glm4_moe; of its
- * MTP layer chained.h. */
+ * MTP layer mtp_layer.h. */
 #ifndef FR_SRC_GLM4_MOE_H
 #define FR_SRC_GLM4_MOE_H
 

@@ -11,13 +11,13 @@
 static const char config_json[] = "config.json";
 
 static const fr_mixture_config usual_mixture = {.experts = {.count = 128,
-                                                            .top = 8,
+                                                            .top_k = 8,
                                                             .width = 1408,
                                                             .activation = FR_SILU,
                                                             .scoring = FR_SCORING_SIGMOID,
-                                                            .corrected = true,
-                                                            .normalized = true,
-                                                            .scaling = 1.0f},
+                                                            .score_bias = true,
+                                                            .norm_top_k = true,
+                                                            .routed_scaling = 1.0f},
                                                 .shared = 1,
                                                 .leading_dense = 1};
 
@@ -34,7 +34,7 @@ static fr_status from_json(fr_glm4_moe_config *c, const fr_weights *weights) {
     FR_TRY(fr_config_head(root, config_json, weights));
     FR_TRY(fr_uniform_from_json(&c->uniform, root, &usual, config_json));
     FR_TRY(fr_json_bool(root, "attention_bias", false, config_json, &c->uniform.attention_biased));
-    FR_TRY(fr_json_bool(root, "use_qk_norm", false, config_json, &c->uniform.norms_heads));
+    FR_TRY(fr_json_bool(root, "use_qk_norm", false, config_json, &c->uniform.qk_norm));
     FR_TRY(fr_config_mtp(root, "num_nextn_predict_layers", 1, config_json, &c->mtp_layers));
     FR_TRY(fr_mixture_from_json(&c->mixture, root, &usual_mixture, config_json));
     return fr_llama_rope_from_json(&c->uniform, root, 0.5, config_json);
@@ -46,8 +46,8 @@ static fr_status from_gguf(fr_glm4_moe_config *c, fr_weights *weights) {
     FR_TRY(fr_uniform_from_gguf(&c->uniform, weights->files));
     FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
     c->uniform.attention_biased = fr_uniform_biased_in_gguf(weights);
-    c->uniform.norms_heads = fr_weights_has(weights, "", "blk.0.attn_q_norm.weight");
-    c->uniform.rope.halves = true;
+    c->uniform.qk_norm = fr_weights_has(weights, "", "blk.0.attn_q_norm.weight");
+    c->uniform.rope.neox = true;
     FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));
     return fr_llama_rope_from_gguf(&c->uniform.rope, weights);
 }

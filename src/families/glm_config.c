@@ -62,9 +62,9 @@ bool fr_glm_gguf_halves(const fr_gguf *gguf) {
 }
 
 static fr_status read_gguf_sections(const fr_gguf *gguf, fr_rope_spec *rope) {
-    rope->halves = fr_glm_gguf_halves(gguf);
+    rope->neox = fr_glm_gguf_halves(gguf);
     rope->sections[0] = rope->dims / 2;
-    return rope->halves ? fr_config_gguf_sections(gguf, rope->sections) : FR_OK;
+    return rope->neox ? fr_config_gguf_sections(gguf, rope->sections) : FR_OK;
 }
 
 static fr_status from_gguf(fr_glm_config *c, const fr_checkpoint *files) {

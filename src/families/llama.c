@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "src/model/model.h"
 
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_FUSED_QKV(QUERIES),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_PAIRS),
@@ -34,7 +34,7 @@ static const fr_name layer_names[] = {
 /* Frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
-static const fr_naming names = {.model = fr_usual_model_names, .layer = layer_names, .extras = extras};
+static const fr_tensor_naming names = {.model = fr_model_names, .layer = layer_names, .extras = extras};
 
 static fr_status llama_read(fr_model *model, fr_trunk_spec *spec) {
     fr_uniform_config config;

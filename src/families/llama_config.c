@@ -14,7 +14,7 @@ fr_status fr_llama_rope_from_json(fr_uniform_config *c, const json_t *root, doub
     double partial = usual_partial;
     FR_TRY(fr_rope_from_json(&c->rope, root, c->context_limit, where, &partial));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
-    c->rope.halves = true;
+    c->rope.neox = true;
     return FR_OK;
 }
 
@@ -86,7 +86,7 @@ size_t fr_llama_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, factors);
     for (size_t i = 0; i < angles; i++) {
         float scaled = factors[i];
-        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->trained);
+        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->original_context);
         factors[i] /= scaled;
     }
     return angles;

@@ -10,7 +10,7 @@
 
 /* Published files have an expert's matrices as tensors of their own, or, as transformers saves them since version 5,
  * all experts' in one, the gate's rows in front of those that it gates. */
-const fr_name fr_mixture_names[] = {
+const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
@@ -60,9 +60,9 @@ static fr_status read_router(fr_mixture_config *c, const json_t *text, const cha
     fr_experts_spec *e = &c->experts;
     double scaling;
     FR_TRY(fr_config_only(text, "scoring_func", e->scoring == FR_SCORING_SIGMOID ? "sigmoid" : "softmax", where));
-    if (!c->normalizes) FR_TRY(fr_json_bool(text, "norm_topk_prob", e->normalized, where, &e->normalized));
-    FR_TRY(fr_json_real(text, "routed_scaling_factor", 0, 1e6, (double)e->scaling, where, &scaling));
-    e->scaling = (float)scaling;
+    if (!c->normalizes) FR_TRY(fr_json_bool(text, "norm_topk_prob", e->norm_top_k, where, &e->norm_top_k));
+    FR_TRY(fr_json_real(text, "routed_scaling_factor", 0, 1e6, (double)e->routed_scaling, where, &scaling));
+    e->routed_scaling = (float)scaling;
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
     FR_TRY(fr_json_size(text, "n_group", 1, MOST_EXPERTS, e->groups ? (int64_t)e->groups : 1, where, &e->groups));
     return fr_json_size(text, "topk_group", 1, MOST_EXPERTS, e->top_groups ? (int64_t)e->top_groups : 1, where,
@@ -76,7 +76,7 @@ fr_status fr_mixture_from_json(fr_mixture_config *c, const json_t *text, const f
     size_t shared;
     *c = *usual;
     FR_TRY(fr_json_size(text, key_there(text, counts), 1, MOST_EXPERTS, (int64_t)e->count, where, &e->count));
-    FR_TRY(fr_json_size(text, "num_experts_per_tok", 1, MOST_EXPERTS, (int64_t)e->top, where, &e->top));
+    FR_TRY(fr_json_size(text, "num_experts_per_tok", 1, MOST_EXPERTS, (int64_t)e->top_k, where, &e->top_k));
     FR_TRY(fr_json_size(text, "moe_intermediate_size", 1, MOST_WIDTH, (int64_t)e->width, where, &e->width));
     FR_TRY(fr_json_size(text, "n_shared_experts", 0, MOST_SHARED, (int64_t)usual->shared, where, &shared));
     FR_TRY(fr_json_size(text, "shared_expert_intermediate_size", 0, MOST_WIDTH, (int64_t)(shared * e->width), where,
@@ -99,9 +99,9 @@ static fr_status read_gguf_router(fr_mixture_config *c, const fr_gguf *gguf) {
     fr_experts_spec *e = &c->experts;
     double scaling;
     FR_TRY(check_scoring(gguf, e->scoring));
-    if (!c->normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->normalized, &e->normalized));
-    FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->scaling, &scaling));
-    if (scaling > 0) e->scaling = (float)scaling; /* 0 is written for none */
+    if (!c->normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
+    FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
+    if (scaling > 0) e->routed_scaling = (float)scaling; /* 0 is written for none */
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
     FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, MOST_EXPERTS, (int64_t)e->groups, &e->groups));
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, (int64_t)e->top_groups, &e->top_groups);
@@ -112,7 +112,7 @@ fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const 
     size_t shared;
     *c = *usual;
     FR_TRY(fr_gguf_size(gguf, ".expert_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->count));
-    FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->top));
+    FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->top_k));
     FR_TRY(fr_gguf_size(gguf, ".expert_feed_forward_length", 1, MOST_WIDTH, FR_GGUF_REQUIRED, &e->width));
     FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)usual->shared, &shared));
     FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)(shared * e->width),
@@ -124,16 +124,15 @@ fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const 
 
 fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char *where) {
     const fr_experts_spec *e = &c->experts;
-    if (e->top > e->count)
-        return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top, e->count);
+    if (e->top_k > e->count) return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top_k, e->count);
     if (c->leading_dense > layers)
         return fr_fail(FR_INPUT, "%s: %zu layers stand before the first mixture of experts, and there are %zu", where,
                        c->leading_dense, layers);
     if (e->groups < 2) return FR_OK;
     size_t each = e->count / e->groups;
     bool whole = e->count % e->groups == 0 && each >= 2, chosen = e->top_groups >= 1 && e->top_groups <= e->groups;
-    if (whole && chosen && e->top <= e->top_groups * each) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: %zu of %zu experts can't be chosen in %zu of %zu groups", where, e->top, e->count,
+    if (whole && chosen && e->top_k <= e->top_groups * each) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: %zu of %zu experts can't be chosen in %zu of %zu groups", where, e->top_k, e->count,
                    e->top_groups, e->groups);
 }
 
@@ -165,7 +164,7 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     const fr_experts_spec *e = &layer->experts;
     bool sigmoid = e->scoring == FR_SCORING_SIGMOID;
     fr_gguf_put_u32(w, ".expert_count", (uint32_t)e->count);
-    fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top);
+    fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top_k);
     fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)e->width);
     if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_count", (uint32_t)e->groups);
     if (e->groups > 1) fr_gguf_put_u32(w, ".expert_group_used_count", (uint32_t)e->top_groups);
@@ -176,7 +175,7 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(layer->ffn.width / e->width));
     fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)dense);
     fr_gguf_put_u32(w, ".expert_gating_func", 2);
-    fr_gguf_put_f32(w, ".expert_weights_scale", e->scaling);
-    fr_gguf_put_bool(w, ".expert_weights_norm", e->normalized);
+    fr_gguf_put_f32(w, ".expert_weights_scale", e->routed_scaling);
+    fr_gguf_put_bool(w, ".expert_weights_norm", e->norm_top_k);
     return FR_OK;
 }

@@ -36,6 +36,6 @@ fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_con
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. */
-extern const fr_name fr_mixture_names[];
+extern const fr_tensor_name fr_mixture_names[];
 
 #endif

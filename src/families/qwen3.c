@@ -11,7 +11,7 @@
 #include "src/families/rope_config.h"
 #include "src/model/model.h"
 
-static const fr_name layer_names[] = {
+static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_FUSED_QKV(QUERIES),
     FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
@@ -30,19 +30,19 @@ static const fr_name layer_names[] = {
 
 static const char *const extras[] = {NULL};
 
-static const fr_naming names = {
-    .model = fr_usual_model_names, .layer = layer_names, .feed_forward = fr_mixture_names, .extras = extras};
+static const fr_tensor_naming names = {
+    .model = fr_model_names, .layer = layer_names, .feed_forward = fr_mixture_names, .extras = extras};
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
 static const char config_json[] = "config.json";
 
 static const fr_mixture_config usual_mixture = {.experts = {.count = 128,
-                                                            .top = 8,
+                                                            .top_k = 8,
                                                             .width = 768,
                                                             .activation = FR_SILU,
                                                             .scoring = FR_SCORING_SOFTMAX,
-                                                            .scaling = 1.0f}};
+                                                            .routed_scaling = 1.0f}};
 
 /* Every decoder_sparse_step-th layer has a mixture, but for those in mlp_only_layers. */
 static fr_status read_layers(const json_t *root, fr_mixture_config *c) {
@@ -88,11 +88,11 @@ static fr_status from_json(qwen3_config *c, const fr_weights *weights) {
 
 static fr_status from_gguf(qwen3_config *c, fr_weights *weights) {
     fr_mixture_config usual = usual_mixture;
-    usual.experts.normalized = true;
+    usual.experts.norm_top_k = true;
     FR_TRY(fr_uniform_from_gguf(&c->uniform, weights->files));
     FR_TRY(fr_mixture_from_gguf(&c->mixture, weights->files->gguf, &usual));
     FR_TRY(fr_llama_rope_from_gguf(&c->uniform.rope, weights));
-    c->uniform.rope.halves = true;
+    c->uniform.rope.neox = true;
     return FR_OK;
 }
 
@@ -114,7 +114,7 @@ static fr_status read(fr_model *model, fr_trunk_spec *spec) {
 
 static fr_status put_keys(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *experts = fr_spec_experts(s);
-    if (!experts || !experts->normalized)
+    if (!experts || !experts->norm_top_k)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are not normalized", where);
     fr_uniform_put_sizes(s, mtp_layers, w);
     fr_uniform_put_heads(s, w);

@@ -34,12 +34,12 @@ static const fr_uniform_config usual_of_mixtures = {.vocab = 248320,
                                                     .eps = 1e-6F};
 
 static const fr_mixture_config usual_mixture = {.experts = {.count = 256,
-                                                            .top = 8,
+                                                            .top_k = 8,
                                                             .width = 512,
                                                             .activation = FR_SILU,
                                                             .scoring = FR_SCORING_SOFTMAX,
-                                                            .normalized = true,
-                                                            .scaling = 1.0F,
+                                                            .norm_top_k = true,
+                                                            .routed_scaling = 1.0F,
                                                             .shared_gated = true},
                                                 .shared = 1,
                                                 .normalizes = true};
@@ -92,14 +92,14 @@ static fr_status read_deltanet(const json_t *text, fr_deltanet_spec *d, const ch
     FR_TRY(fr_json_size(text, "linear_num_value_heads", 1, 4096, 32, where, &d->value_heads));
     FR_TRY(fr_json_size(text, "linear_key_head_dim", 1, 4096, 128, where, &d->key_dim));
     FR_TRY(fr_json_size(text, "linear_value_head_dim", 1, 4096, 128, where, &d->value_dim));
-    return fr_json_size(text, "linear_conv_kernel_dim", 1, FR_MOST_TAPS, 4, where, &d->taps);
+    return fr_json_size(text, "linear_conv_kernel_dim", 1, FR_MOST_CONV_KERNEL, 4, where, &d->conv_kernel);
 }
 
 static fr_status read_rope(const json_t *text, fr_uniform_config *c, const char *where) {
     double partial = 0.25;
     FR_TRY(fr_rope_from_json(&c->rope, text, c->context_limit, where, &partial));
     c->rope.dims = (size_t)((double)c->head_dim * partial);
-    c->rope.halves = c->rope.interleaved = true;
+    c->rope.neox = c->rope.mrope_interleaved = true;
     return fr_config_sections(text, usual_sections, where, c->rope.sections);
 }
 
@@ -138,7 +138,7 @@ static fr_status read_gguf_deltanet(const fr_gguf *gguf, fr_deltanet_spec *d) {
     FR_TRY(fr_gguf_size(gguf, ".ssm.time_step_rank", 1, 4096, FR_GGUF_REQUIRED, &d->value_heads));
     FR_TRY(fr_gguf_size(gguf, ".ssm.state_size", 1, 4096, FR_GGUF_REQUIRED, &d->key_dim));
     FR_TRY(fr_gguf_size(gguf, ".ssm.inner_size", 1, 1 << 24, FR_GGUF_REQUIRED, &inner));
-    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_MOST_TAPS, FR_GGUF_REQUIRED, &d->taps));
+    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_MOST_CONV_KERNEL, FR_GGUF_REQUIRED, &d->conv_kernel));
     d->tiled = true;
     d->value_dim = inner / d->value_heads;
     if (d->value_dim * d->value_heads == inner && d->value_dim <= 4096) return FR_OK;
@@ -163,7 +163,7 @@ static fr_status from_gguf(fr_qwen35_config *c, const fr_checkpoint *files, bool
     if (mixture) FR_TRY(fr_mixture_from_gguf(&c->mixture, gguf, &usual_mixture));
     FR_TRY(fr_uniform_from_gguf(&c->uniform, files));
     FR_TRY(fr_config_gguf_mtp(gguf, &c->uniform.layers, &c->mtp_layers));
-    c->uniform.rope.halves = c->uniform.rope.interleaved = true;
+    c->uniform.rope.neox = c->uniform.rope.mrope_interleaved = true;
     FR_TRY(fr_rope_scaling_from_gguf(&c->uniform.rope, gguf));
     FR_TRY(fr_config_gguf_sections(gguf, c->uniform.rope.sections));
     FR_TRY(read_gguf_kinds(gguf, c));
@@ -185,7 +185,7 @@ fr_status fr_qwen35_config_read(fr_qwen35_config *config, const fr_weights *weig
 fr_status fr_qwen35_spec(const fr_qwen35_config *c, fr_trunk_spec *spec) {
     size_t states = 0;
     FR_TRY(fr_uniform_spec(&c->uniform, spec));
-    spec->mtp.attention.gated = true;
+    spec->mtp.attention.output_gate = true;
     if (c->mixture.experts.count) fr_mixture_add(&c->mixture, spec);
     for (size_t i = 0; i < spec->layers; i++) {
         fr_layer_spec *layer = &spec->layer[i];
@@ -212,7 +212,7 @@ static void put_kinds(const fr_trunk_spec *s, size_t mtp_layers, fr_gguf_writer 
 }
 
 static void put_deltanet(const fr_deltanet_spec *d, fr_gguf_writer *w) {
-    fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->taps);
+    fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->conv_kernel);
     fr_gguf_put_u32(w, ".ssm.state_size", (uint32_t)d->key_dim);
     fr_gguf_put_u32(w, ".ssm.group_count", (uint32_t)d->key_heads);
     fr_gguf_put_u32(w, ".ssm.time_step_rank", (uint32_t)d->value_heads);

@@ -32,18 +32,18 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
 
 /* mscale and mscale_all_dim, where both stand, say by how much angles grow, or the file says it outright. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
-    double mscale, all = rope->sharpness, amplitude;
+    double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
     FR_TRY(fr_json_bool(scaling, "truncate", true, where, &truncates));
     if (!truncates) return fr_fail(FR_UNBUILT, "%s: truncate false is not built", where);
-    FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->fast));
-    FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->slow));
+    FR_TRY(fr_json_real(scaling, "beta_fast", 1e-6, 1e6, 32, where, &rope->beta_fast));
+    FR_TRY(fr_json_real(scaling, "beta_slow", 1e-6, 1e6, 1, where, &rope->beta_slow));
     FR_TRY(fr_json_real(scaling, "mscale", 0, 1e3, 0, where, &mscale));
     bool both = mscale > 0 && all > 0;
     amplitude = fr_rope_yarn_magnitude(rope->factor, both ? mscale : 1);
     if (both) amplitude /= fr_rope_yarn_magnitude(rope->factor, all);
     FR_TRY(fr_json_real(scaling, "attention_factor", 1e-6, 1e6, amplitude, where, &amplitude));
-    rope->amplitude = (float)amplitude;
+    rope->attention_factor = (float)amplitude;
     return FR_OK;
 }
 
@@ -60,9 +60,10 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     if (rope->kind == FR_ROPE_DEFAULT)
         return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default, linear, llama3 and yarn are)", where, type);
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
-    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->sharpness));
+    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
-    FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, rope->trained, where, &rope->trained));
+    FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, rope->original_context, where,
+                        &rope->original_context));
     return rope->kind == FR_ROPE_YARN ? read_yarn(scaling, rope, where) : read_llama3(scaling, rope, where);
 }
 
@@ -73,7 +74,7 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     char inside[128];
     FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
     snprintf(inside, sizeof inside, "%s: %s", where, key);
-    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .trained = (double)trained};
+    *rope = (fr_rope_spec){.kind = FR_ROPE_DEFAULT, .partial = 1.0, .factor = 1.0, .original_context = (double)trained};
     FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, 10000.0, where, &rope->theta));
     FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
     if (!parameters) return FR_OK;
@@ -95,11 +96,11 @@ static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
     FR_TRY(read_gguf_factor(rope, gguf, NAN));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.original_context_length", 1, 1 << 24, NAN, &rope->trained));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->fast));
-    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->slow));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.original_context_length", 1, 1 << 24, NAN, &rope->original_context));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_fast", 1e-6, 1e6, 32, &rope->beta_fast));
+    FR_TRY(fr_gguf_real(gguf, ".rope.scaling.yarn_beta_slow", 1e-6, 1e6, 1, &rope->beta_slow));
     FR_TRY(fr_gguf_real(gguf, ".rope.scaling.attn_factor", 1e-6, 1e6, 1, &more));
-    rope->amplitude = (float)(more * fr_rope_yarn_magnitude(rope->factor, 1));
+    rope->attention_factor = (float)(more * fr_rope_yarn_magnitude(rope->factor, 1));
     return FR_OK;
 }
 
@@ -128,10 +129,10 @@ fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gg
     fr_gguf_put_string(w, ".rope.scaling.type", rope->kind == FR_ROPE_YARN ? "yarn" : "linear");
     fr_gguf_put_f32(w, ".rope.scaling.factor", (float)rope->factor);
     if (rope->kind != FR_ROPE_YARN) return FR_OK;
-    fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->trained);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->fast);
-    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->slow);
-    if (rope->amplitude != (float)usual)
-        fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->amplitude / usual));
+    fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->beta_fast);
+    fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->beta_slow);
+    if (rope->attention_factor != (float)usual)
+        fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->attention_factor / usual));
     return FR_OK;
 }

@@ -88,7 +88,7 @@ fr_status fr_uniform_spec(const fr_uniform_config *c, fr_trunk_spec *spec) {
                       .kv_heads = c->kv_heads,
                       .head_dim = c->head_dim,
                       .owns_kv = true,
-                      .norms_heads = c->norms_heads,
+                      .qk_norm = c->qk_norm,
                       .biased = c->attention_biased,
                       .scale = (float)(1.0 / sqrt((double)c->head_dim))},
         .ffn = {.width = c->ffn, .activation = FR_SILU, .biased = c->ffn_biased},

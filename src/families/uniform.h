@@ -14,7 +14,7 @@
 typedef struct fr_uniform_config {
     size_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context_limit;
     float eps;
-    bool attention_biased, ffn_biased, norms_heads;
+    bool attention_biased, ffn_biased, qk_norm;
     fr_rope_spec rope; /* the family's to read, but for GGUF's dims and theta */
 } fr_uniform_config;
 

@@ -11,17 +11,17 @@
 #define LARGEST   ((size_t)1 << 20)
 #define ALIGNMENT ((size_t)16)
 
-struct fr_bump_block {
-    fr_bump_block *next;
+struct fr_jinja_bump_block {
+    fr_jinja_bump_block *next;
     size_t size;
     _Alignas(16) char bytes[];
 };
 
-static bool open_block(fr_bump *bump, size_t needed) {
+static bool open_block(fr_jinja_bump *bump, size_t needed) {
     size_t size = FR_BUMP_FIRST == 1 ? 1 : bump->blocks ? 2 * bump->blocks->size : FR_BUMP_FIRST;
     if (size > LARGEST) size = LARGEST;
     if (size < needed) size = needed;
-    fr_bump_block *block = calloc(1, sizeof *block + size);
+    fr_jinja_bump_block *block = calloc(1, sizeof *block + size);
     if (!block) {
         bump->refused = FR_MEMORY;
         return false;
@@ -34,7 +34,7 @@ static bool open_block(fr_bump *bump, size_t needed) {
     return true;
 }
 
-void *fr_bump_take(fr_bump *bump, size_t count, size_t item) {
+void *fr_jinja_bump_take(fr_jinja_bump *bump, size_t count, size_t item) {
     size_t bytes;
     bool fits = !__builtin_mul_overflow(count, item, &bytes) && bytes <= bump->limit &&
                 !__builtin_add_overflow(bytes, -bytes % ALIGNMENT, &bytes) && bytes <= bump->limit - bump->taken;
@@ -50,11 +50,11 @@ void *fr_bump_take(fr_bump *bump, size_t count, size_t item) {
     return piece;
 }
 
-void fr_bump_free(fr_bump *bump) {
-    for (fr_bump_block *block = bump->blocks; block;) {
-        fr_bump_block *next = block->next;
+void fr_jinja_bump_free(fr_jinja_bump *bump) {
+    for (fr_jinja_bump_block *block = bump->blocks; block;) {
+        fr_jinja_bump_block *next = block->next;
         free(block);
         block = next;
     }
-    *bump = (fr_bump){.limit = bump->limit};
+    *bump = (fr_jinja_bump){.limit = bump->limit};
 }

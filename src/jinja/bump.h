@@ -7,16 +7,16 @@
 
 #include "forerun.h"
 
-typedef struct fr_bump_block fr_bump_block;
+typedef struct fr_jinja_bump_block fr_jinja_bump_block;
 
-typedef struct fr_bump {
-    fr_bump_block *blocks;
+typedef struct fr_jinja_bump {
+    fr_jinja_bump_block *blocks;
     char *at, *end;      /* of the newest block, what is left */
     size_t taken, limit; /* bytes, all blocks together */
     fr_status refused;   /* FR_INPUT: the limit; FR_MEMORY: the system */
-} fr_bump;
+} fr_jinja_bump;
 
-void *fr_bump_take(fr_bump *bump, size_t count, size_t item);
-void fr_bump_free(fr_bump *bump);
+void *fr_jinja_bump_take(fr_jinja_bump *bump, size_t count, size_t item);
+void fr_jinja_bump_free(fr_jinja_bump *bump);
 
 #endif

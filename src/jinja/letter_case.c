@@ -112,7 +112,7 @@ static const struct {
 };
 
 /* The list ascends. */
-static const int32_t *find_special(int32_t codepoint, fr_case to) {
+static const int32_t *find_special(int32_t codepoint, fr_jinja_case to) {
     size_t low = 0, high = sizeof special / sizeof *special;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -134,7 +134,7 @@ static size_t fold(int32_t codepoint, int32_t folded[3]) {
     return 1;
 }
 
-size_t fr_change_case(int32_t codepoint, fr_case to, int32_t changed[3]) {
+size_t fr_jinja_change_case(int32_t codepoint, fr_jinja_case to, int32_t changed[3]) {
     if (to == FR_CASE_FOLDED) return fold(codepoint, changed);
     if (to == FR_CASE_LOWER) {
         bool dotted = codepoint == 0x130; /* a capital I with a dot, which stays as a mark of its own */

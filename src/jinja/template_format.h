@@ -5,10 +5,11 @@
 #include "src/jinja/template_render.h"
 
 /* values: a tuple, a dict for %(name)s, or one value. */
-const fr_string *fr_format_percent(fr_render *render, const fr_string *format, fr_value values);
+const fr_jinja_string *fr_jinja_format_percent(fr_jinja_render *render, const fr_jinja_string *format,
+                                               fr_jinja_value values);
 
 /* rest: positional, keywords: by name. */
-const fr_string *fr_format_braces(fr_render *render, const fr_string *format, const fr_list *rest,
-                                  const fr_dict *keywords);
+const fr_jinja_string *fr_jinja_format_braces(fr_jinja_render *render, const fr_jinja_string *format,
+                                              const fr_jinja_list *rest, const fr_jinja_dict *keywords);
 
 #endif

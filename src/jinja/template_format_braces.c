@@ -4,56 +4,58 @@
 #include "src/jinja/template_style.h"
 
 typedef struct braces {
-    fr_render *render;
-    const fr_string *format;
-    const fr_list *positional;
-    const fr_dict *keywords;
+    fr_jinja_render *render;
+    const fr_jinja_string *format;
+    const fr_jinja_list *positional;
+    const fr_jinja_dict *keywords;
     size_t automatic;       /* places without a number so far */
     bool counted, numbered; /* places of either sort were met */
 } braces;
 
 /* A name or number up to one of the characters that end it. */
-static const fr_string *read_word(const braces *b, const fr_string *field, size_t *at, const char *ends) {
+static const fr_jinja_string *read_word(const braces *b, const fr_jinja_string *field, size_t *at, const char *ends) {
     size_t begin = *at;
     while (*at < field->length && !(field->bytes[*at] && strchr(ends, field->bytes[*at]))) ++*at;
-    return fr_string_part(b->render, field, begin, *at);
+    return fr_jinja_string_part(b->render, field, begin, *at);
 }
 
 /* -1: it is no number */
-static int64_t number_of(const fr_string *word) {
+static int64_t number_of(const fr_jinja_string *word) {
     size_t at = 0;
-    int64_t number = fr_read_count(word->bytes, word->length, &at);
+    int64_t number = fr_jinja_read_count(word->bytes, word->length, &at);
     return at == word->length ? number : -1;
 }
 
-static fr_value first_value(braces *b, const fr_string *word) {
+static fr_jinja_value first_value(braces *b, const fr_jinja_string *word) {
     int64_t number = number_of(word);
     if (word->length == 0) number = (int64_t)b->automatic++;
     if (number < 0) {
-        const fr_entry *entry = fr_dict_find_string(b->render, b->keywords, word);
-        return entry ? entry->value : fr_render_fail(b->render, "format: a name that is not given");
+        const fr_jinja_entry *entry = fr_jinja_dict_find_string(b->render, b->keywords, word);
+        return entry ? entry->value : fr_jinja_render_fail(b->render, "format: a name that is not given");
     }
     b->counted = b->counted || word->length == 0;
     b->numbered = b->numbered || word->length > 0;
-    if (b->counted && b->numbered) return fr_render_fail(b->render, "format: some places have numbers, others none");
+    if (b->counted && b->numbered)
+        return fr_jinja_render_fail(b->render, "format: some places have numbers, others none");
     if ((size_t)number < b->positional->count) return b->positional->items[number];
-    return fr_render_fail(b->render, "format: more places than values");
+    return fr_jinja_render_fail(b->render, "format: more places than values");
 }
 
 /* name.attribute[index] */
-static fr_value field_value(braces *b, const fr_string *field) {
+static fr_jinja_value field_value(braces *b, const fr_jinja_string *field) {
     size_t at = 0;
-    fr_value value = first_value(b, read_word(b, field, &at, ".["));
-    while (at < field->length && fr_render_step(b->render, 0)) {
+    fr_jinja_value value = first_value(b, read_word(b, field, &at, ".["));
+    while (at < field->length && fr_jinja_render_step(b->render, 0)) {
         bool attribute = field->bytes[at++] == '.';
-        const fr_string *word = read_word(b, field, &at, attribute ? ".[" : "]");
+        const fr_jinja_string *word = read_word(b, field, &at, attribute ? ".[" : "]");
         int64_t number = number_of(word);
-        if (word->length == 0) return fr_render_fail(b->render, "format: an empty attribute");
-        if (!attribute && at++ >= field->length) return fr_render_fail(b->render, "format: a [ without its ]");
+        if (word->length == 0) return fr_jinja_render_fail(b->render, "format: an empty attribute");
+        if (!attribute && at++ >= field->length) return fr_jinja_render_fail(b->render, "format: a [ without its ]");
         if (attribute)
-            value = fr_get_attribute(b->render, value, word);
+            value = fr_jinja_get_attribute(b->render, value, word);
         else
-            value = fr_get_item(b->render, value, number < 0 ? fr_of_string(word) : fr_of_int(number, false));
+            value = fr_jinja_get_item(b->render, value,
+                                      number < 0 ? fr_jinja_of_string(word) : fr_jinja_of_int(number, false));
     }
     return value;
 }
@@ -63,12 +65,12 @@ static bool is_align(char c) {
 }
 
 /* [[fill]align][sign][#][0][width][,][.precision][type] */
-static fr_style parse_style(fr_render *render, const fr_string *spec) {
-    fr_style s = {.fill = " ", .fill_length = 1, .precision = -1};
+static fr_jinja_style parse_style(fr_jinja_render *render, const fr_jinja_string *spec) {
+    fr_jinja_style s = {.fill = " ", .fill_length = 1, .precision = -1};
     const char *bytes = spec->bytes;
     size_t at = 0, end = spec->length;
     int32_t codepoint;
-    size_t first = end > 0 ? fr_decode(bytes, end, &codepoint) : 0;
+    size_t first = end > 0 ? fr_jinja_decode(bytes, end, &codepoint) : 0;
     s.foreign = spec->foreign;
     if (first < end && is_align(bytes[first])) {
         memcpy(s.fill, bytes, first);
@@ -88,72 +90,76 @@ static fr_style parse_style(fr_render *render, const fr_string *spec) {
             s.fill[0] = '0';
         }
     }
-    s.width = fr_read_count(bytes, end, &at);
+    s.width = fr_jinja_read_count(bytes, end, &at);
     if (at < end && (bytes[at] == ',' || bytes[at] == '_')) s.group = bytes[at++];
     if (at < end && bytes[at] == '.') {
         at++;
-        s.precision = fr_read_count(bytes, end, &at);
-        if (s.precision < 0) fr_render_fail(render, "format: a precision without digits");
+        s.precision = fr_jinja_read_count(bytes, end, &at);
+        if (s.precision < 0) fr_jinja_render_fail(render, "format: a precision without digits");
     }
     if (at < end) s.type = bytes[at++];
-    if (at < end) fr_render_fail(render, "format: a specification that means nothing");
+    if (at < end) fr_jinja_render_fail(render, "format: a specification that means nothing");
     return s;
 }
 
-static void put_styled(fr_render *render, fr_value value, fr_style *s) {
+static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_style *s) {
     bool text = value.kind == FR_KIND_STRING, real_type = s->type && strchr("eEfFgG%", s->type);
-    fr_check_precision(render, s);
+    fr_jinja_check_precision(render, s);
     if (text && (s->type == 0 || s->type == 's') && s->align != '=' && !s->sign) {
-        fr_put_styled_string(render, s, value.string);
-    } else if (value.kind == FR_KIND_FLOAT || (fr_is_whole(value) && real_type)) {
+        fr_jinja_put_styled_string(render, s, value.string);
+    } else if (value.kind == FR_KIND_FLOAT || (fr_jinja_is_whole(value) && real_type)) {
         bool fits = s->type == 0 || real_type;
         if (!fits || (s->type == 0 && s->precision > FR_MAX_PRECISION))
-            fr_render_fail(render, "format: not for a float");
-        if (!fr_render_failed(render)) fr_put_styled_real(render, s, fr_real_of(value), value.foreign);
-    } else if (fr_is_whole(value) && (s->type == 0 || strchr("dboxX", s->type)) && s->precision < 0) {
-        fr_put_styled_int(render, s, fr_int_of(value), value.foreign);
+            fr_jinja_render_fail(render, "format: not for a float");
+        if (!fr_jinja_render_failed(render))
+            fr_jinja_put_styled_real(render, s, fr_jinja_real_of(value), value.foreign);
+    } else if (fr_jinja_is_whole(value) && (s->type == 0 || strchr("dboxX", s->type)) && s->precision < 0) {
+        fr_jinja_put_styled_int(render, s, fr_jinja_int_of(value), value.foreign);
     } else {
-        fr_render_fail(render, "format: a specification that is not for a '%s'", fr_kind_name(value.kind));
+        fr_jinja_render_fail(render, "format: a specification that is not for a '%s'", fr_jinja_kind_name(value.kind));
     }
 }
 
-static const fr_string *format_part(braces *b, const fr_string *format, int nesting);
+static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting);
 
 /* name!conversion:specification, between the braces. */
-static void put_field(braces *b, const fr_string *field, int nesting) {
+static void put_field(braces *b, const fr_jinja_string *field, int nesting) {
     size_t at = 0, bracket = 0;
     for (; at < field->length; at++) { /* inside [] anything goes */
         bracket = field->bytes[at] == '[' ? 1 : field->bytes[at] == ']' ? 0 : bracket;
         if (!bracket && (field->bytes[at] == '!' || field->bytes[at] == ':')) break;
     }
-    fr_value value = field_value(b, fr_string_part(b->render, field, 0, at));
+    fr_jinja_value value = field_value(b, fr_jinja_string_part(b->render, field, 0, at));
     if (at + 1 < field->length && field->bytes[at] == '!') {
         char conversion = field->bytes[at + 1];
-        size_t begin = fr_text_begin(b->render);
+        size_t begin = fr_jinja_text_begin(b->render);
         if (conversion == 'r')
-            fr_put_repr(b->render, value);
+            fr_jinja_put_repr(b->render, value);
         else
-            fr_put_str(b->render, value);
-        value = fr_of_string(fr_text_end(b->render, begin));
-        if (conversion != 'r' && conversion != 's') fr_render_fail(b->render, "format: a conversion but !r and !s");
+            fr_jinja_put_str(b->render, value);
+        value = fr_jinja_of_string(fr_jinja_text_end(b->render, begin));
+        if (conversion != 'r' && conversion != 's')
+            fr_jinja_render_fail(b->render, "format: a conversion but !r and !s");
         at += 2;
     }
-    if (at < field->length && field->bytes[at] != ':') fr_render_fail(b->render, "format: a place that means nothing");
-    const fr_string *spec = fr_string_part(b->render, field, at < field->length ? at + 1 : at, field->length);
+    if (at < field->length && field->bytes[at] != ':')
+        fr_jinja_render_fail(b->render, "format: a place that means nothing");
+    const fr_jinja_string *spec =
+        fr_jinja_string_part(b->render, field, at < field->length ? at + 1 : at, field->length);
     if (spec->length > 0) spec = format_part(b, spec, nesting + 1);
-    fr_style s = parse_style(b->render, spec);
-    if (fr_render_failed(b->render)) return;
-    size_t begin = fr_text_begin(b->render);
+    fr_jinja_style s = parse_style(b->render, spec);
+    if (fr_jinja_render_failed(b->render)) return;
+    size_t begin = fr_jinja_text_begin(b->render);
     if (spec->length == 0)
-        fr_put_str(b->render, value);
+        fr_jinja_put_str(b->render, value);
     else
         put_styled(b->render, value, &s);
     bool escapes = b->format->markup && !(value.kind == FR_KIND_STRING && value.string->markup);
-    if (escapes) fr_put_escaped(b->render, fr_text_end(b->render, begin));
+    if (escapes) fr_jinja_put_escaped(b->render, fr_jinja_text_end(b->render, begin));
 }
 
 /* Where the place that opens before `at` ends. */
-static size_t end_of_field(const fr_string *format, size_t at) {
+static size_t end_of_field(const fr_jinja_string *format, size_t at) {
     for (size_t depth = 1; at < format->length; at++) {
         if (format->bytes[at] == '{') depth++;
         if (format->bytes[at] == '}' && --depth == 0) break;
@@ -161,29 +167,29 @@ static size_t end_of_field(const fr_string *format, size_t at) {
     return at;
 }
 
-static const fr_string *format_part(braces *b, const fr_string *format, int nesting) {
-    size_t begin = fr_text_begin(b->render), plain = 0;
-    if (nesting > 2) fr_render_fail(b->render, "format: places nested too deep");
-    for (size_t at = 0; at < format->length && !fr_render_failed(b->render); at++) {
+static const fr_jinja_string *format_part(braces *b, const fr_jinja_string *format, int nesting) {
+    size_t begin = fr_jinja_text_begin(b->render), plain = 0;
+    if (nesting > 2) fr_jinja_render_fail(b->render, "format: places nested too deep");
+    for (size_t at = 0; at < format->length && !fr_jinja_render_failed(b->render); at++) {
         char c = format->bytes[at];
         if (c != '{' && c != '}') continue;
         bool twice = at + 1 < format->length && format->bytes[at + 1] == c && nesting == 1;
-        fr_put_part(b->render, format, plain, twice ? ++at : at);
+        fr_jinja_put_part(b->render, format, plain, twice ? ++at : at);
         plain = at + 1;
         if (twice) continue;
         size_t end = end_of_field(format, at + 1);
-        if (c == '}' || end >= format->length) fr_render_fail(b->render, "format: a brace without its other one");
-        if (fr_render_failed(b->render)) break;
-        put_field(b, fr_string_part(b->render, format, at + 1, end), nesting);
+        if (c == '}' || end >= format->length) fr_jinja_render_fail(b->render, "format: a brace without its other one");
+        if (fr_jinja_render_failed(b->render)) break;
+        put_field(b, fr_jinja_string_part(b->render, format, at + 1, end), nesting);
         at = end;
         plain = at + 1;
     }
-    if (!fr_render_failed(b->render)) fr_put_part(b->render, format, plain, format->length);
-    return fr_text_end(b->render, begin);
+    if (!fr_jinja_render_failed(b->render)) fr_jinja_put_part(b->render, format, plain, format->length);
+    return fr_jinja_text_end(b->render, begin);
 }
 
-const fr_string *fr_format_braces(fr_render *render, const fr_string *format, const fr_list *rest,
-                                  const fr_dict *keywords) {
+const fr_jinja_string *fr_jinja_format_braces(fr_jinja_render *render, const fr_jinja_string *format,
+                                              const fr_jinja_list *rest, const fr_jinja_dict *keywords) {
     braces b = {.render = render, .format = format, .positional = rest, .keywords = keywords};
-    return fr_string_as_markup(render, format_part(&b, format, 1), format->markup);
+    return fr_jinja_string_as_markup(render, format_part(&b, format, 1), format->markup);
 }

@@ -9,30 +9,30 @@
 
 #define FR_MAX_PARAMETERS 6
 
-struct fr_render;
+struct fr_jinja_render;
 
 /* arguments: of each parameter; if the row takes the rest, then a tuple and a dict of what else was given. */
-typedef fr_value fr_function_body(struct fr_render *render, const fr_value *arguments);
+typedef fr_jinja_value fr_jinja_function_body(struct fr_jinja_render *render, const fr_jinja_value *arguments);
 
-typedef struct fr_function {
+typedef struct fr_jinja_function {
     const char *name;
-    fr_function_body *body; /* NULL: a method that would change its object */
+    fr_jinja_function_body *body; /* NULL: a method that would change its object */
     uint8_t required;       /* of the parameters, from the first one on */
     bool takes_rest;
     const char *parameters[FR_MAX_PARAMETERS]; /* the first of a filter, test or method: what it is applied to */
-} fr_function;
+} fr_jinja_function;
 
-typedef struct fr_function_table {
-    const fr_function *rows; /* names ascend */
+typedef struct fr_jinja_function_table {
+    const fr_jinja_function *rows; /* names ascend */
     size_t count;
-} fr_function_table;
+} fr_jinja_function_table;
 
-extern const fr_function_table fr_template_filters, fr_template_tests, fr_template_functions;
+extern const fr_jinja_function_table fr_template_filters, fr_template_tests, fr_template_functions;
 
 /* The methods of a kind of value; an empty table for most. */
-const fr_function_table *fr_template_methods(fr_kind kind);
+const fr_jinja_function_table *fr_template_methods(fr_jinja_kind kind);
 
 /* NULL: there is none. */
-const fr_function *fr_function_find(const fr_function_table *table, const fr_string *name);
+const fr_jinja_function *fr_jinja_function_find(const fr_jinja_function_table *table, const fr_jinja_string *name);
 
 #endif

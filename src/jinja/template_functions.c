@@ -4,34 +4,34 @@
 #include "src/jinja/template_filters.h"
 
 /* dict(), dict(mapping), dict(pairs), each with more by name */
-static fr_dict *dict_of(fr_render *render, const fr_value *arguments, const char *what) {
-    const fr_list *rest = arguments[0].list;
-    fr_value source = rest->count > 0 ? rest->items[0] : fr_of_list(fr_list_new(render, 0), false);
-    fr_dict *dict = fr_dict_new(render, 0);
-    if (rest->count > 1) fr_render_fail(render, "%s: more than one argument", what);
+static fr_jinja_dict *dict_of(fr_jinja_render *render, const fr_jinja_value *arguments, const char *what) {
+    const fr_jinja_list *rest = arguments[0].list;
+    fr_jinja_value source = rest->count > 0 ? rest->items[0] : fr_jinja_of_list(fr_jinja_list_new(render, 0), false);
+    fr_jinja_dict *dict = fr_jinja_dict_new(render, 0);
+    if (rest->count > 1) fr_jinja_render_fail(render, "%s: more than one argument", what);
     if (source.kind == FR_KIND_DICT) {
-        for (size_t i = 0; i < source.dict->count && fr_render_step(render, 0); i++)
-            fr_dict_set(render, dict, source.dict->entries[i].key, source.dict->entries[i].value);
+        for (size_t i = 0; i < source.dict->count && fr_jinja_render_step(render, 0); i++)
+            fr_jinja_dict_set(render, dict, source.dict->entries[i].key, source.dict->entries[i].value);
     } else {
-        fr_cursor cursor = fr_cursor_new(render, source);
-        for (fr_value item; fr_cursor_next(render, &cursor, &item);) {
-            const fr_list *pair = fr_list_of(render, item);
-            if (pair->count != 2) fr_render_fail(render, "%s: of what are no pairs", what);
-            if (!fr_render_failed(render)) fr_dict_set(render, dict, pair->items[0], pair->items[1]);
+        fr_jinja_cursor cursor = fr_jinja_cursor_new(render, source);
+        for (fr_jinja_value item; fr_jinja_cursor_next(render, &cursor, &item);) {
+            const fr_jinja_list *pair = fr_jinja_list_of(render, item);
+            if (pair->count != 2) fr_jinja_render_fail(render, "%s: of what are no pairs", what);
+            if (!fr_jinja_render_failed(render)) fr_jinja_dict_set(render, dict, pair->items[0], pair->items[1]);
         }
     }
-    for (size_t i = 0; i < arguments[1].dict->count && fr_render_step(render, 0); i++)
-        fr_dict_set(render, dict, arguments[1].dict->entries[i].key, arguments[1].dict->entries[i].value);
+    for (size_t i = 0; i < arguments[1].dict->count && fr_jinja_render_step(render, 0); i++)
+        fr_jinja_dict_set(render, dict, arguments[1].dict->entries[i].key, arguments[1].dict->entries[i].value);
     return dict;
 }
 
-static fr_value call_dict(fr_render *render, const fr_value *arguments) {
-    bool foreign = arguments[0].list->count > 0 && fr_value_foreign(arguments[0].list->items[0]);
-    return fr_of_dict(dict_of(render, arguments, "dict"), foreign);
+static fr_jinja_value call_dict(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    bool foreign = arguments[0].list->count > 0 && fr_jinja_value_foreign(arguments[0].list->items[0]);
+    return fr_jinja_of_dict(dict_of(render, arguments, "dict"), foreign);
 }
 
-static fr_value call_namespace(fr_render *render, const fr_value *arguments) {
-    return (fr_value){.kind = FR_KIND_NAMESPACE, .dict = dict_of(render, arguments, "namespace")};
+static fr_jinja_value call_namespace(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    return (fr_jinja_value){.kind = FR_KIND_NAMESPACE, .dict = dict_of(render, arguments, "namespace")};
 }
 
 /* How many numbers there are from start on in steps, before stop. */
@@ -41,80 +41,81 @@ static uint64_t range_count(int64_t start, int64_t stop, int64_t step) {
     return (distance - 1) / (step > 0 ? (uint64_t)step : -(uint64_t)step) + 1;
 }
 
-static fr_value call_range(fr_render *render, const fr_value *arguments) {
-    fr_range *range = fr_render_take(render, 1, sizeof *range);
-    bool one = !fr_is_given(arguments[1]), foreign = false;
-    if (!range) return fr_none();
-    range->start = one ? 0 : fr_argument_int(render, arguments[0], 0, "range: the start");
-    range->stop = fr_argument_int(render, arguments[one ? 0 : 1], 0, "range: the end");
-    range->step = fr_argument_int(render, arguments[2], 1, "range: the step");
-    if (range->step == 0) return fr_render_fail(render, "range: in steps of 0");
+static fr_jinja_value call_range(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    fr_jinja_range *range = fr_jinja_render_take(render, 1, sizeof *range);
+    bool one = !fr_jinja_is_given(arguments[1]), foreign = false;
+    if (!range) return fr_jinja_none();
+    range->start = one ? 0 : fr_jinja_argument_int(render, arguments[0], 0, "range: the start");
+    range->stop = fr_jinja_argument_int(render, arguments[one ? 0 : 1], 0, "range: the end");
+    range->step = fr_jinja_argument_int(render, arguments[2], 1, "range: the step");
+    if (range->step == 0) return fr_jinja_render_fail(render, "range: in steps of 0");
     uint64_t count = range_count(range->start, range->stop, range->step);
     if (count > FR_RENDER_MAX_RANGE)
-        return fr_render_fail(render, "range: of more than %d numbers", FR_RENDER_MAX_RANGE);
+        return fr_jinja_render_fail(render, "range: of more than %d numbers", FR_RENDER_MAX_RANGE);
     for (int i = 0; i < 3; i++) foreign = foreign || arguments[i].foreign;
     range->count = (size_t)count;
-    return (fr_value){.kind = FR_KIND_RANGE, .foreign = foreign, .range = range};
+    return (fr_jinja_value){.kind = FR_KIND_RANGE, .foreign = foreign, .range = range};
 }
 
-static fr_value call_cycler(fr_render *render, const fr_value *arguments) {
-    fr_cycler *cycler = fr_render_take(render, 1, sizeof *cycler);
-    if (!cycler) return fr_none();
-    if (arguments[0].list->count == 0) return fr_render_fail(render, "cycler: no items are given");
+static fr_jinja_value call_cycler(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    fr_jinja_cycler *cycler = fr_jinja_render_take(render, 1, sizeof *cycler);
+    if (!cycler) return fr_jinja_none();
+    if (arguments[0].list->count == 0) return fr_jinja_render_fail(render, "cycler: no items are given");
     cycler->items = arguments[0].list;
-    return (fr_value){.kind = FR_KIND_CYCLER, .cycler = cycler};
+    return (fr_jinja_value){.kind = FR_KIND_CYCLER, .cycler = cycler};
 }
 
-static fr_value call_joiner(fr_render *render, const fr_value *arguments) {
-    static const fr_string comma = {.bytes = ", ", .length = 2, .ascii = true};
-    fr_joiner *joiner = fr_render_take(render, 1, sizeof *joiner);
-    if (!joiner) return fr_none();
-    joiner->separator = fr_is_given(arguments[0]) ? arguments[0] : fr_of_string(&comma);
-    return (fr_value){.kind = FR_KIND_JOINER, .joiner = joiner};
+static fr_jinja_value call_joiner(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    static const fr_jinja_string comma = {.bytes = ", ", .length = 2, .ascii = true};
+    fr_jinja_joiner *joiner = fr_jinja_render_take(render, 1, sizeof *joiner);
+    if (!joiner) return fr_jinja_none();
+    joiner->separator = fr_jinja_is_given(arguments[0]) ? arguments[0] : fr_jinja_of_string(&comma);
+    return (fr_jinja_value){.kind = FR_KIND_JOINER, .joiner = joiner};
 }
 
-static fr_value call_raise_exception(fr_render *render, const fr_value *arguments) {
-    const fr_string *message = fr_str(render, arguments[0]);
+static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    const fr_jinja_string *message = fr_jinja_str(render, arguments[0]);
     int length = message->length < 400 ? (int)message->length : 400;
-    return fr_render_fail(render, "%.*s", length, message->bytes);
+    return fr_jinja_render_fail(render, "%.*s", length, message->bytes);
 }
 
 /* One directive, %d or %-d or %Y: strftime gives at most some dozen bytes for it. */
-static void put_directive(fr_render *render, const struct tm *time, const char *directive, size_t length,
+static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
     char format[8] = {0}, text[256];
     memcpy(format, directive, length);
-    if (!fr_render_step(render, sizeof text)) return;
+    if (!fr_jinja_render_step(render, sizeof text)) return;
     size_t written = strftime(text, sizeof text, format, time);
-    fr_put(render, text, written, foreign);
+    fr_jinja_put(render, text, written, foreign);
 }
 
 static bool has_flag(char c) {
     return c && strchr("-_0^#EO", c);
 }
 
-static fr_value call_strftime_now(fr_render *render, const fr_value *arguments) {
-    if (arguments[0].kind != FR_KIND_STRING) return fr_render_fail(render, "strftime_now: the format is no string");
-    const fr_string *format = arguments[0].string;
+static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    if (arguments[0].kind != FR_KIND_STRING)
+        return fr_jinja_render_fail(render, "strftime_now: the format is no string");
+    const fr_jinja_string *format = arguments[0].string;
     time_t seconds = (time_t)render->now;
     struct tm time;
-    if (!localtime_r(&seconds, &time)) return fr_render_fail(render, "strftime_now: a time that is no date");
-    size_t begin = fr_text_begin(render);
-    for (size_t at = 0, length; at < format->length && !fr_render_failed(render); at += length) {
-        bool directive = format->bytes[at] == '%', foreign = fr_string_foreign_at(format, at);
+    if (!localtime_r(&seconds, &time)) return fr_jinja_render_fail(render, "strftime_now: a time that is no date");
+    size_t begin = fr_jinja_text_begin(render);
+    for (size_t at = 0, length; at < format->length && !fr_jinja_render_failed(render); at += length) {
+        bool directive = format->bytes[at] == '%', foreign = fr_jinja_string_foreign_at(format, at);
         length = 1;
         if (directive && at + 1 < format->length) length += 1 + has_flag(format->bytes[at + 1]);
         if (length > format->length - at) length = format->length - at;
         if (length > 1)
             put_directive(render, &time, format->bytes + at, length, foreign);
         else
-            fr_put(render, format->bytes + at, length, foreign);
+            fr_jinja_put(render, format->bytes + at, length, foreign);
     }
-    return fr_of_string(fr_text_end(render, begin));
+    return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }
 
 /* Names ascend. */
-static const fr_function rows[] = {
+static const fr_jinja_function rows[] = {
     {"cycler", call_cycler, 0, true, {0}},
     {"dict", call_dict, 0, true, {0}},
     {"joiner", call_joiner, 0, false, {"sep"}},
@@ -124,4 +125,4 @@ static const fr_function rows[] = {
     {"strftime_now", call_strftime_now, 1, false, {"format"}},
 };
 
-const fr_function_table fr_template_functions = {rows, sizeof rows / sizeof *rows};
+const fr_jinja_function_table fr_template_functions = {rows, sizeof rows / sizeof *rows};

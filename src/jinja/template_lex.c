@@ -10,8 +10,8 @@
 /* --------------------------------------------------------------------------------------------------------- position */
 
 /* \r\n and \r are \n; one at the very end is dropped. */
-fr_status fr_lexer_open(fr_lexer *lexer, struct fr_template *template) {
-    char *copy = fr_bump_take(&template->memory, template->length + 1, 1), *to = copy;
+fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, struct fr_template *template) {
+    char *copy = fr_jinja_bump_take(&template->memory, template->length + 1, 1), *to = copy;
     if (!copy) return fr_template_fail_memory(template, 1, &template->memory);
     const char *end = template->source + template->length;
     for (const char *from = template->source; from < end; from++) {
@@ -19,30 +19,30 @@ fr_status fr_lexer_open(fr_lexer *lexer, struct fr_template *template) {
         *to++ = *from == '\r' ? '\n' : *from;
     }
     if (to > copy && to[-1] == '\n') to--;
-    *lexer = (fr_lexer){.template = template, .source = copy, .end = to, .at = copy, .line = 1};
+    *lexer = (fr_jinja_lexer){.template = template, .source = copy, .end = to, .at = copy, .line = 1};
     return FR_OK;
 }
 
-static void advance(fr_lexer *lexer, const char *to) {
+static void advance(fr_jinja_lexer *lexer, const char *to) {
     for (; lexer->at < to; lexer->at++) lexer->line += *lexer->at == '\n';
 }
 
-static bool starts(const fr_lexer *lexer, const char *at, const char *text) {
+static bool starts(const fr_jinja_lexer *lexer, const char *at, const char *text) {
     size_t length = strlen(text);
     return (size_t)(lexer->end - at) >= length && memcmp(at, text, length) == 0;
 }
 
-static const char *skip_space(const fr_lexer *lexer, const char *at) {
-    return at + fr_space_prefix(at, (size_t)(lexer->end - at));
+static const char *skip_space(const fr_jinja_lexer *lexer, const char *at) {
+    return at + fr_jinja_space_prefix(at, (size_t)(lexer->end - at));
 }
 
-static char sign_at(const fr_lexer *lexer, const char *at) {
+static char sign_at(const fr_jinja_lexer *lexer, const char *at) {
     return at < lexer->end && (*at == '-' || *at == '+') ? *at : 0;
 }
 
 /* What closes a tag or comment: "%}", "-%}" with all white space behind it, "+%}", "%}" with the line end behind it.
  * NULL: `at` is no such thing. */
-static const char *close_at(const fr_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
+static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
     char sign = sign_at(lexer, at);
     if (sign == '+' && !plus) return NULL;
     const char *behind = at + (sign != 0);
@@ -55,23 +55,23 @@ static const char *close_at(const fr_lexer *lexer, const char *at, const char *c
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
 /* The length of text that stays before a tag that opens with this sign. */
-static size_t stripped(const fr_lexer *lexer, const char *text, size_t length, char sign, bool print) {
-    if (sign == '-') return length - fr_space_suffix(text, length);
+static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
+    if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;
     size_t line = length; /* where the tag's line begins */
     while (line > 0 && text[line - 1] != '\n') line--;
     bool whole = line > 0 || text == lexer->source || text[-1] == '\n';
-    return whole && fr_space_prefix(text + line, length - line) == length - line ? line : length;
+    return whole && fr_jinja_space_prefix(text + line, length - line) == length - line ? line : length;
 }
 
-static void take_text(fr_token *token, const char *text, size_t length) {
+static void take_text(fr_jinja_token *token, const char *text, size_t length) {
     token->kind = FR_TOKEN_TEXT;
     token->bytes = text;
     token->length = length;
 }
 
 /* "{% raw %}" of which `at` is the "{%": what lies behind it, or NULL. */
-static const char *raw_at(const fr_lexer *lexer, const char *at) {
+static const char *raw_at(const fr_jinja_lexer *lexer, const char *at) {
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
     if (!starts(lexer, at, "raw")) return NULL;
     at = skip_space(lexer, at + 3);
@@ -79,7 +79,7 @@ static const char *raw_at(const fr_lexer *lexer, const char *at) {
 }
 
 /* The same for "{% endraw %}". */
-static const char *end_raw_at(const fr_lexer *lexer, const char *at) {
+static const char *end_raw_at(const fr_jinja_lexer *lexer, const char *at) {
     if (!starts(lexer, at, "{%")) return NULL;
     at = skip_space(lexer, at + 2 + (sign_at(lexer, at + 2) != 0));
     if (!starts(lexer, at, "endraw")) return NULL;
@@ -87,7 +87,7 @@ static const char *end_raw_at(const fr_lexer *lexer, const char *at) {
     return close_at(lexer, at, "%}", true, true);
 }
 
-static fr_status take_raw(fr_lexer *lexer, fr_token *token) {
+static fr_status take_raw(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at, *tag = begin, *behind = NULL;
     for (; tag < lexer->end; tag++) {
         behind = *tag == '{' ? end_raw_at(lexer, tag) : NULL;
@@ -100,7 +100,7 @@ static fr_status take_raw(fr_lexer *lexer, fr_token *token) {
     return FR_OK;
 }
 
-static fr_status skip_comment(fr_lexer *lexer) {
+static fr_status skip_comment(fr_jinja_lexer *lexer) {
     const char *at = lexer->at, *behind = NULL;
     for (; at < lexer->end; at++) {
         behind = close_at(lexer, at, "#}", true, true);
@@ -113,14 +113,14 @@ static fr_status skip_comment(fr_lexer *lexer) {
 }
 
 /* The next "{%", "{{" or "{#". */
-static const char *find_tag(const fr_lexer *lexer, const char *at) {
+static const char *find_tag(const fr_jinja_lexer *lexer, const char *at) {
     for (; at < lexer->end && (at = memchr(at, '{', (size_t)(lexer->end - at))); at++)
         if (at + 1 < lexer->end && (at[1] == '%' || at[1] == '{' || at[1] == '#')) return at;
     return lexer->end;
 }
 
 /* Text up to the next tag, perhaps none, and then into the tag; *opened says which, 0 at the end. */
-static fr_status take_until_tag(fr_lexer *lexer, fr_token *token, char *opened) {
+static fr_status take_until_tag(fr_jinja_lexer *lexer, fr_jinja_token *token, char *opened) {
     const char *begin = lexer->at, *tag = find_tag(lexer, begin);
     *opened = tag < lexer->end ? tag[1] : 0;
     if (!*opened) {
@@ -137,7 +137,7 @@ static fr_status take_until_tag(fr_lexer *lexer, fr_token *token, char *opened) 
 }
 
 /* Text, or the opening of a tag; which tag is kept when text comes before it. */
-static fr_status next_outside(fr_lexer *lexer, fr_token *token) {
+static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     for (;;) {
         char opened = lexer->pending;
         lexer->pending = 0;
@@ -200,7 +200,7 @@ static int32_t read_hexadecimal(escape *e, int digits) {
  * one then escapes. */
 static void put_escaped_character(escape *e) {
     int32_t codepoint;
-    e->at += fr_decode(e->at, (size_t)(e->end - e->at), &codepoint);
+    e->at += fr_jinja_decode(e->at, (size_t)(e->end - e->at), &codepoint);
     const char *format = codepoint < 0x100 ? "\\x%02x" : codepoint < 0x10000 ? "\\u%04x" : "\\U%08x";
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
@@ -232,17 +232,17 @@ static bool put_escape(escape *e) {
         *e->to++ = '\\';
         codepoint = c;
     }
-    e->to += fr_encode(codepoint, e->to);
+    e->to += fr_jinja_encode(codepoint, e->to);
     return true;
 }
 
 /* The string that opens at `at`. */
-static fr_status take_string(fr_lexer *lexer, fr_token *token) {
+static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
     /* An escape becomes at most 10 bytes of at least 3. */
-    char *text = fr_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
+    char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};
     while (e.at < end) {
@@ -253,7 +253,8 @@ static fr_status take_string(fr_lexer *lexer, fr_token *token) {
         e.at++;
         if (!put_escape(&e)) return fr_template_fail(lexer->template, lexer->line, "an escape that means nothing");
     }
-    *token = (fr_token){.kind = FR_TOKEN_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
+    *token = (fr_jinja_token){
+        .kind = FR_TOKEN_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
     advance(lexer, end + 1);
     return FR_OK;
 }
@@ -261,7 +262,7 @@ static fr_status take_string(fr_lexer *lexer, fr_token *token) {
 /* -------------------------------------------------------------------------------------------------- numbers, inside */
 
 /* Digits, perhaps with a _ between two; where they end. */
-static const char *skip_digits(const fr_lexer *lexer, const char *at) {
+static const char *skip_digits(const fr_jinja_lexer *lexer, const char *at) {
     while (at < lexer->end) {
         if (*at == '_' && at + 1 < lexer->end && is_digit(at[1])) at++;
         if (!is_digit(*at)) break;
@@ -270,14 +271,14 @@ static const char *skip_digits(const fr_lexer *lexer, const char *at) {
     return at;
 }
 
-static const char *skip_exponent(const fr_lexer *lexer, const char *at) {
+static const char *skip_exponent(const fr_jinja_lexer *lexer, const char *at) {
     if (at == lexer->end || (*at | 0x20) != 'e') return at;
     const char *digits = at + 1 + (sign_at(lexer, at + 1) != 0);
     return digits < lexer->end && is_digit(*digits) ? skip_digits(lexer, digits) : at;
 }
 
 /* 1.5, 1e5, 1.5e5; where it ends, or its beginning if it isn't one. */
-static const char *skip_float(const fr_lexer *lexer, const char *begin) {
+static const char *skip_float(const fr_jinja_lexer *lexer, const char *begin) {
     const char *whole = skip_digits(lexer, begin), *end = whole;
     if (begin > lexer->source && begin[-1] == '.') return begin;
     if (end + 1 < lexer->end && *end == '.' && is_digit(end[1])) end = skip_digits(lexer, end + 1);
@@ -285,20 +286,20 @@ static const char *skip_float(const fr_lexer *lexer, const char *begin) {
     return end > whole ? end : begin;
 }
 
-static fr_status take_float(fr_lexer *lexer, fr_token *token, const char *end) {
+static fr_status take_float(fr_jinja_lexer *lexer, fr_jinja_token *token, const char *end) {
     char digits[400];
     size_t length = 0;
     for (const char *c = lexer->at; c < end && length + 1 < sizeof digits; c++)
         if (*c != '_') digits[length++] = *c;
     token->kind = FR_TOKEN_FLOAT;
-    if (length + 1 >= sizeof digits || !fr_read_real(digits, length, &token->real))
+    if (length + 1 >= sizeof digits || !fr_jinja_read_real(digits, length, &token->real))
         return fr_template_fail(lexer->template, lexer->line, "a number that is too long or too large");
     advance(lexer, end);
     return FR_OK;
 }
 
 /* 12, 1_000, 0x1F, 0o17, 0b11; what begins with 0 is 0 and has only zeros. */
-static fr_status take_int(fr_lexer *lexer, fr_token *token) {
+static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     static const char letters[] = "box";
     static const int bases[] = {2, 8, 16};
     const char *at = lexer->at, *letter = NULL;
@@ -331,7 +332,7 @@ static fr_status take_int(fr_lexer *lexer, fr_token *token) {
 
 static const struct {
     const char *text;
-    fr_token_kind kind;
+    fr_jinja_token_kind kind;
 } operators[] = {
     /* those of two characters first */
     {"**", FR_TOKEN_POWER},
@@ -363,7 +364,7 @@ static const struct {
 };
 
 /* Inside brackets the end of a tag is none. */
-static fr_status balance(fr_lexer *lexer, char c) {
+static fr_status balance(fr_jinja_lexer *lexer, char c) {
     static const char opening[] = "([{", closing[] = ")]}";
     const char *opens = strchr(opening, c), *closes = strchr(closing, c);
     if (opens && lexer->open_count == sizeof lexer->open)
@@ -376,7 +377,7 @@ static fr_status balance(fr_lexer *lexer, char c) {
     return FR_OK;
 }
 
-static fr_status take_operator(fr_lexer *lexer, fr_token *token) {
+static fr_status take_operator(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         if (!starts(lexer, lexer->at, operators[i].text)) continue;
         FR_TRY(balance(lexer, *lexer->at));
@@ -386,21 +387,21 @@ static fr_status take_operator(fr_lexer *lexer, fr_token *token) {
         return FR_OK;
     }
     int32_t codepoint;
-    size_t length = fr_decode(lexer->at, (size_t)(lexer->end - lexer->at), &codepoint);
+    size_t length = fr_jinja_decode(lexer->at, (size_t)(lexer->end - lexer->at), &codepoint);
     return fr_template_fail(lexer->template, lexer->line, "unexpected '%.*s'", (int)length, lexer->at);
 }
 
-static size_t name_length(const fr_lexer *lexer) {
+static size_t name_length(const fr_jinja_lexer *lexer) {
     size_t length = 0, left = (size_t)(lexer->end - lexer->at), step;
     for (; left > length; length += step) {
         int32_t codepoint;
-        step = fr_decode(lexer->at + length, left - length, &codepoint);
+        step = fr_jinja_decode(lexer->at + length, left - length, &codepoint);
         if (codepoint != '_' && !fr_is_word(codepoint)) break;
     }
     return length;
 }
 
-static fr_status next_inside(fr_lexer *lexer, fr_token *token) {
+static fr_status next_inside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     advance(lexer, skip_space(lexer, lexer->at));
     token->line = lexer->line;
     const char *behind = NULL;
@@ -427,7 +428,7 @@ static fr_status next_inside(fr_lexer *lexer, fr_token *token) {
     return *lexer->at == '\'' || *lexer->at == '"' ? take_string(lexer, token) : take_operator(lexer, token);
 }
 
-fr_status fr_lexer_next(fr_lexer *lexer, fr_token *token) {
-    *token = (fr_token){.line = lexer->line, .bytes = ""};
+fr_status fr_jinja_lexer_next(fr_jinja_lexer *lexer, fr_jinja_token *token) {
+    *token = (fr_jinja_token){.line = lexer->line, .bytes = ""};
     return lexer->in_block || lexer->in_print ? next_inside(lexer, token) : next_outside(lexer, token);
 }

@@ -7,7 +7,7 @@
 
 #include "src/jinja/template_tree.h"
 
-typedef enum fr_token_kind {
+typedef enum fr_jinja_token_kind {
     FR_TOKEN_END,
     FR_TOKEN_TEXT, /* between tags */
     FR_TOKEN_BLOCK_BEGIN,
@@ -44,18 +44,18 @@ typedef enum fr_token_kind {
     FR_TOKEN_PIPE,
     FR_TOKEN_COMMA,
     FR_TOKEN_SEMICOLON
-} fr_token_kind;
+} fr_jinja_token_kind;
 
-typedef struct fr_token {
-    fr_token_kind kind;
+typedef struct fr_jinja_token {
+    fr_jinja_token_kind kind;
     uint32_t line;
     const char *bytes; /* of the source; of a string what it means */
     size_t length;
     int64_t integer;
     double real;
-} fr_token;
+} fr_jinja_token;
 
-typedef struct fr_lexer {
+typedef struct fr_jinja_lexer {
     fr_template *template;
     const char *source, *end, *at; /* its line ends are \n */
     uint32_t line;                 /* of `at` */
@@ -63,11 +63,11 @@ typedef struct fr_lexer {
     char pending;                  /* the tag that opened behind the text that was given last */
     char open[FR_TEMPLATE_MAX_NESTING];
     size_t open_count; /* brackets */
-} fr_lexer;
+} fr_jinja_lexer;
 
-fr_status fr_lexer_open(fr_lexer *lexer, fr_template *template);
+fr_status fr_jinja_lexer_open(fr_jinja_lexer *lexer, fr_template *template);
 
 /* The next token; END again and again at the end. */
-fr_status fr_lexer_next(fr_lexer *lexer, fr_token *token);
+fr_status fr_jinja_lexer_next(fr_jinja_lexer *lexer, fr_jinja_token *token);
 
 #endif

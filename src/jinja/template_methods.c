@@ -6,11 +6,12 @@
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
-static fr_value list_count(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value list_count(fr_jinja_render *render, const fr_jinja_value *arguments) {
     size_t count = 0;
-    fr_cursor cursor = fr_cursor_new(render, arguments[0]);
-    for (fr_value item; fr_cursor_next(render, &cursor, &item);) count += fr_equal(render, item, arguments[1]);
-    return fr_of_size(count);
+    fr_jinja_cursor cursor = fr_jinja_cursor_new(render, arguments[0]);
+    for (fr_jinja_value item; fr_jinja_cursor_next(render, &cursor, &item);)
+        count += fr_jinja_equal(render, item, arguments[1]);
+    return fr_jinja_of_size(count);
 }
 
 static int64_t clamp(int64_t at, int64_t count) {
@@ -18,21 +19,21 @@ static int64_t clamp(int64_t at, int64_t count) {
     return at < 0 ? 0 : at > count ? count : at;
 }
 
-static fr_value list_index(fr_render *render, const fr_value *arguments) {
-    int64_t count = (int64_t)fr_length(render, arguments[0]), at = 0;
-    int64_t begin = clamp(fr_argument_int(render, arguments[2], 0, "index: the start"), count);
-    int64_t end = clamp(fr_argument_int(render, arguments[3], count, "index: the end"), count);
-    fr_cursor cursor = fr_cursor_new(render, arguments[0]);
-    for (fr_value item; fr_cursor_next(render, &cursor, &item) && at < end; at++)
-        if (at >= begin && fr_equal(render, item, arguments[1])) return fr_of_int(at, false);
-    return fr_render_fail(render, "index: the value is not in the list");
+static fr_jinja_value list_index(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    int64_t count = (int64_t)fr_jinja_length(render, arguments[0]), at = 0;
+    int64_t begin = clamp(fr_jinja_argument_int(render, arguments[2], 0, "index: the start"), count);
+    int64_t end = clamp(fr_jinja_argument_int(render, arguments[3], count, "index: the end"), count);
+    fr_jinja_cursor cursor = fr_jinja_cursor_new(render, arguments[0]);
+    for (fr_jinja_value item; fr_jinja_cursor_next(render, &cursor, &item) && at < end; at++)
+        if (at >= begin && fr_jinja_equal(render, item, arguments[1])) return fr_jinja_of_int(at, false);
+    return fr_jinja_render_fail(render, "index: the value is not in the list");
 }
 
-static fr_value list_copy(fr_render *render, const fr_value *arguments) {
-    return fr_of_list(fr_list_of(render, arguments[0]), arguments[0].foreign);
+static fr_jinja_value list_copy(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    return fr_jinja_of_list(fr_jinja_list_of(render, arguments[0]), arguments[0].foreign);
 }
 
-static const fr_function list_rows[] = {
+static const fr_jinja_function list_rows[] = {
     {"append", NULL, 1, false, {"self", "object"}},
     {"clear", NULL, 1, false, {"self"}},
     {"copy", list_copy, 1, false, {"self"}},
@@ -46,46 +47,46 @@ static const fr_function list_rows[] = {
     {"sort", NULL, 1, false, {"self"}},
 };
 
-static const fr_function tuple_rows[] = {
+static const fr_jinja_function tuple_rows[] = {
     {"count", list_count, 2, false, {"self", "value"}},
     {"index", list_index, 2, false, {"self", "value", "start", "stop"}},
 };
 
 /* ------------------------------------------------------------------------------------------------------------ dicts */
 
-static fr_value dict_get(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value dict_get(fr_jinja_render *render, const fr_jinja_value *arguments) {
     bool hashable = arguments[1].kind != FR_KIND_LIST && arguments[1].kind != FR_KIND_DICT;
-    if (!hashable) return fr_render_fail(render, "unhashable type: '%s'", fr_kind_name(arguments[1].kind));
-    const fr_entry *entry = fr_dict_find(render, arguments[0].dict, arguments[1]);
+    if (!hashable) return fr_jinja_render_fail(render, "unhashable type: '%s'", fr_jinja_kind_name(arguments[1].kind));
+    const fr_jinja_entry *entry = fr_jinja_dict_find(render, arguments[0].dict, arguments[1]);
     if (entry) return entry->value;
-    return fr_is_given(arguments[2]) ? arguments[2] : fr_none();
+    return fr_jinja_is_given(arguments[2]) ? arguments[2] : fr_jinja_none();
 }
 
-static fr_value view_of(fr_render *render, fr_value dict, fr_view_of of) {
-    fr_view *view = fr_render_take(render, 1, sizeof *view);
-    if (!view) return fr_none();
-    *view = (fr_view){dict.dict, of, dict.foreign};
-    return (fr_value){.kind = FR_KIND_VIEW, .foreign = dict.foreign, .view = view};
+static fr_jinja_value view_of(fr_jinja_render *render, fr_jinja_value dict, fr_jinja_view_of of) {
+    fr_jinja_view *view = fr_jinja_render_take(render, 1, sizeof *view);
+    if (!view) return fr_jinja_none();
+    *view = (fr_jinja_view){dict.dict, of, dict.foreign};
+    return (fr_jinja_value){.kind = FR_KIND_VIEW, .foreign = dict.foreign, .view = view};
 }
 
-static fr_value dict_items(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value dict_items(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return view_of(render, arguments[0], FR_VIEW_ITEMS);
 }
 
-static fr_value dict_keys(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value dict_keys(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return view_of(render, arguments[0], FR_VIEW_KEYS);
 }
 
-static fr_value dict_values(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value dict_values(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return view_of(render, arguments[0], FR_VIEW_VALUES);
 }
 
-static fr_value dict_copy(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value dict_copy(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     return arguments[0]; /* nobody can change either of them */
 }
 
-static const fr_function dict_rows[] = {
+static const fr_jinja_function dict_rows[] = {
     {"clear", NULL, 1, false, {"self"}},
     {"copy", dict_copy, 1, false, {"self"}},
     {"get", dict_get, 2, false, {"self", "key", "default"}},
@@ -100,39 +101,39 @@ static const fr_function dict_rows[] = {
 
 /* ----------------------------------------------------------------------------------------------------- loop, cycler */
 
-static fr_value loop_cycle(fr_render *render, const fr_value *arguments) {
-    const fr_list *items = arguments[1].list;
-    if (items->count == 0) return fr_render_fail(render, "cycle: no items are given");
+static fr_jinja_value loop_cycle(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    const fr_jinja_list *items = arguments[1].list;
+    if (items->count == 0) return fr_jinja_render_fail(render, "cycle: no items are given");
     return items->items[arguments[0].loop->index % items->count];
 }
 
-static fr_value loop_changed(fr_render *render, const fr_value *arguments) {
-    fr_loop *loop = arguments[0].loop;
-    bool changed = !fr_is_given(loop->changed) || !fr_equal(render, loop->changed, arguments[1]);
+static fr_jinja_value loop_changed(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    fr_jinja_loop *loop = arguments[0].loop;
+    bool changed = !fr_jinja_is_given(loop->changed) || !fr_jinja_equal(render, loop->changed, arguments[1]);
     if (changed) loop->changed = arguments[1];
-    return fr_of_truth(changed);
+    return fr_jinja_of_truth(changed);
 }
 
-static const fr_function loop_rows[] = {
+static const fr_jinja_function loop_rows[] = {
     {"changed", loop_changed, 1, true, {"self"}},
     {"cycle", loop_cycle, 1, true, {"self"}},
 };
 
-static fr_value cycler_next(fr_render *render, const fr_value *arguments) {
-    struct fr_cycler *cycler = arguments[0].cycler;
+static fr_jinja_value cycler_next(fr_jinja_render *render, const fr_jinja_value *arguments) {
+    struct fr_jinja_cycler *cycler = arguments[0].cycler;
     (void)render;
-    fr_value current = cycler->items->items[cycler->position];
+    fr_jinja_value current = cycler->items->items[cycler->position];
     cycler->position = (cycler->position + 1) % cycler->items->count;
     return current;
 }
 
-static fr_value cycler_reset(fr_render *render, const fr_value *arguments) {
+static fr_jinja_value cycler_reset(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     arguments[0].cycler->position = 0;
-    return fr_none();
+    return fr_jinja_none();
 }
 
-static const fr_function cycler_rows[] = {
+static const fr_jinja_function cycler_rows[] = {
     {"next", cycler_next, 1, false, {"self"}},
     {"reset", cycler_reset, 1, false, {"self"}},
 };
@@ -142,12 +143,13 @@ static const fr_function cycler_rows[] = {
 #define TABLE(rows) \
     { rows, sizeof(rows) / sizeof *(rows) }
 
-const fr_function_table *fr_template_methods(fr_kind kind) {
-    static const fr_function_table none, tables[FR_KIND_COUNT] = {
-                                             [FR_KIND_LIST] = TABLE(list_rows),   [FR_KIND_TUPLE] = TABLE(tuple_rows),
-                                             [FR_KIND_RANGE] = TABLE(tuple_rows), [FR_KIND_DICT] = TABLE(dict_rows),
-                                             [FR_KIND_LOOP] = TABLE(loop_rows),   [FR_KIND_CYCLER] = TABLE(cycler_rows),
-                                         };
-    if (kind == FR_KIND_STRING) return &fr_string_methods;
+const fr_jinja_function_table *fr_template_methods(fr_jinja_kind kind) {
+    static const fr_jinja_function_table none,
+        tables[FR_KIND_COUNT] = {
+            [FR_KIND_LIST] = TABLE(list_rows),   [FR_KIND_TUPLE] = TABLE(tuple_rows),
+            [FR_KIND_RANGE] = TABLE(tuple_rows), [FR_KIND_DICT] = TABLE(dict_rows),
+            [FR_KIND_LOOP] = TABLE(loop_rows),   [FR_KIND_CYCLER] = TABLE(cycler_rows),
+        };
+    if (kind == FR_KIND_STRING) return &fr_jinja_string_methods;
     return kind < FR_KIND_COUNT ? &tables[kind] : &none;
 }

@@ -4,6 +4,6 @@
 
 #include "src/jinja/template_function.h"
 
-extern const fr_function_table fr_string_methods;
+extern const fr_jinja_function_table fr_jinja_string_methods;
 
 #endif

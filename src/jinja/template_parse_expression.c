@@ -4,31 +4,31 @@
 
 /* --------------------------------------------------------------------------------------------------- primary things */
 
-static fr_node *parse_unary(fr_parser *p, bool with_filters);
-static fr_node *parse_postfix(fr_parser *p, fr_node *node);
+static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters);
+static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node);
 
 /* "a" 'b': neighbouring strings are one. */
-static fr_node *parse_string(fr_parser *p) {
+static fr_jinja_node *parse_string(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     const char *bytes = p->token.bytes;
     size_t length = p->token.length;
-    fr_parser_next(p);
+    fr_jinja_parser_next(p);
     while (ok(p) && is(p, FR_TOKEN_STRING)) {
-        char *joined = fr_parser_take(p, length + p->token.length, 1);
+        char *joined = fr_jinja_parser_take(p, length + p->token.length, 1);
         if (!joined) break;
         memcpy(joined, bytes, length);
         memcpy(joined + length, p->token.bytes, p->token.length);
         length += p->token.length;
         bytes = joined;
-        fr_parser_next(p);
+        fr_jinja_parser_next(p);
     }
-    return fr_parser_constant(p, fr_of_string(fr_parser_string(p, bytes, length)), line);
+    return fr_jinja_parser_constant(p, fr_jinja_of_string(fr_jinja_parser_string(p, bytes, length)), line);
 }
 
-static fr_node *parse_name(fr_parser *p) {
+static fr_jinja_node *parse_name(fr_jinja_parser *p) {
     static const struct {
         const char *word;
-        fr_value value;
+        fr_jinja_value value;
     } constants[] = {
         {"true", {.kind = FR_KIND_BOOL, .truth = true}},
         {"True", {.kind = FR_KIND_BOOL, .truth = true}},
@@ -39,51 +39,52 @@ static fr_node *parse_name(fr_parser *p) {
     };
     uint32_t line = p->token.line;
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
-        if (skip_word(p, constants[i].word)) return fr_parser_constant(p, constants[i].value, line);
-    return fr_parser_name_node(p, fr_parser_name(p), line);
+        if (skip_word(p, constants[i].word)) return fr_jinja_parser_constant(p, constants[i].value, line);
+    return fr_jinja_parser_name_node(p, fr_jinja_parser_name(p), line);
 }
 
-static fr_node *parse_list(fr_parser *p) {
-    fr_node *node = fr_parser_node(p, FR_NODE_LIST, p->token.line);
-    fr_parser_next(p);
+static fr_jinja_node *parse_list(fr_jinja_parser *p) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_LIST, p->token.line);
+    fr_jinja_parser_next(p);
     while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACKET)) {
         if (node->items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
         if (is(p, FR_TOKEN_RIGHT_BRACKET)) break;
-        fr_parser_append(p, &node->items, fr_parser_below(p, node, fr_parse_expression(p)));
+        fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
     expect(p, FR_TOKEN_RIGHT_BRACKET, "\"]\"");
     return node;
 }
 
-static fr_node *parse_dict(fr_parser *p) {
-    fr_node *node = fr_parser_node(p, FR_NODE_DICT, p->token.line);
-    fr_parser_next(p);
+static fr_jinja_node *parse_dict(fr_jinja_parser *p) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_DICT, p->token.line);
+    fr_jinja_parser_next(p);
     while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACE)) {
         if (node->items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
         if (is(p, FR_TOKEN_RIGHT_BRACE)) break;
-        fr_parser_append(p, &node->items, fr_parser_below(p, node, fr_parse_expression(p)));
+        fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
         expect(p, FR_TOKEN_COLON, "\":\"");
-        fr_parser_append(p, &node->items, fr_parser_below(p, node, fr_parse_expression(p)));
+        fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
     expect(p, FR_TOKEN_RIGHT_BRACE, "\"}\"");
     return node;
 }
 
-static fr_node *parse_number(fr_parser *p) {
-    fr_token token = p->token;
-    fr_parser_next(p);
+static fr_jinja_node *parse_number(fr_jinja_parser *p) {
+    fr_jinja_token token = p->token;
+    fr_jinja_parser_next(p);
     bool whole = token.kind == FR_TOKEN_INT;
-    return fr_parser_constant(p, whole ? fr_of_int(token.integer, false) : fr_of_real(token.real, false), token.line);
+    return fr_jinja_parser_constant(
+        p, whole ? fr_jinja_of_int(token.integer, false) : fr_jinja_of_real(token.real, false), token.line);
 }
 
-static fr_node *parse_parentheses(fr_parser *p) {
-    fr_parser_next(p);
-    fr_node *node = fr_parse_tuple(p, fr_parse_expression, true, NULL);
+static fr_jinja_node *parse_parentheses(fr_jinja_parser *p) {
+    fr_jinja_parser_next(p);
+    fr_jinja_node *node = fr_jinja_parse_tuple(p, fr_jinja_parse_expression, true, NULL);
     expect(p, FR_TOKEN_RIGHT_PARENTHESIS, "\")\"");
     return node;
 }
 
-fr_node *fr_parse_primary(fr_parser *p) {
+fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
     switch (p->token.kind) {
     case FR_TOKEN_NAME: return parse_name(p);
     case FR_TOKEN_STRING: return parse_string(p);
@@ -92,69 +93,71 @@ fr_node *fr_parse_primary(fr_parser *p) {
     case FR_TOKEN_LEFT_PARENTHESIS: return parse_parentheses(p);
     case FR_TOKEN_LEFT_BRACKET: return parse_list(p);
     case FR_TOKEN_LEFT_BRACE: return parse_dict(p);
-    default: fr_parser_unexpected(p, "an expression"); return &p->broken;
+    default: fr_jinja_parser_unexpected(p, "an expression"); return &p->broken;
     }
 }
 
 /* A tuple without parentheses ends where a tag does, or before the word `end`. */
-static bool at_tuple_end(const fr_parser *p, const char *end) {
+static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
     return is(p, FR_TOKEN_PRINT_END) || is(p, FR_TOKEN_BLOCK_END) || is(p, FR_TOKEN_RIGHT_PARENTHESIS) ||
            is(p, FR_TOKEN_END) || (end && is_word(p, end));
 }
 
 /* a, b, c: a tuple if there is a comma, otherwise the one thing. */
-fr_node *fr_parse_tuple(fr_parser *p, fr_node *parse(fr_parser *), bool in_parentheses, const char *end) {
+fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
+                                    const char *end) {
     uint32_t line = p->token.line;
-    fr_nodes items = {0};
+    fr_jinja_nodes items = {0};
     bool is_tuple = false;
     while (ok(p) && !at_tuple_end(p, end)) {
-        fr_parser_append(p, &items, parse(p));
+        fr_jinja_parser_append(p, &items, parse(p));
         if (!skip(p, FR_TOKEN_COMMA)) break;
         is_tuple = true;
     }
     if (!is_tuple && items.count == 1) return items.items[0];
-    if (!is_tuple && !in_parentheses) fr_parser_unexpected(p, "an expression");
-    fr_node *node = fr_parser_node(p, FR_NODE_TUPLE, line);
+    if (!is_tuple && !in_parentheses) fr_jinja_parser_unexpected(p, "an expression");
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_TUPLE, line);
     for (size_t i = 0; i < items.count; i++)
-        fr_parser_append(p, &node->items, fr_parser_below(p, node, items.items[i]));
+        fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, items.items[i]));
     return node;
 }
 
 /* --------------------------------------------------------------------------------------- what follows an expression */
 
-static void append_keyword(fr_parser *p, fr_call_nodes *arguments) {
-    fr_name *name = fr_parser_name(p);
-    fr_parser_next(p); /* = */
+static void append_keyword(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
+    fr_jinja_name *name = fr_jinja_parser_name(p);
+    fr_jinja_parser_next(p); /* = */
     size_t count = arguments->keywords.count;
-    const fr_string **names = fr_parser_take(p, count + 1, sizeof *names);
+    const fr_jinja_string **names = fr_jinja_parser_take(p, count + 1, sizeof *names);
     if (!names) return;
     if (count > 0) memcpy(names, arguments->names, count * sizeof *names);
     names[count] = &name->string;
     arguments->names = names;
-    fr_parser_append(p, &arguments->keywords, fr_parse_expression(p));
+    fr_jinja_parser_append(p, &arguments->keywords, fr_jinja_parse_expression(p));
 }
 
-static void parse_argument(fr_parser *p, fr_call_nodes *arguments) {
+static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     const char *order = "arguments in an order that means nothing";
     uint32_t line = p->token.line;
     if (skip(p, FR_TOKEN_MULTIPLY)) {
-        if (arguments->star || arguments->star_star) fr_parser_refuse(p, line, order);
-        arguments->star = fr_parse_expression(p);
+        if (arguments->star || arguments->star_star) fr_jinja_parser_refuse(p, line, order);
+        arguments->star = fr_jinja_parse_expression(p);
     } else if (skip(p, FR_TOKEN_POWER)) {
-        if (arguments->star_star) fr_parser_refuse(p, line, order);
-        arguments->star_star = fr_parse_expression(p);
+        if (arguments->star_star) fr_jinja_parser_refuse(p, line, order);
+        arguments->star_star = fr_jinja_parse_expression(p);
     } else if (is(p, FR_TOKEN_NAME) && p->ahead.kind == FR_TOKEN_ASSIGN) {
-        if (arguments->star_star) fr_parser_refuse(p, line, order);
+        if (arguments->star_star) fr_jinja_parser_refuse(p, line, order);
         append_keyword(p, arguments);
     } else {
-        if (arguments->star || arguments->star_star || arguments->keywords.count > 0) fr_parser_refuse(p, line, order);
-        fr_parser_append(p, &arguments->positional, fr_parse_expression(p));
+        if (arguments->star || arguments->star_star || arguments->keywords.count > 0)
+            fr_jinja_parser_refuse(p, line, order);
+        fr_jinja_parser_append(p, &arguments->positional, fr_jinja_parse_expression(p));
     }
 }
 
 /* (a, b, c=d, *e, **f), which lie below the node. */
-static fr_call_nodes *parse_arguments(fr_parser *p, fr_node *node) {
-    fr_call_nodes *arguments = fr_parser_take(p, 1, sizeof *arguments);
+static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
+    fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
     expect(p, FR_TOKEN_LEFT_PARENTHESIS, "\"(\"");
     for (bool first = true; ok(p) && !is(p, FR_TOKEN_RIGHT_PARENTHESIS); first = false) {
@@ -163,72 +166,73 @@ static fr_call_nodes *parse_arguments(fr_parser *p, fr_node *node) {
         parse_argument(p, arguments);
     }
     expect(p, FR_TOKEN_RIGHT_PARENTHESIS, "\")\"");
-    for (size_t i = 0; i < arguments->positional.count; i++) fr_parser_below(p, node, arguments->positional.items[i]);
-    for (size_t i = 0; i < arguments->keywords.count; i++) fr_parser_below(p, node, arguments->keywords.items[i]);
-    fr_parser_below(p, node, arguments->star);
-    fr_parser_below(p, node, arguments->star_star);
+    for (size_t i = 0; i < arguments->positional.count; i++)
+        fr_jinja_parser_below(p, node, arguments->positional.items[i]);
+    for (size_t i = 0; i < arguments->keywords.count; i++) fr_jinja_parser_below(p, node, arguments->keywords.items[i]);
+    fr_jinja_parser_below(p, node, arguments->star);
+    fr_jinja_parser_below(p, node, arguments->star_star);
     return arguments;
 }
 
-static fr_node *parse_call(fr_parser *p, fr_node *callee) {
-    fr_node *node = fr_parser_node(p, FR_NODE_CALL, p->token.line);
-    node->call.callee = fr_parser_below(p, node, callee);
+static fr_jinja_node *parse_call(fr_jinja_parser *p, fr_jinja_node *callee) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CALL, p->token.line);
+    node->call.callee = fr_jinja_parser_below(p, node, callee);
     node->call.arguments = parse_arguments(p, node);
     return node;
 }
 
 /* Between brackets: an expression, or a slice a:b:c of which any may be missing. */
-static fr_node *parse_subscript(fr_parser *p) {
+static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
-    fr_node *start = is(p, FR_TOKEN_COLON) ? NULL : fr_parse_expression(p);
+    fr_jinja_node *start = is(p, FR_TOKEN_COLON) ? NULL : fr_jinja_parse_expression(p);
     if (!skip(p, FR_TOKEN_COLON)) return start ? start : &p->broken;
-    fr_node *node = fr_parser_node(p, FR_NODE_SLICE, line);
-    node->slice.start = fr_parser_below(p, node, start);
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_SLICE, line);
+    node->slice.start = fr_jinja_parser_below(p, node, start);
     if (!is(p, FR_TOKEN_COLON) && !is(p, FR_TOKEN_RIGHT_BRACKET) && !is(p, FR_TOKEN_COMMA))
-        node->slice.stop = fr_parser_below(p, node, fr_parse_expression(p));
+        node->slice.stop = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
     if (skip(p, FR_TOKEN_COLON) && !is(p, FR_TOKEN_RIGHT_BRACKET) && !is(p, FR_TOKEN_COMMA))
-        node->slice.step = fr_parser_below(p, node, fr_parse_expression(p));
+        node->slice.step = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
     return node;
 }
 
 /* a[b], a[b, c] */
-static fr_node *parse_brackets(fr_parser *p, fr_node *object, uint32_t line) {
-    fr_nodes items = {0};
+static fr_jinja_node *parse_brackets(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
+    fr_jinja_nodes items = {0};
     while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACKET)) {
         if (items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
-        fr_parser_append(p, &items, parse_subscript(p));
+        fr_jinja_parser_append(p, &items, parse_subscript(p));
     }
     expect(p, FR_TOKEN_RIGHT_BRACKET, "\"]\"");
-    fr_node *node = fr_parser_node(p, FR_NODE_ITEM, line);
-    node->item.object = fr_parser_below(p, node, object);
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_ITEM, line);
+    node->item.object = fr_jinja_parser_below(p, node, object);
     if (items.count == 1) {
-        node->item.index = fr_parser_below(p, node, items.items[0]);
+        node->item.index = fr_jinja_parser_below(p, node, items.items[0]);
         return node;
     }
-    fr_node *tuple = fr_parser_node(p, FR_NODE_TUPLE, line);
+    fr_jinja_node *tuple = fr_jinja_parser_node(p, FR_NODE_TUPLE, line);
     for (size_t i = 0; i < items.count; i++) {
-        fr_parser_append(p, &tuple->items, fr_parser_below(p, tuple, items.items[i]));
-        if (items.items[i]->kind == FR_NODE_SLICE) fr_parser_refuse(p, line, "a slice in a tuple");
+        fr_jinja_parser_append(p, &tuple->items, fr_jinja_parser_below(p, tuple, items.items[i]));
+        if (items.items[i]->kind == FR_NODE_SLICE) fr_jinja_parser_refuse(p, line, "a slice in a tuple");
     }
-    node->item.index = fr_parser_below(p, node, tuple);
+    node->item.index = fr_jinja_parser_below(p, node, tuple);
     return node;
 }
 
 /* a.b, a.0 */
-static fr_node *parse_member(fr_parser *p, fr_node *object, uint32_t line) {
+static fr_jinja_node *parse_member(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
     bool number = is(p, FR_TOKEN_INT);
-    fr_node *node = fr_parser_node(p, number ? FR_NODE_ITEM : FR_NODE_ATTRIBUTE, line);
+    fr_jinja_node *node = fr_jinja_parser_node(p, number ? FR_NODE_ITEM : FR_NODE_ATTRIBUTE, line);
     if (number) {
-        node->item.object = fr_parser_below(p, node, object);
-        node->item.index = fr_parser_below(p, node, parse_number(p));
+        node->item.object = fr_jinja_parser_below(p, node, object);
+        node->item.index = fr_jinja_parser_below(p, node, parse_number(p));
     } else {
-        node->attribute.object = fr_parser_below(p, node, object);
-        node->attribute.name = &fr_parser_name(p)->string;
+        node->attribute.object = fr_jinja_parser_below(p, node, object);
+        node->attribute.name = &fr_jinja_parser_name(p)->string;
     }
     return node;
 }
 
-static fr_node *parse_postfix(fr_parser *p, fr_node *node) {
+static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
     while (ok(p)) {
         uint32_t line = p->token.line;
         if (skip(p, FR_TOKEN_DOT))
@@ -246,19 +250,19 @@ static fr_node *parse_postfix(fr_parser *p, fr_node *node) {
 /* --------------------------------------------------------------------------------------------------- filters, tests */
 
 /* The name of a filter or test; environments may have names with dots, this one has none. */
-static void take_function_name(fr_parser *p, fr_node *node, const fr_function_table *table) {
-    node->filter.name = &fr_parser_name(p)->string;
-    node->filter.function = fr_function_find(table, node->filter.name);
-    if (is(p, FR_TOKEN_DOT)) fr_parser_refuse(p, node->line, "a filter or test whose name has a dot");
+static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr_jinja_function_table *table) {
+    node->filter.name = &fr_jinja_parser_name(p)->string;
+    node->filter.function = fr_jinja_function_find(table, node->filter.name);
+    if (is(p, FR_TOKEN_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
 }
 
 /* |a|b(c), or without the first bar at the begin of a filter block. subject: NULL in a block. */
-fr_node *fr_parse_filters(fr_parser *p, fr_node *subject, bool inside) {
+fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside) {
     while (ok(p) && (inside || skip(p, FR_TOKEN_PIPE))) {
-        fr_node *node = fr_parser_node(p, FR_NODE_FILTER, p->token.line);
+        fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_FILTER, p->token.line);
         inside = false;
         take_function_name(p, node, &fr_template_filters);
-        node->filter.subject = fr_parser_below(p, node, subject);
+        node->filter.subject = fr_jinja_parser_below(p, node, subject);
         if (is(p, FR_TOKEN_LEFT_PARENTHESIS)) node->filter.arguments = parse_arguments(p, node);
         subject = node;
     }
@@ -266,7 +270,7 @@ fr_node *fr_parse_filters(fr_parser *p, fr_node *subject, bool inside) {
 }
 
 /* A test's argument may stand without parentheses. */
-static bool begins_argument(const fr_parser *p) {
+static bool begins_argument(const fr_jinja_parser *p) {
     switch (p->token.kind) {
     case FR_TOKEN_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
     case FR_TOKEN_STRING:
@@ -278,33 +282,34 @@ static bool begins_argument(const fr_parser *p) {
     }
 }
 
-static fr_node *negated(fr_parser *p, fr_node *operand) {
-    fr_node *node = fr_parser_node(p, FR_NODE_NOT, operand->line);
-    node->operand = fr_parser_below(p, node, operand);
+static fr_jinja_node *negated(fr_jinja_parser *p, fr_jinja_node *operand) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_NOT, operand->line);
+    node->operand = fr_jinja_parser_below(p, node, operand);
     return node;
 }
 
 /* Behind "is". */
-static fr_node *parse_test(fr_parser *p, fr_node *subject) {
+static fr_jinja_node *parse_test(fr_jinja_parser *p, fr_jinja_node *subject) {
     bool negative = skip_word(p, "not");
-    fr_node *node = fr_parser_node(p, FR_NODE_TEST, p->token.line);
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_TEST, p->token.line);
     take_function_name(p, node, &fr_template_tests);
-    node->filter.subject = fr_parser_below(p, node, subject);
+    node->filter.subject = fr_jinja_parser_below(p, node, subject);
     if (is(p, FR_TOKEN_LEFT_PARENTHESIS)) {
         node->filter.arguments = parse_arguments(p, node);
     } else if (begins_argument(p)) {
-        if (is_word(p, "is")) fr_parser_refuse(p, p->token.line, "two tests in a row: say which belongs together");
-        node->filter.arguments = fr_parser_take(p, 1, sizeof *node->filter.arguments);
-        fr_node *argument = fr_parser_below(p, node, parse_postfix(p, fr_parse_primary(p)));
-        if (ok(p)) fr_parser_append(p, &node->filter.arguments->positional, argument);
+        if (is_word(p, "is"))
+            fr_jinja_parser_refuse(p, p->token.line, "two tests in a row: say which belongs together");
+        node->filter.arguments = fr_jinja_parser_take(p, 1, sizeof *node->filter.arguments);
+        fr_jinja_node *argument = fr_jinja_parser_below(p, node, parse_postfix(p, fr_jinja_parse_primary(p)));
+        if (ok(p)) fr_jinja_parser_append(p, &node->filter.arguments->positional, argument);
     }
     return negative ? negated(p, node) : node;
 }
 
-static fr_node *parse_filters_and_tests(fr_parser *p, fr_node *node) {
+static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node *node) {
     while (ok(p)) {
         if (is(p, FR_TOKEN_PIPE))
-            node = fr_parse_filters(p, node, false);
+            node = fr_jinja_parse_filters(p, node, false);
         else if (skip_word(p, "is"))
             node = parse_test(p, node);
         else if (is(p, FR_TOKEN_LEFT_PARENTHESIS))
@@ -318,38 +323,39 @@ static fr_node *parse_filters_and_tests(fr_parser *p, fr_node *node) {
 /* -------------------------------------------------------------------------------------------------------- operators */
 
 /* -a, +a; filters bind less than the sign in front of all, more than any other. */
-static fr_node *parse_unary(fr_parser *p, bool with_filters) {
-    fr_node *node = &p->broken;
+static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters) {
+    fr_jinja_node *node = &p->broken;
     uint32_t line = p->token.line;
     bool negative = is(p, FR_TOKEN_SUBTRACT);
     if (!enter(p)) return node;
     if (negative || is(p, FR_TOKEN_ADD)) {
-        fr_parser_next(p);
-        node = fr_parser_node(p, negative ? FR_NODE_NEGATIVE : FR_NODE_POSITIVE, line);
-        node->operand = fr_parser_below(p, node, parse_unary(p, false));
+        fr_jinja_parser_next(p);
+        node = fr_jinja_parser_node(p, negative ? FR_NODE_NEGATIVE : FR_NODE_POSITIVE, line);
+        node->operand = fr_jinja_parser_below(p, node, parse_unary(p, false));
     } else {
-        node = fr_parse_primary(p);
+        node = fr_jinja_parse_primary(p);
     }
     node = parse_postfix(p, node);
     leave(p);
     return with_filters ? parse_filters_and_tests(p, node) : node;
 }
 
-static fr_node *pair(fr_parser *p, fr_node_kind kind, fr_node *left, fr_node *right, uint32_t line) {
-    fr_node *node = fr_parser_node(p, kind, line);
-    node->pair.left = fr_parser_below(p, node, left);
-    node->pair.right = fr_parser_below(p, node, right);
+static fr_jinja_node *pair(fr_jinja_parser *p, fr_jinja_node_kind kind, fr_jinja_node *left, fr_jinja_node *right,
+                           uint32_t line) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, kind, line);
+    node->pair.left = fr_jinja_parser_below(p, node, left);
+    node->pair.right = fr_jinja_parser_below(p, node, right);
     return node;
 }
 
 /* What an arithmetic operator is, and how strongly it binds: + and - least, then ~, then * and its like, then **. */
 typedef enum strength { STRENGTH_ADD, STRENGTH_CONCAT, STRENGTH_MULTIPLY, STRENGTH_POWER, STRENGTH_UNARY } strength;
 
-static bool find_arithmetic(fr_token_kind token, strength level, fr_operator *operator) {
+static bool find_arithmetic(fr_jinja_token_kind token, strength level, fr_jinja_operator *operator) {
     static const struct {
-        fr_token_kind token;
+        fr_jinja_token_kind token;
         strength level;
-        fr_operator operator;
+        fr_jinja_operator operator;
     } rows[] = {
         {FR_TOKEN_ADD, STRENGTH_ADD, FR_OPERATOR_ADD},
         {FR_TOKEN_SUBTRACT, STRENGTH_ADD, FR_OPERATOR_SUBTRACT},
@@ -367,29 +373,29 @@ static bool find_arithmetic(fr_token_kind token, strength level, fr_operator *op
     return false;
 }
 
-static fr_node *parse_arithmetic(fr_parser *p, strength level);
+static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level);
 
 /* a ~ b ~ c */
-static fr_node *parse_concat(fr_parser *p) {
+static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
-    fr_node *first = parse_arithmetic(p, STRENGTH_MULTIPLY);
+    fr_jinja_node *first = parse_arithmetic(p, STRENGTH_MULTIPLY);
     if (!is(p, FR_TOKEN_TILDE)) return first;
-    fr_node *node = fr_parser_node(p, FR_NODE_CONCAT, line);
-    fr_parser_append(p, &node->items, fr_parser_below(p, node, first));
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CONCAT, line);
+    fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, first));
     while (ok(p) && skip(p, FR_TOKEN_TILDE))
-        fr_parser_append(p, &node->items, fr_parser_below(p, node, parse_arithmetic(p, STRENGTH_MULTIPLY)));
+        fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, parse_arithmetic(p, STRENGTH_MULTIPLY)));
     return node;
 }
 
 /* Operators of one strength bind from left to right; ** too. */
-static fr_node *parse_arithmetic(fr_parser *p, strength level) {
+static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level) {
     if (level == STRENGTH_CONCAT) return parse_concat(p);
     if (level == STRENGTH_UNARY) return parse_unary(p, true);
-    fr_node *left = parse_arithmetic(p, level + 1);
-    fr_operator operator;
+    fr_jinja_node *left = parse_arithmetic(p, level + 1);
+    fr_jinja_operator operator;
     while (ok(p) && find_arithmetic(p->token.kind, level, &operator)) {
         uint32_t line = p->token.line;
-        fr_parser_next(p);
+        fr_jinja_parser_next(p);
         left = pair(p, FR_NODE_BINARY, left, parse_arithmetic(p, level + 1), line);
         left->operator=(uint8_t) operator;
     }
@@ -397,10 +403,10 @@ static fr_node *parse_arithmetic(fr_parser *p, strength level) {
 }
 
 /* The comparison at the current token, which is skipped. */
-static bool skip_comparison(fr_parser *p, fr_operator *operator) {
+static bool skip_comparison(fr_jinja_parser *p, fr_jinja_operator *operator) {
     static const struct {
-        fr_token_kind token;
-        fr_operator operator;
+        fr_jinja_token_kind token;
+        fr_jinja_operator operator;
     } rows[] = {
         {FR_TOKEN_EQUAL, FR_OPERATOR_EQUAL},     {FR_TOKEN_UNEQUAL, FR_OPERATOR_UNEQUAL},
         {FR_TOKEN_LESS, FR_OPERATOR_LESS},       {FR_TOKEN_LESS_EQUAL, FR_OPERATOR_LESS_EQUAL},
@@ -414,14 +420,14 @@ static bool skip_comparison(fr_parser *p, fr_operator *operator) {
     if (skip_word(p, "in")) return true;
     *operator= FR_OPERATOR_NOT_IN;
     if (!is_word(p, "not") || !token_is_word(&p->ahead, "in")) return false;
-    fr_parser_next(p);
-    fr_parser_next(p);
+    fr_jinja_parser_next(p);
+    fr_jinja_parser_next(p);
     return true;
 }
 
-static void append_operator(fr_parser *p, fr_node *node, fr_operator operator) {
+static void append_operator(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_operator operator) {
     size_t count = node->compare.others.count;
-    uint8_t *operators = fr_parser_take(p, count + 1, 1);
+    uint8_t *operators = fr_jinja_parser_take(p, count + 1, 1);
     if (!operators) return;
     if (count > 0) memcpy(operators, node->compare.operators, count);
     operators[count] = (uint8_t) operator;
@@ -429,40 +435,41 @@ static void append_operator(fr_parser *p, fr_node *node, fr_operator operator) {
 }
 
 /* a < b == c */
-static fr_node *parse_compare(fr_parser *p) {
+static fr_jinja_node *parse_compare(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
-    fr_node *first = parse_arithmetic(p, STRENGTH_ADD), *node = NULL;
-    fr_operator operator;
+    fr_jinja_node *first = parse_arithmetic(p, STRENGTH_ADD), *node = NULL;
+    fr_jinja_operator operator;
     while (ok(p) && skip_comparison(p, &operator)) {
         if (!node) {
-            node = fr_parser_node(p, FR_NODE_COMPARE, line);
-            node->compare.first = fr_parser_below(p, node, first);
+            node = fr_jinja_parser_node(p, FR_NODE_COMPARE, line);
+            node->compare.first = fr_jinja_parser_below(p, node, first);
         }
         append_operator(p, node, operator);
-        fr_parser_append(p, &node->compare.others, fr_parser_below(p, node, parse_arithmetic(p, STRENGTH_ADD)));
+        fr_jinja_parser_append(p, &node->compare.others,
+                               fr_jinja_parser_below(p, node, parse_arithmetic(p, STRENGTH_ADD)));
     }
     return node ? node : first;
 }
 
-static fr_node *parse_not(fr_parser *p) {
+static fr_jinja_node *parse_not(fr_jinja_parser *p) {
     if (!is_word(p, "not")) return parse_compare(p);
     if (!enter(p)) return &p->broken;
-    fr_parser_next(p);
-    fr_node *node = negated(p, parse_not(p));
+    fr_jinja_parser_next(p);
+    fr_jinja_node *node = negated(p, parse_not(p));
     leave(p);
     return node;
 }
 
-static fr_node *parse_and(fr_parser *p) {
-    fr_node *left = parse_not(p);
+static fr_jinja_node *parse_and(fr_jinja_parser *p) {
+    fr_jinja_node *left = parse_not(p);
     for (uint32_t line = p->token.line; ok(p) && skip_word(p, "and"); line = p->token.line)
         left = pair(p, FR_NODE_AND, left, parse_not(p), line);
     return left;
 }
 
-fr_node *fr_parse_or(fr_parser *p) {
+fr_jinja_node *fr_jinja_parse_or(fr_jinja_parser *p) {
     if (!enter(p)) return &p->broken;
-    fr_node *left = parse_and(p);
+    fr_jinja_node *left = parse_and(p);
     for (uint32_t line = p->token.line; ok(p) && skip_word(p, "or"); line = p->token.line)
         left = pair(p, FR_NODE_OR, left, parse_and(p), line);
     leave(p);
@@ -470,14 +477,14 @@ fr_node *fr_parse_or(fr_parser *p) {
 }
 
 /* a if b else c */
-fr_node *fr_parse_expression(fr_parser *p) {
-    fr_node *expression = fr_parse_or(p);
+fr_jinja_node *fr_jinja_parse_expression(fr_jinja_parser *p) {
+    fr_jinja_node *expression = fr_jinja_parse_or(p);
     for (uint32_t line = p->token.line; ok(p) && skip_word(p, "if"); line = p->token.line) {
-        fr_node *node = fr_parser_node(p, FR_NODE_CONDITION, line);
-        node->condition.yes = fr_parser_below(p, node, expression);
-        node->condition.test = fr_parser_below(p, node, fr_parse_or(p));
+        fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CONDITION, line);
+        node->condition.yes = fr_jinja_parser_below(p, node, expression);
+        node->condition.test = fr_jinja_parser_below(p, node, fr_jinja_parse_or(p));
         if (skip_word(p, "else") && enter(p)) {
-            node->condition.no = fr_parser_below(p, node, fr_parse_expression(p));
+            node->condition.no = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
             leave(p);
         }
         expression = node;

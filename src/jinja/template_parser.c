@@ -5,42 +5,44 @@
 
 /* ---------------------------------------------------------------------------------------------- failures and memory */
 
-void fr_parser_keep(fr_parser *p, fr_status status) {
+void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status) {
     if (!ok(p) || status == FR_OK) return;
     p->status = status;
-    p->token = p->ahead = (fr_token){.kind = FR_TOKEN_END, .line = p->token.line, .bytes = ""};
+    p->token = p->ahead = (fr_jinja_token){.kind = FR_TOKEN_END, .line = p->token.line, .bytes = ""};
 }
 
-void fr_parser_refuse(fr_parser *p, uint32_t line, const char *what) {
-    if (ok(p)) fr_parser_keep(p, fr_template_fail(p->template, line, "%s", what));
+void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what) {
+    if (ok(p)) fr_jinja_parser_keep(p, fr_template_fail(p->template, line, "%s", what));
 }
 
-void *fr_parser_take(fr_parser *p, size_t count, size_t item) {
-    void *piece = ok(p) ? fr_bump_take(&p->template->memory, count, item) : NULL;
-    if (!piece && ok(p)) fr_parser_keep(p, fr_template_fail_memory(p->template, p->token.line, &p->template->memory));
+void *fr_jinja_parser_take(fr_jinja_parser *p, size_t count, size_t item) {
+    void *piece = ok(p) ? fr_jinja_bump_take(&p->template->memory, count, item) : NULL;
+    if (!piece && ok(p))
+        fr_jinja_parser_keep(p, fr_template_fail_memory(p->template, p->token.line, &p->template->memory));
     return piece;
 }
 
-fr_node *fr_parser_node(fr_parser *p, fr_node_kind kind, uint32_t line) {
-    fr_node *node = fr_parser_take(p, 1, sizeof *node);
+fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind, uint32_t line) {
+    fr_jinja_node *node = fr_jinja_parser_take(p, 1, sizeof *node);
     if (!node) node = &p->broken;
-    *node = (fr_node){.kind = (uint8_t)kind, .line = line, .nesting = 1};
+    *node = (fr_jinja_node){.kind = (uint8_t)kind, .line = line, .nesting = 1};
     return node;
 }
 
 /* The child is below the node: how deep that nests is limited, so that who walks a tree may recurse. */
-fr_node *fr_parser_below(fr_parser *p, fr_node *node, fr_node *child) {
+fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child) {
     if (!child || child->nesting < node->nesting) return child;
     node->nesting = child->nesting + 1;
     if (node->nesting > FR_TEMPLATE_MAX_NESTING && ok(p))
-        fr_parser_keep(p, fr_template_fail(p->template, node->line, "nested deeper than %d", FR_TEMPLATE_MAX_NESTING));
+        fr_jinja_parser_keep(
+            p, fr_template_fail(p->template, node->line, "nested deeper than %d", FR_TEMPLATE_MAX_NESTING));
     return child;
 }
 
-void fr_parser_append(fr_parser *p, fr_nodes *nodes, fr_node *node) {
+void fr_jinja_parser_append(fr_jinja_parser *p, fr_jinja_nodes *nodes, fr_jinja_node *node) {
     if (nodes->count == nodes->capacity) {
         size_t capacity = nodes->capacity ? 2 * nodes->capacity : 4;
-        fr_node **items = fr_parser_take(p, capacity, sizeof *items);
+        fr_jinja_node **items = fr_jinja_parser_take(p, capacity, sizeof *items);
         if (!items) return;
         if (nodes->count > 0) memcpy(items, nodes->items, nodes->count * sizeof *items);
         nodes->items = items;
@@ -51,13 +53,13 @@ void fr_parser_append(fr_parser *p, fr_nodes *nodes, fr_node *node) {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-void fr_parser_next(fr_parser *p) {
+void fr_jinja_parser_next(fr_jinja_parser *p) {
     if (!ok(p)) return;
     p->token = p->ahead;
-    fr_parser_keep(p, fr_lexer_next(&p->lexer, &p->ahead));
+    fr_jinja_parser_keep(p, fr_jinja_lexer_next(&p->lexer, &p->ahead));
 }
 
-void fr_parser_unexpected(fr_parser *p, const char *expected) {
+void fr_jinja_parser_unexpected(fr_jinja_parser *p, const char *expected) {
     static const char *const what[] = {
         [FR_TOKEN_END] = "the end of the template",
         [FR_TOKEN_TEXT] = "text",
@@ -67,23 +69,23 @@ void fr_parser_unexpected(fr_parser *p, const char *expected) {
         [FR_TOKEN_PRINT_END] = "\"}}\"",
         [FR_TOKEN_STRING] = "a string",
     };
-    const fr_token *token = &p->token;
+    const fr_jinja_token *token = &p->token;
     const char *name = token->kind <= FR_TOKEN_STRING ? what[token->kind] : NULL;
     if (!ok(p)) return;
     if (name)
-        fr_parser_keep(p, fr_template_fail(p->template, token->line, "expected %s, not %s", expected, name));
+        fr_jinja_parser_keep(p, fr_template_fail(p->template, token->line, "expected %s, not %s", expected, name));
     else
-        fr_parser_keep(p, fr_template_fail(p->template, token->line, "expected %s, not \"%.*s\"", expected,
-                                           token->length < 80 ? (int)token->length : 80, token->bytes));
+        fr_jinja_parser_keep(p, fr_template_fail(p->template, token->line, "expected %s, not \"%.*s\"", expected,
+                                                 token->length < 80 ? (int)token->length : 80, token->bytes));
 }
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-const fr_string *fr_parser_string(fr_parser *p, const char *bytes, size_t length) {
-    static const fr_string empty = {.bytes = "", .ascii = true};
-    fr_string *string = fr_parser_take(p, 1, sizeof *string);
+const fr_jinja_string *fr_jinja_parser_string(fr_jinja_parser *p, const char *bytes, size_t length) {
+    static const fr_jinja_string empty = {.bytes = "", .ascii = true};
+    fr_jinja_string *string = fr_jinja_parser_take(p, 1, sizeof *string);
     if (!string) return &empty;
-    *string = (fr_string){.bytes = bytes, .length = length, .ascii = fr_all_ascii(bytes, length)};
+    *string = (fr_jinja_string){.bytes = bytes, .length = length, .ascii = fr_jinja_all_ascii(bytes, length)};
     return string;
 }
 
@@ -94,13 +96,13 @@ static uint32_t hash_of(const char *bytes, size_t length) {
 }
 
 /* As many lists as names, or up to twice as many. */
-static void grow_names(fr_parser *p) {
+static void grow_names(fr_jinja_parser *p) {
     size_t count = p->list_count ? 2 * p->list_count : 64;
-    fr_name **lists = fr_parser_take(p, count, sizeof *lists);
+    fr_jinja_name **lists = fr_jinja_parser_take(p, count, sizeof *lists);
     if (!lists) return;
     for (size_t i = 0; i < p->list_count; i++) {
-        for (fr_name *name = p->names[i], *next; name; name = next) {
-            fr_name **list = &lists[hash_of(name->string.bytes, name->string.length) & (count - 1)];
+        for (fr_jinja_name *name = p->names[i], *next; name; name = next) {
+            fr_jinja_name **list = &lists[hash_of(name->string.bytes, name->string.length) & (count - 1)];
             next = name->next;
             name->next = *list;
             *list = name;
@@ -110,39 +112,39 @@ static void grow_names(fr_parser *p) {
     p->list_count = count;
 }
 
-/* One fr_name for all occurrences of a word. */
-static fr_name *intern(fr_parser *p, const fr_token *token) {
+/* One fr_jinja_name for all occurrences of a word. */
+static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     if (p->name_count == p->list_count) grow_names(p);
     if (!ok(p)) return &p->unnamed;
-    fr_name **list = &p->names[hash_of(token->bytes, token->length) & (p->list_count - 1)];
-    for (fr_name *name = *list; name; name = name->next)
+    fr_jinja_name **list = &p->names[hash_of(token->bytes, token->length) & (p->list_count - 1)];
+    for (fr_jinja_name *name = *list; name; name = name->next)
         if (name->string.length == token->length && memcmp(name->string.bytes, token->bytes, token->length) == 0)
             return name;
-    fr_name *name = fr_parser_take(p, 1, sizeof *name);
+    fr_jinja_name *name = fr_jinja_parser_take(p, 1, sizeof *name);
     if (!name) return &p->unnamed;
-    bool ascii = fr_all_ascii(token->bytes, token->length);
-    *name = (fr_name){.string = {.bytes = token->bytes, .length = token->length, .ascii = ascii}, .next = *list};
+    bool ascii = fr_jinja_all_ascii(token->bytes, token->length);
+    *name = (fr_jinja_name){.string = {.bytes = token->bytes, .length = token->length, .ascii = ascii}, .next = *list};
     *list = name;
     p->name_count++;
     return name;
 }
 
 /* The current token, a name. */
-fr_name *fr_parser_name(fr_parser *p) {
-    if (!is(p, FR_TOKEN_NAME)) fr_parser_unexpected(p, "a name");
-    fr_name *name = intern(p, &p->token);
-    fr_parser_next(p);
+fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p) {
+    if (!is(p, FR_TOKEN_NAME)) fr_jinja_parser_unexpected(p, "a name");
+    fr_jinja_name *name = intern(p, &p->token);
+    fr_jinja_parser_next(p);
     return name;
 }
 
-fr_node *fr_parser_name_node(fr_parser *p, fr_name *name, uint32_t line) {
-    fr_node *node = fr_parser_node(p, FR_NODE_NAME, line);
+fr_jinja_node *fr_jinja_parser_name_node(fr_jinja_parser *p, fr_jinja_name *name, uint32_t line) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_NAME, line);
     node->variable.name = name;
     return node;
 }
 
-fr_node *fr_parser_constant(fr_parser *p, fr_value value, uint32_t line) {
-    fr_node *node = fr_parser_node(p, FR_NODE_CONSTANT, line);
+fr_jinja_node *fr_jinja_parser_constant(fr_jinja_parser *p, fr_jinja_value value, uint32_t line) {
+    fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CONSTANT, line);
     node->constant = value;
     return node;
 }

@@ -4,12 +4,12 @@
 
 #include "src/jinja/template_render.h"
 
-typedef struct fr_json_style {
-    const fr_string *indent;          /* of a level; NULL: all in one line */
-    const fr_string *between, *colon; /* ", " and ": ", say */
+typedef struct fr_jinja_json_style {
+    const fr_jinja_string *indent;          /* of a level; NULL: all in one line */
+    const fr_jinja_string *between, *colon; /* ", " and ": ", say */
     bool ascii, sorted;
-} fr_json_style;
+} fr_jinja_json_style;
 
-void fr_put_json(fr_render *render, fr_value value, const fr_json_style *style);
+void fr_jinja_put_json(fr_jinja_render *render, fr_jinja_value value, const fr_jinja_json_style *style);
 
 #endif

@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "src/jinja/template_text.h"
 
-static const fr_string empty_string = {.bytes = "", .ascii = true};
+static const fr_jinja_string empty_string = {.bytes = "", .ascii = true};
 
 /* ---------------------------------------------------------------------------------------------- failures and limits */
 
-fr_value fr_render_fail(fr_render *render, const char *format, ...) {
-    fr_value undefined = fr_undefined(FR_REASON_NAME, &empty_string);
-    if (fr_render_failed(render)) return undefined;
+fr_jinja_value fr_jinja_render_fail(fr_jinja_render *render, const char *format, ...) {
+    fr_jinja_value undefined = fr_jinja_undefined(FR_REASON_NAME, &empty_string);
+    if (fr_jinja_render_failed(render)) return undefined;
     char what[512];
     va_list arguments;
     va_start(arguments, format);
@@ -24,34 +24,34 @@ fr_value fr_render_fail(fr_render *render, const char *format, ...) {
     return undefined;
 }
 
-bool fr_render_step(fr_render *render, size_t bytes) {
+bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes) {
     size_t cost = 1 + bytes / FR_RENDER_STEP_BYTES;
-    if (fr_render_failed(render)) return false;
+    if (fr_jinja_render_failed(render)) return false;
     if (cost > render->steps) {
-        fr_render_fail(render, "more than %d steps", FR_RENDER_MAX_STEPS);
+        fr_jinja_render_fail(render, "more than %d steps", FR_RENDER_MAX_STEPS);
         return false;
     }
     render->steps -= cost;
     return true;
 }
 
-bool fr_render_enter(fr_render *render) {
-    if (fr_render_failed(render)) return false;
+bool fr_jinja_render_enter(fr_jinja_render *render) {
+    if (fr_jinja_render_failed(render)) return false;
     if (render->depth == FR_RENDER_MAX_DEPTH) {
-        fr_render_fail(render, "calls and blocks nested deeper than %d", FR_RENDER_MAX_DEPTH);
+        fr_jinja_render_fail(render, "calls and blocks nested deeper than %d", FR_RENDER_MAX_DEPTH);
         return false;
     }
     render->depth++;
     return true;
 }
 
-void fr_render_leave(fr_render *render) {
+void fr_jinja_render_leave(fr_jinja_render *render) {
     render->depth--;
 }
 
-void *fr_render_take(fr_render *render, size_t count, size_t item) {
-    if (fr_render_failed(render)) return NULL;
-    void *piece = fr_bump_take(&render->memory, count, item);
+void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item) {
+    if (fr_jinja_render_failed(render)) return NULL;
+    void *piece = fr_jinja_bump_take(&render->memory, count, item);
     if (!piece) render->status = fr_template_fail_memory(render->template, render->line, &render->memory);
     return piece;
 }
@@ -59,10 +59,10 @@ void *fr_render_take(fr_render *render, size_t count, size_t item) {
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
 /* Doubling, so that n bytes are copied O(n) times in all. */
-static bool reserve(fr_render *render, size_t more) {
-    if (!fr_render_step(render, more)) return false;
+static bool reserve(fr_jinja_render *render, size_t more) {
+    if (!fr_jinja_render_step(render, more)) return false;
     if (more > FR_RENDER_MAX_TEXT - render->length) {
-        fr_render_fail(render, "more than %zu MiB of text", FR_RENDER_MAX_TEXT >> 20);
+        fr_jinja_render_fail(render, "more than %zu MiB of text", FR_RENDER_MAX_TEXT >> 20);
         return false;
     }
     size_t needed = render->length + more, capacity = render->capacity ? render->capacity : 4096;
@@ -80,57 +80,57 @@ static bool reserve(fr_render *render, size_t more) {
     return true;
 }
 
-size_t fr_text_begin(const fr_render *render) {
+size_t fr_jinja_text_begin(const fr_jinja_render *render) {
     return render->length;
 }
 
-void fr_text_drop(fr_render *render, size_t begin) {
+void fr_jinja_text_drop(fr_jinja_render *render, size_t begin) {
     render->length = begin;
 }
 
-const fr_string *fr_text_end(fr_render *render, size_t begin) {
+const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin) {
     size_t length = render->length - begin;
     const uint8_t *marks = render->marks ? render->marks + begin : NULL;
     render->length = begin;
     if (length == 0) return &empty_string;
     bool mixed = memchr(marks, !marks[0], length) != NULL;
-    fr_string *string = fr_render_take(render, 1, sizeof *string);
-    char *bytes = fr_render_take(render, mixed ? 2 * length : length, 1);
+    fr_jinja_string *string = fr_jinja_render_take(render, 1, sizeof *string);
+    char *bytes = fr_jinja_render_take(render, mixed ? 2 * length : length, 1);
     if (!string || !bytes) return &empty_string;
     memcpy(bytes, render->bytes + begin, length);
-    *string = (fr_string){.bytes = bytes, .length = length, .foreign = mixed || marks[0]};
-    string->ascii = fr_all_ascii(bytes, length);
+    *string = (fr_jinja_string){.bytes = bytes, .length = length, .foreign = mixed || marks[0]};
+    string->ascii = fr_jinja_all_ascii(bytes, length);
     if (mixed) string->marks = memcpy(bytes + length, marks, length);
     return string;
 }
 
-void fr_put(fr_render *render, const char *bytes, size_t length, bool foreign) {
+void fr_jinja_put(fr_jinja_render *render, const char *bytes, size_t length, bool foreign) {
     if (length == 0 || !reserve(render, length)) return;
     memcpy(render->bytes + render->length, bytes, length);
     memset(render->marks + render->length, foreign, length);
     render->length += length;
 }
 
-void fr_put_text(fr_render *render, const char *text, bool foreign) {
-    fr_put(render, text, strlen(text), foreign);
+void fr_jinja_put_text(fr_jinja_render *render, const char *text, bool foreign) {
+    fr_jinja_put(render, text, strlen(text), foreign);
 }
 
-void fr_put_part(fr_render *render, const fr_string *string, size_t begin, size_t end) {
-    fr_put(render, string->bytes + begin, end - begin, string->foreign);
-    if (string->marks && end > begin && !fr_render_failed(render))
+void fr_jinja_put_part(fr_jinja_render *render, const fr_jinja_string *string, size_t begin, size_t end) {
+    fr_jinja_put(render, string->bytes + begin, end - begin, string->foreign);
+    if (string->marks && end > begin && !fr_jinja_render_failed(render))
         memcpy(render->marks + render->length - (end - begin), string->marks + begin, end - begin);
 }
 
-void fr_put_string(fr_render *render, const fr_string *string) {
-    fr_put_part(render, string, 0, string->length);
+void fr_jinja_put_string(fr_jinja_render *render, const fr_jinja_string *string) {
+    fr_jinja_put_part(render, string, 0, string->length);
 }
 
 /* What is there already is doubled. */
-void fr_put_times(fr_render *render, const fr_string *string, int64_t times) {
+void fr_jinja_put_times(fr_jinja_render *render, const fr_jinja_string *string, int64_t times) {
     size_t begin = render->length, bytes;
     if (times <= 0 || string->length == 0) return;
-    fr_put_string(render, string);
-    for (int64_t have = 1, more; have < times && !fr_render_failed(render); have += more) {
+    fr_jinja_put_string(render, string);
+    for (int64_t have = 1, more; have < times && !fr_jinja_render_failed(render); have += more) {
         more = have < times - have ? have : times - have;
         if (__builtin_mul_overflow((size_t)more, string->length, &bytes)) bytes = SIZE_MAX;
         if (!reserve(render, bytes)) return;
@@ -140,37 +140,40 @@ void fr_put_times(fr_render *render, const fr_string *string, int64_t times) {
     }
 }
 
-void fr_put_character(fr_render *render, int32_t codepoint, bool foreign) {
+void fr_jinja_put_character(fr_jinja_render *render, int32_t codepoint, bool foreign) {
     char bytes[4];
-    fr_put(render, bytes, fr_encode(codepoint, bytes), foreign);
+    fr_jinja_put(render, bytes, fr_jinja_encode(codepoint, bytes), foreign);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- strings */
 
-const fr_string *fr_string_new(fr_render *render, const char *bytes, size_t length, bool foreign) {
-    fr_string *string = fr_render_step(render, length) ? fr_render_take(render, 1, sizeof *string) : NULL;
+const fr_jinja_string *fr_jinja_string_new(fr_jinja_render *render, const char *bytes, size_t length, bool foreign) {
+    fr_jinja_string *string =
+        fr_jinja_render_step(render, length) ? fr_jinja_render_take(render, 1, sizeof *string) : NULL;
     if (!string) return &empty_string;
-    *string = (fr_string){.bytes = bytes, .length = length, .foreign = foreign};
-    string->ascii = fr_all_ascii(bytes, length);
+    *string = (fr_jinja_string){.bytes = bytes, .length = length, .foreign = foreign};
+    string->ascii = fr_jinja_all_ascii(bytes, length);
     return string;
 }
 
-const fr_string *fr_string_part(fr_render *render, const fr_string *string, size_t begin, size_t end) {
+const fr_jinja_string *fr_jinja_string_part(fr_jinja_render *render, const fr_jinja_string *string, size_t begin,
+                                            size_t end) {
     if (begin == 0 && end == string->length) return string;
     size_t looked_at = string->ascii ? 0 : end - begin;
-    fr_string *part = fr_render_step(render, looked_at) ? fr_render_take(render, 1, sizeof *part) : NULL;
+    fr_jinja_string *part =
+        fr_jinja_render_step(render, looked_at) ? fr_jinja_render_take(render, 1, sizeof *part) : NULL;
     if (!part) return &empty_string;
     *part = *string;
     part->bytes = string->bytes + begin;
     part->length = end - begin;
     if (string->marks) part->marks = string->marks + begin;
-    part->ascii = string->ascii || fr_all_ascii(part->bytes, part->length);
+    part->ascii = string->ascii || fr_jinja_all_ascii(part->bytes, part->length);
     return part;
 }
 
-const fr_string *fr_string_as_markup(fr_render *render, const fr_string *string, bool markup) {
+const fr_jinja_string *fr_jinja_string_as_markup(fr_jinja_render *render, const fr_jinja_string *string, bool markup) {
     if (string->markup == markup) return string;
-    fr_string *copy = fr_render_take(render, 1, sizeof *copy);
+    fr_jinja_string *copy = fr_jinja_render_take(render, 1, sizeof *copy);
     if (!copy) return &empty_string;
     *copy = *string;
     copy->markup = markup;
@@ -179,21 +182,21 @@ const fr_string *fr_string_as_markup(fr_render *render, const fr_string *string,
 
 /* ------------------------------------------------------------------------------------------------------------ lists */
 
-fr_list *fr_list_new(fr_render *render, size_t capacity) {
-    static fr_list none; /* has no room, so nobody writes to it */
-    fr_list *list = fr_render_take(render, 1, sizeof *list);
-    fr_value *items = list && capacity > 0 ? fr_render_take(render, capacity, sizeof *items) : NULL;
+fr_jinja_list *fr_jinja_list_new(fr_jinja_render *render, size_t capacity) {
+    static fr_jinja_list none; /* has no room, so nobody writes to it */
+    fr_jinja_list *list = fr_jinja_render_take(render, 1, sizeof *list);
+    fr_jinja_value *items = list && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *items) : NULL;
     if (!list || (capacity > 0 && !items)) return &none;
     list->items = items;
     list->capacity = capacity;
     return list;
 }
 
-void fr_list_append(fr_render *render, fr_list *list, fr_value value) {
-    if (fr_render_failed(render)) return;
+void fr_jinja_list_append(fr_jinja_render *render, fr_jinja_list *list, fr_jinja_value value) {
+    if (fr_jinja_render_failed(render)) return;
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 8;
-        fr_value *items = fr_render_take(render, capacity, sizeof *items);
+        fr_jinja_value *items = fr_jinja_render_take(render, capacity, sizeof *items);
         if (!items) return;
         if (list->count > 0) memcpy(items, list->items, list->count * sizeof *items);
         list->items = items;
@@ -202,11 +205,12 @@ void fr_list_append(fr_render *render, fr_list *list, fr_value value) {
     list->items[list->count++] = value;
 }
 
-fr_value fr_tuple_of_two(fr_render *render, fr_value first, fr_value second, bool foreign) {
-    fr_list *list = fr_list_new(render, 2);
-    fr_list_append(render, list, first);
-    fr_list_append(render, list, second);
-    return fr_of_tuple(list, foreign);
+fr_jinja_value fr_jinja_tuple_of_two(fr_jinja_render *render, fr_jinja_value first, fr_jinja_value second,
+                                     bool foreign) {
+    fr_jinja_list *list = fr_jinja_list_new(render, 2);
+    fr_jinja_list_append(render, list, first);
+    fr_jinja_list_append(render, list, second);
+    return fr_jinja_of_tuple(list, foreign);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ dicts */
@@ -237,30 +241,30 @@ static uint64_t hash_real(double real) {
     return mix(2, bits);
 }
 
-static bool hash_of(fr_render *render, fr_value key, uint64_t *hash);
+static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash);
 
-static bool hash_tuple(fr_render *render, const fr_list *list, uint64_t *hash) {
-    bool hashable = fr_render_enter(render);
+static bool hash_tuple(fr_jinja_render *render, const fr_jinja_list *list, uint64_t *hash) {
+    bool hashable = fr_jinja_render_enter(render);
     if (!hashable) return false;
     *hash = 3;
-    for (size_t i = 0; i < list->count && hashable && fr_render_step(render, 0); i++) {
+    for (size_t i = 0; i < list->count && hashable && fr_jinja_render_step(render, 0); i++) {
         uint64_t one = 0;
         hashable = hash_of(render, list->items[i], &one);
         *hash = mix(*hash, one);
     }
-    fr_render_leave(render);
+    fr_jinja_render_leave(render);
     return hashable;
 }
 
 /* false: it can't be a key. */
-static bool hash_of(fr_render *render, fr_value key, uint64_t *hash) {
+static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash) {
     switch (key.kind) {
     case FR_KIND_STRING:
-        if (!fr_render_step(render, key.string->length)) return false;
+        if (!fr_jinja_render_step(render, key.string->length)) return false;
         *hash = hash_bytes(key.string->bytes, key.string->length);
         return true;
     case FR_KIND_BOOL:
-    case FR_KIND_INT: *hash = mix(1, (uint64_t)fr_int_of(key)); return true;
+    case FR_KIND_INT: *hash = mix(1, (uint64_t)fr_jinja_int_of(key)); return true;
     case FR_KIND_FLOAT: *hash = hash_real(key.real); return true;
     case FR_KIND_TUPLE: return hash_tuple(render, key.list, hash);
     case FR_KIND_LIST:
@@ -270,57 +274,58 @@ static bool hash_of(fr_render *render, fr_value key, uint64_t *hash) {
     }
 }
 
-fr_dict *fr_dict_new(fr_render *render, size_t capacity) {
-    static fr_dict none; /* has no room, so nobody writes to it */
-    fr_dict *dict = fr_render_take(render, 1, sizeof *dict);
-    fr_entry *entries = dict && capacity > 0 ? fr_render_take(render, capacity, sizeof *entries) : NULL;
+fr_jinja_dict *fr_jinja_dict_new(fr_jinja_render *render, size_t capacity) {
+    static fr_jinja_dict none; /* has no room, so nobody writes to it */
+    fr_jinja_dict *dict = fr_jinja_render_take(render, 1, sizeof *dict);
+    fr_jinja_entry *entries = dict && capacity > 0 ? fr_jinja_render_take(render, capacity, sizeof *entries) : NULL;
     if (!dict || (capacity > 0 && !entries)) return &none;
     dict->entries = entries;
     dict->capacity = capacity;
     return dict;
 }
 
-static bool same_key(fr_render *render, const fr_entry *entry, uint64_t hash, fr_value key) {
-    if (entry->hash != hash || !fr_render_step(render, 0)) return false;
+static bool same_key(fr_jinja_render *render, const fr_jinja_entry *entry, uint64_t hash, fr_jinja_value key) {
+    if (entry->hash != hash || !fr_jinja_render_step(render, 0)) return false;
     if (key.kind == FR_KIND_STRING && entry->key.kind == FR_KIND_STRING)
-        return fr_string_equal(entry->key.string, key.string);
-    return fr_equal(render, entry->key, key);
+        return fr_jinja_string_equal(entry->key.string, key.string);
+    return fr_jinja_equal(render, entry->key, key);
 }
 
-static fr_entry *find_entry(fr_render *render, const fr_dict *dict, uint64_t hash, fr_value key) {
+static fr_jinja_entry *find_entry(fr_jinja_render *render, const fr_jinja_dict *dict, uint64_t hash,
+                                  fr_jinja_value key) {
     if (!dict->index) {
         for (size_t i = 0; i < dict->count; i++)
             if (same_key(render, &dict->entries[i], hash, key)) return &dict->entries[i];
         return NULL;
     }
     size_t mask = dict->index_size - 1;
-    for (size_t at = hash & mask; dict->index[at] && fr_render_step(render, 0); at = (at + 1) & mask) {
-        fr_entry *entry = &dict->entries[dict->index[at] - 1];
+    for (size_t at = hash & mask; dict->index[at] && fr_jinja_render_step(render, 0); at = (at + 1) & mask) {
+        fr_jinja_entry *entry = &dict->entries[dict->index[at] - 1];
         if (same_key(render, entry, hash, key)) return entry;
     }
     return NULL;
 }
 
-static void index_entry(fr_render *render, fr_dict *dict, size_t number) {
+static void index_entry(fr_jinja_render *render, fr_jinja_dict *dict, size_t number) {
     size_t mask = dict->index_size - 1, at = dict->entries[number].hash & mask;
-    while (dict->index[at] && fr_render_step(render, 0)) at = (at + 1) & mask;
+    while (dict->index[at] && fr_jinja_render_step(render, 0)) at = (at + 1) & mask;
     dict->index[at] = (uint32_t)number + 1;
 }
 
 /* At most half of the index is used. */
-static void index_all(fr_render *render, fr_dict *dict, size_t size) {
-    uint32_t *index = fr_render_take(render, size, sizeof *index);
+static void index_all(fr_jinja_render *render, fr_jinja_dict *dict, size_t size) {
+    uint32_t *index = fr_jinja_render_take(render, size, sizeof *index);
     if (!index) return;
     dict->index = index;
     dict->index_size = size;
     for (size_t i = 0; i < dict->count; i++) index_entry(render, dict, i);
 }
 
-static bool grow(fr_render *render, fr_dict *dict) {
+static bool grow(fr_jinja_render *render, fr_jinja_dict *dict) {
     size_t capacity = dict->capacity ? 2 * dict->capacity : 4;
     if (dict->count < dict->capacity) return true;
-    if (capacity > UINT32_MAX / 2) fr_render_fail(render, "a dict that is too large");
-    fr_entry *entries = fr_render_take(render, capacity, sizeof *entries);
+    if (capacity > UINT32_MAX / 2) fr_jinja_render_fail(render, "a dict that is too large");
+    fr_jinja_entry *entries = fr_jinja_render_take(render, capacity, sizeof *entries);
     if (!entries) return false;
     if (dict->count > 0) memcpy(entries, dict->entries, dict->count * sizeof *entries);
     dict->entries = entries;
@@ -328,29 +333,30 @@ static bool grow(fr_render *render, fr_dict *dict) {
     return true;
 }
 
-void fr_dict_set(fr_render *render, fr_dict *dict, fr_value key, fr_value value) {
+void fr_jinja_dict_set(fr_jinja_render *render, fr_jinja_dict *dict, fr_jinja_value key, fr_jinja_value value) {
     uint64_t hash;
-    if (fr_render_failed(render)) return;
+    if (fr_jinja_render_failed(render)) return;
     if (!hash_of(render, key, &hash)) {
-        fr_render_fail(render, "unhashable type: '%s'", fr_kind_name(key.kind));
+        fr_jinja_render_fail(render, "unhashable type: '%s'", fr_jinja_kind_name(key.kind));
         return;
     }
-    fr_entry *entry = find_entry(render, dict, hash, key);
+    fr_jinja_entry *entry = find_entry(render, dict, hash, key);
     if (entry) entry->value = value;
     if (entry || !grow(render, dict)) return;
-    dict->entries[dict->count++] = (fr_entry){key, value, hash};
+    dict->entries[dict->count++] = (fr_jinja_entry){key, value, hash};
     if (dict->index && 2 * dict->count <= dict->index_size)
         index_entry(render, dict, dict->count - 1);
     else if (dict->count > SEARCHED_ONE_BY_ONE)
         index_all(render, dict, dict->index ? 2 * dict->index_size : 4 * SEARCHED_ONE_BY_ONE);
 }
 
-const fr_entry *fr_dict_find(fr_render *render, const fr_dict *dict, fr_value key) {
+const fr_jinja_entry *fr_jinja_dict_find(fr_jinja_render *render, const fr_jinja_dict *dict, fr_jinja_value key) {
     uint64_t hash;
-    if (fr_render_failed(render) || dict->count == 0 || !hash_of(render, key, &hash)) return NULL;
+    if (fr_jinja_render_failed(render) || dict->count == 0 || !hash_of(render, key, &hash)) return NULL;
     return find_entry(render, dict, hash, key);
 }
 
-const fr_entry *fr_dict_find_string(fr_render *render, const fr_dict *dict, const fr_string *key) {
-    return fr_dict_find(render, dict, fr_of_string(key));
+const fr_jinja_entry *fr_jinja_dict_find_string(fr_jinja_render *render, const fr_jinja_dict *dict,
+                                                const fr_jinja_string *key) {
+    return fr_jinja_dict_find(render, dict, fr_jinja_of_string(key));
 }

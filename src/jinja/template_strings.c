@@ -8,7 +8,7 @@
 
 /* A walk over the characters of a text. */
 typedef struct walk {
-    const fr_string *string;
+    const fr_jinja_string *string;
     size_t begin, at; /* of the current character, and behind it */
     int32_t codepoint;
 } walk;
@@ -16,12 +16,12 @@ typedef struct walk {
 static bool next_character(walk *w) {
     w->begin = w->at;
     if (w->at >= w->string->length) return false;
-    w->at += fr_decode(w->string->bytes + w->at, w->string->length - w->at, &w->codepoint);
+    w->at += fr_jinja_decode(w->string->bytes + w->at, w->string->length - w->at, &w->codepoint);
     return true;
 }
 
-static const fr_string *end_like(fr_render *render, const fr_string *string, size_t begin) {
-    return fr_string_as_markup(render, fr_text_end(render, begin), string->markup);
+static const fr_jinja_string *end_like(fr_jinja_render *render, const fr_jinja_string *string, size_t begin) {
+    return fr_jinja_string_as_markup(render, fr_jinja_text_end(render, begin), string->markup);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- case */
@@ -44,7 +44,7 @@ static bool is_ignorable(int32_t codepoint) {
 }
 
 static bool is_cased(int32_t codepoint) {
-    return fr_is_upper(codepoint) || fr_is_lower(codepoint) || fr_is_titlecase(codepoint);
+    return fr_jinja_is_upper(codepoint) || fr_jinja_is_lower(codepoint) || fr_jinja_is_titlecase(codepoint);
 }
 
 /* A sigma at the end of a word has a lower case of its own. */
@@ -55,20 +55,20 @@ static int32_t lower_sigma(const walk *w, bool behind_letter) {
     return behind_letter ? 0x3C2 : 0x3C3;
 }
 
-static void put_in_case(fr_render *render, const walk *w, fr_case to, bool behind_letter) {
+static void put_in_case(fr_jinja_render *render, const walk *w, fr_jinja_case to, bool behind_letter) {
     int32_t changed[3];
-    size_t count = fr_change_case(w->codepoint, to, changed);
-    bool foreign = fr_string_foreign_at(w->string, w->begin);
+    size_t count = fr_jinja_change_case(w->codepoint, to, changed);
+    bool foreign = fr_jinja_string_foreign_at(w->string, w->begin);
     if (to == FR_CASE_LOWER && w->codepoint == 0x3A3) changed[0] = lower_sigma(w, behind_letter);
-    for (size_t i = 0; i < count; i++) fr_put_character(render, changed[i], foreign);
+    for (size_t i = 0; i < count; i++) fr_jinja_put_character(render, changed[i], foreign);
 }
 
 /* ASCII of one hand, the usual text, all at once. */
-static bool put_ascii_in_case(fr_render *render, const fr_string *string, fr_case to) {
+static bool put_ascii_in_case(fr_jinja_render *render, const fr_jinja_string *string, fr_jinja_case to) {
     if (!string->ascii) return false;
     size_t begin = render->length;
-    fr_put_string(render, string);
-    if (fr_render_failed(render)) return true;
+    fr_jinja_put_string(render, string);
+    if (fr_jinja_render_failed(render)) return true;
     for (size_t i = begin; i < render->length; i++) {
         char *c = &render->bytes[i];
         if (to == FR_CASE_UPPER && *c >= 'a' && *c <= 'z') *c -= 'a' - 'A';
@@ -77,49 +77,50 @@ static bool put_ascii_in_case(fr_render *render, const fr_string *string, fr_cas
     return true;
 }
 
-static void put_case(fr_render *render, const fr_string *string, fr_case to) {
+static void put_case(fr_jinja_render *render, const fr_jinja_string *string, fr_jinja_case to) {
     if (to != FR_CASE_TITLE && put_ascii_in_case(render, string, to)) return;
     bool behind_letter = false;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);) {
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);) {
         put_in_case(render, &w, to, behind_letter);
         if (!is_ignorable(w.codepoint)) behind_letter = is_cased(w.codepoint);
     }
 }
 
-const fr_string *fr_string_in_case(fr_render *render, const fr_string *string, fr_case to) {
-    size_t begin = fr_text_begin(render);
+const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr_jinja_string *string,
+                                               fr_jinja_case to) {
+    size_t begin = fr_jinja_text_begin(render);
     put_case(render, string, to);
     return end_like(render, string, begin);
 }
 
 /* Where lower case follows upper case in one word, the word so far counts for a sigma at its end. */
-const fr_string *fr_string_capitalize(fr_render *render, const fr_string *string) {
-    size_t begin = fr_text_begin(render);
+const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
+    size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);) {
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);) {
         put_in_case(render, &w, w.begin == 0 ? FR_CASE_TITLE : FR_CASE_LOWER, behind_letter);
         if (!is_ignorable(w.codepoint)) behind_letter = is_cased(w.codepoint);
     }
     return end_like(render, string, begin);
 }
 
-const fr_string *fr_string_swapcase(fr_render *render, const fr_string *string) {
-    size_t begin = fr_text_begin(render);
+const fr_jinja_string *fr_jinja_string_swapcase(fr_jinja_render *render, const fr_jinja_string *string) {
+    size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);) {
-        if (fr_is_upper(w.codepoint) || fr_is_lower(w.codepoint))
-            put_in_case(render, &w, fr_is_upper(w.codepoint) ? FR_CASE_LOWER : FR_CASE_UPPER, behind_letter);
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);) {
+        if (fr_jinja_is_upper(w.codepoint) || fr_jinja_is_lower(w.codepoint))
+            put_in_case(render, &w, fr_jinja_is_upper(w.codepoint) ? FR_CASE_LOWER : FR_CASE_UPPER, behind_letter);
         else
-            fr_put_part(render, string, w.begin, w.at);
+            fr_jinja_put_part(render, string, w.begin, w.at);
         if (!is_ignorable(w.codepoint)) behind_letter = is_cased(w.codepoint);
     }
     return end_like(render, string, begin);
 }
 
-const fr_string *fr_string_title(fr_render *render, const fr_string *string) {
-    size_t begin = fr_text_begin(render);
+const fr_jinja_string *fr_jinja_string_title(fr_jinja_render *render, const fr_jinja_string *string) {
+    size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);) {
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);) {
         put_in_case(render, &w, behind_letter ? FR_CASE_LOWER : FR_CASE_TITLE, behind_letter);
         behind_letter = is_cased(w.codepoint);
     }
@@ -128,87 +129,89 @@ const fr_string *fr_string_title(fr_render *render, const fr_string *string) {
 
 /* --------------------------------------------------------------------------------------------------------- the ends */
 
-static bool has_character(fr_render *render, const fr_string *characters, int32_t codepoint) {
-    if (!fr_render_step(render, characters->length)) return false;
+static bool has_character(fr_jinja_render *render, const fr_jinja_string *characters, int32_t codepoint) {
+    if (!fr_jinja_render_step(render, characters->length)) return false;
     for (walk w = {.string = characters}; next_character(&w);)
         if (w.codepoint == codepoint) return true;
     return false;
 }
 
-static size_t begin_without(fr_render *render, const fr_string *string, const fr_string *characters) {
+static size_t begin_without(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *characters) {
     walk w = {.string = string};
     while (next_character(&w) && has_character(render, characters, w.codepoint)) {}
     return w.begin;
 }
 
 /* Where the last character that is not among them ends. */
-static size_t end_without(fr_render *render, const fr_string *string, const fr_string *characters) {
+static size_t end_without(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *characters) {
     size_t end = 0;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);)
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);)
         if (!has_character(render, characters, w.codepoint)) end = w.at;
     return end;
 }
 
-const fr_string *fr_string_strip(fr_render *render, const fr_string *string, const fr_string *characters,
-                                 fr_side sides) {
+const fr_jinja_string *fr_jinja_string_strip(fr_jinja_render *render, const fr_jinja_string *string,
+                                             const fr_jinja_string *characters, fr_jinja_side sides) {
     size_t begin = 0, end = string->length;
     if (sides & FR_SIDE_LEFT)
-        begin = characters ? begin_without(render, string, characters) : fr_space_prefix(string->bytes, end);
+        begin = characters ? begin_without(render, string, characters) : fr_jinja_space_prefix(string->bytes, end);
     if (sides & FR_SIDE_RIGHT)
-        end = characters ? end_without(render, string, characters) : end - fr_space_suffix(string->bytes, end);
-    if (!fr_render_step(render, string->length - (end > begin ? end - begin : 0))) return string;
-    return fr_string_part(render, string, begin, end > begin ? end : begin);
+        end = characters ? end_without(render, string, characters) : end - fr_jinja_space_suffix(string->bytes, end);
+    if (!fr_jinja_render_step(render, string->length - (end > begin ? end - begin : 0))) return string;
+    return fr_jinja_string_part(render, string, begin, end > begin ? end : begin);
 }
 
 /* -------------------------------------------------------------------------------------------------------- searching */
 
-size_t fr_string_find(fr_render *render, const fr_string *string, const fr_string *needle, size_t begin, size_t end) {
+size_t fr_jinja_string_find(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *needle,
+                            size_t begin, size_t end) {
     if (begin > end) return SIZE_MAX;
-    size_t at = fr_find(string->bytes + begin, end - begin, needle->bytes, needle->length);
-    if (!fr_render_step(render, needle->length + (at == SIZE_MAX ? end - begin : at))) return SIZE_MAX;
+    size_t at = fr_jinja_find(string->bytes + begin, end - begin, needle->bytes, needle->length);
+    if (!fr_jinja_render_step(render, needle->length + (at == SIZE_MAX ? end - begin : at))) return SIZE_MAX;
     return at == SIZE_MAX ? at : begin + at;
 }
 
-size_t fr_string_find_last(fr_render *render, const fr_string *string, const fr_string *needle, size_t begin,
-                           size_t end) {
+size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *needle,
+                                 size_t begin, size_t end) {
     if (begin > end || needle->length > end - begin) return SIZE_MAX;
     for (size_t at = end - needle->length + 1; at-- > begin;) {
         bool begins = needle->length == 0 || string->bytes[at] == needle->bytes[0];
-        if (at % FR_RENDER_STEP_BYTES == 0 && !fr_render_step(render, 0)) return SIZE_MAX;
+        if (at % FR_RENDER_STEP_BYTES == 0 && !fr_jinja_render_step(render, 0)) return SIZE_MAX;
         if (!begins) continue;
-        if (!fr_render_step(render, needle->length)) return SIZE_MAX;
+        if (!fr_jinja_render_step(render, needle->length)) return SIZE_MAX;
         if (needle->length == 0 || memcmp(string->bytes + at, needle->bytes, needle->length) == 0) return at;
     }
     return SIZE_MAX;
 }
 
 /* Between all characters, and at both ends. */
-static void put_between(fr_render *render, const fr_string *string, const fr_string *with, int64_t count) {
+static void put_between(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *with,
+                        int64_t count) {
     walk w = {.string = string};
-    for (; count != 0 && !fr_render_failed(render); count--) {
-        fr_put_string(render, with);
+    for (; count != 0 && !fr_jinja_render_failed(render); count--) {
+        fr_jinja_put_string(render, with);
         if (!next_character(&w)) return;
-        fr_put_part(render, string, w.begin, w.at);
+        fr_jinja_put_part(render, string, w.begin, w.at);
     }
-    fr_put_part(render, string, w.at, string->length);
+    fr_jinja_put_part(render, string, w.at, string->length);
 }
 
-static void put_replaced(fr_render *render, const fr_string *string, const fr_string *old, const fr_string *with,
-                         int64_t count) {
+static void put_replaced(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *old,
+                         const fr_jinja_string *with, int64_t count) {
     size_t at = 0;
-    for (; count != 0 && !fr_render_failed(render); count--) {
-        size_t found = fr_string_find(render, string, old, at, string->length);
+    for (; count != 0 && !fr_jinja_render_failed(render); count--) {
+        size_t found = fr_jinja_string_find(render, string, old, at, string->length);
         if (found == SIZE_MAX) break;
-        fr_put_part(render, string, at, found);
-        fr_put_string(render, with);
+        fr_jinja_put_part(render, string, at, found);
+        fr_jinja_put_string(render, with);
         at = found + old->length;
     }
-    fr_put_part(render, string, at, string->length);
+    fr_jinja_put_part(render, string, at, string->length);
 }
 
-const fr_string *fr_string_replace(fr_render *render, const fr_string *string, const fr_string *old,
-                                   const fr_string *with, int64_t count) {
-    size_t begin = fr_text_begin(render);
+const fr_jinja_string *fr_jinja_string_replace(fr_jinja_render *render, const fr_jinja_string *string,
+                                               const fr_jinja_string *old, const fr_jinja_string *with, int64_t count) {
+    size_t begin = fr_jinja_text_begin(render);
     if (old->length == 0)
         put_between(render, string, with, count);
     else
@@ -218,32 +221,34 @@ const fr_string *fr_string_replace(fr_render *render, const fr_string *string, c
 
 /* -------------------------------------------------------------------------------------------------------- splitting */
 
-static void append_part(fr_render *render, fr_list *list, const fr_string *string, size_t begin, size_t end) {
-    fr_list_append(render, list, fr_of_string(fr_string_part(render, string, begin, end)));
+static void append_part(fr_jinja_render *render, fr_jinja_list *list, const fr_jinja_string *string, size_t begin,
+                        size_t end) {
+    fr_jinja_list_append(render, list, fr_jinja_of_string(fr_jinja_string_part(render, string, begin, end)));
 }
 
-static void split_at_spaces(fr_render *render, fr_list *list, const fr_string *string, int64_t most) {
-    size_t at = fr_space_prefix(string->bytes, string->length);
-    for (; at < string->length && most != 0 && !fr_render_failed(render); most--) {
+static void split_at_spaces(fr_jinja_render *render, fr_jinja_list *list, const fr_jinja_string *string, int64_t most) {
+    size_t at = fr_jinja_space_prefix(string->bytes, string->length);
+    for (; at < string->length && most != 0 && !fr_jinja_render_failed(render); most--) {
         walk w = {.string = string, .at = at};
-        while (next_character(&w) && !fr_is_python_space(w.codepoint)) {}
+        while (next_character(&w) && !fr_jinja_is_python_space(w.codepoint)) {}
         append_part(render, list, string, at, w.begin);
-        fr_render_step(render, w.begin - at);
-        at = w.begin + fr_space_prefix(string->bytes + w.begin, string->length - w.begin);
+        fr_jinja_render_step(render, w.begin - at);
+        at = w.begin + fr_jinja_space_prefix(string->bytes + w.begin, string->length - w.begin);
     }
     if (at < string->length) append_part(render, list, string, at, string->length);
 }
 
-fr_list *fr_string_split(fr_render *render, const fr_string *string, const fr_string *separator, int64_t most) {
-    fr_list *list = fr_list_new(render, 0);
+fr_jinja_list *fr_jinja_string_split(fr_jinja_render *render, const fr_jinja_string *string,
+                                     const fr_jinja_string *separator, int64_t most) {
+    fr_jinja_list *list = fr_jinja_list_new(render, 0);
     if (!separator) {
         split_at_spaces(render, list, string, most);
         return list;
     }
-    if (separator->length == 0) fr_render_fail(render, "an empty separator");
+    if (separator->length == 0) fr_jinja_render_fail(render, "an empty separator");
     size_t at = 0;
-    for (; most != 0 && !fr_render_failed(render); most--) {
-        size_t found = fr_string_find(render, string, separator, at, string->length);
+    for (; most != 0 && !fr_jinja_render_failed(render); most--) {
+        size_t found = fr_jinja_string_find(render, string, separator, at, string->length);
         if (found == SIZE_MAX) break;
         append_part(render, list, string, at, found);
         at = found + separator->length;
@@ -252,37 +257,39 @@ fr_list *fr_string_split(fr_render *render, const fr_string *string, const fr_st
     return list;
 }
 
-static void reverse(fr_list *list) {
+static void reverse(fr_jinja_list *list) {
     for (size_t i = 0; i < list->count / 2; i++) {
-        fr_value first = list->items[i];
+        fr_jinja_value first = list->items[i];
         list->items[i] = list->items[list->count - 1 - i];
         list->items[list->count - 1 - i] = first;
     }
 }
 
-static void split_right_at_spaces(fr_render *render, fr_list *list, const fr_string *string, int64_t most) {
-    size_t end = string->length - fr_space_suffix(string->bytes, string->length);
-    for (; end > 0 && most != 0 && fr_render_step(render, 0); most--) {
+static void split_right_at_spaces(fr_jinja_render *render, fr_jinja_list *list, const fr_jinja_string *string,
+                                  int64_t most) {
+    size_t end = string->length - fr_jinja_space_suffix(string->bytes, string->length);
+    for (; end > 0 && most != 0 && fr_jinja_render_step(render, 0); most--) {
         size_t begin = end;
-        while (begin > 0 && fr_space_suffix(string->bytes, begin) == 0) begin--;
+        while (begin > 0 && fr_jinja_space_suffix(string->bytes, begin) == 0) begin--;
         append_part(render, list, string, begin, end);
-        fr_render_step(render, end - begin);
-        end = begin - fr_space_suffix(string->bytes, begin);
+        fr_jinja_render_step(render, end - begin);
+        end = begin - fr_jinja_space_suffix(string->bytes, begin);
     }
     if (end > 0) append_part(render, list, string, 0, end);
 }
 
-fr_list *fr_string_split_right(fr_render *render, const fr_string *string, const fr_string *separator, int64_t most) {
-    fr_list *list = fr_list_new(render, 0);
+fr_jinja_list *fr_jinja_string_split_right(fr_jinja_render *render, const fr_jinja_string *string,
+                                           const fr_jinja_string *separator, int64_t most) {
+    fr_jinja_list *list = fr_jinja_list_new(render, 0);
     if (!separator) {
         split_right_at_spaces(render, list, string, most);
         reverse(list);
         return list;
     }
-    if (separator->length == 0) fr_render_fail(render, "an empty separator");
+    if (separator->length == 0) fr_jinja_render_fail(render, "an empty separator");
     size_t end = string->length;
-    for (; most != 0 && !fr_render_failed(render); most--) {
-        size_t found = fr_string_find_last(render, string, separator, 0, end);
+    for (; most != 0 && !fr_jinja_render_failed(render); most--) {
+        size_t found = fr_jinja_string_find_last(render, string, separator, 0, end);
         if (found == SIZE_MAX) break;
         append_part(render, list, string, found + separator->length, end);
         end = found;
@@ -297,14 +304,14 @@ static bool ends_line(int32_t codepoint) {
            codepoint == 0x2028 || codepoint == 0x2029;
 }
 
-fr_list *fr_string_lines(fr_render *render, const fr_string *string, bool keep_ends) {
-    fr_list *list = fr_list_new(render, 0);
+fr_jinja_list *fr_jinja_string_lines(fr_jinja_render *render, const fr_jinja_string *string, bool keep_ends) {
+    fr_jinja_list *list = fr_jinja_list_new(render, 0);
     size_t line = 0;
-    for (walk w = {.string = string}; next_character(&w) && !fr_render_failed(render);) {
+    for (walk w = {.string = string}; next_character(&w) && !fr_jinja_render_failed(render);) {
         if (!ends_line(w.codepoint)) continue;
         if (w.codepoint == '\r' && w.at < string->length && string->bytes[w.at] == '\n') w.at++;
         append_part(render, list, string, line, keep_ends ? w.at : w.begin);
-        fr_render_step(render, w.at - line);
+        fr_jinja_render_step(render, w.at - line);
         line = w.at;
     }
     if (line < string->length) append_part(render, list, string, line, string->length);
@@ -313,37 +320,38 @@ fr_list *fr_string_lines(fr_render *render, const fr_string *string, bool keep_e
 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
-bool fr_string_all(fr_render *render, const fr_string *string, bool is(int32_t codepoint)) {
-    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
+bool fr_jinja_string_all(fr_jinja_render *render, const fr_jinja_string *string, bool is(int32_t codepoint)) {
+    if (!fr_jinja_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w);)
         if (!is(w.codepoint)) return false;
     return string->length > 0;
 }
 
-static bool all_cased(fr_render *render, const fr_string *string, bool wanted(int32_t), bool other(int32_t)) {
+static bool all_cased(fr_jinja_render *render, const fr_jinja_string *string, bool wanted(int32_t),
+                      bool other(int32_t)) {
     bool any = false;
-    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
+    if (!fr_jinja_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w);) {
-        if (other(w.codepoint) || fr_is_titlecase(w.codepoint)) return false;
+        if (other(w.codepoint) || fr_jinja_is_titlecase(w.codepoint)) return false;
         any = any || wanted(w.codepoint);
     }
     return any;
 }
 
-bool fr_string_is_upper(fr_render *render, const fr_string *string) {
-    return all_cased(render, string, fr_is_upper, fr_is_lower);
+bool fr_jinja_string_is_upper(fr_jinja_render *render, const fr_jinja_string *string) {
+    return all_cased(render, string, fr_jinja_is_upper, fr_jinja_is_lower);
 }
 
-bool fr_string_is_lower(fr_render *render, const fr_string *string) {
-    return all_cased(render, string, fr_is_lower, fr_is_upper);
+bool fr_jinja_string_is_lower(fr_jinja_render *render, const fr_jinja_string *string) {
+    return all_cased(render, string, fr_jinja_is_lower, fr_jinja_is_upper);
 }
 
-bool fr_string_is_title(fr_render *render, const fr_string *string) {
+bool fr_jinja_string_is_title(fr_jinja_render *render, const fr_jinja_string *string) {
     bool any = false, behind_letter = false;
-    if (!fr_render_step(render, PROPERTY_BYTES * string->length)) return false;
+    if (!fr_jinja_render_step(render, PROPERTY_BYTES * string->length)) return false;
     for (walk w = {.string = string}; next_character(&w); behind_letter = is_cased(w.codepoint)) {
-        bool upper = fr_is_upper(w.codepoint) || fr_is_titlecase(w.codepoint);
-        if (upper ? behind_letter : fr_is_lower(w.codepoint) && !behind_letter) return false;
+        bool upper = fr_jinja_is_upper(w.codepoint) || fr_jinja_is_titlecase(w.codepoint);
+        if (upper ? behind_letter : fr_jinja_is_lower(w.codepoint) && !behind_letter) return false;
         any = any || is_cased(w.codepoint);
     }
     return any;
@@ -351,25 +359,27 @@ bool fr_string_is_title(fr_render *render, const fr_string *string) {
 
 /* ------------------------------------------------------------------------------------------------ padding, escaping */
 
-void fr_put_aligned(fr_render *render, const fr_string *string, int64_t width, const fr_string *fill, char align) {
-    int64_t count = (int64_t)fr_length(render, fr_of_string(string)), padding = width > count ? width - count : 0;
+void fr_jinja_put_aligned(fr_jinja_render *render, const fr_jinja_string *string, int64_t width,
+                          const fr_jinja_string *fill, char align) {
+    int64_t count = (int64_t)fr_jinja_length(render, fr_jinja_of_string(string)),
+            padding = width > count ? width - count : 0;
     int64_t left = align == '<' ? 0 : align == '>' ? padding : padding / 2;
     if (align == 'c') left += padding & width & 1;
-    fr_put_times(render, fill, left);
-    fr_put_string(render, string);
-    fr_put_times(render, fill, padding - left);
+    fr_jinja_put_times(render, fill, left);
+    fr_jinja_put_string(render, string);
+    fr_jinja_put_times(render, fill, padding - left);
 }
 
-void fr_put_escaped(fr_render *render, const fr_string *string) {
+void fr_jinja_put_escaped(fr_jinja_render *render, const fr_jinja_string *string) {
     static const char characters[] = "&<>\"'";
     static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
     size_t plain = 0;
-    for (size_t at = 0; at < string->length && !fr_render_failed(render); at++) {
+    for (size_t at = 0; at < string->length && !fr_jinja_render_failed(render); at++) {
         const char *found = string->bytes[at] ? strchr(characters, string->bytes[at]) : NULL;
         if (!found) continue;
-        fr_put_part(render, string, plain, at);
-        fr_put_text(render, entities[found - characters], fr_string_foreign_at(string, at));
+        fr_jinja_put_part(render, string, plain, at);
+        fr_jinja_put_text(render, entities[found - characters], fr_jinja_string_foreign_at(string, at));
         plain = at + 1;
     }
-    fr_put_part(render, string, plain, string->length);
+    fr_jinja_put_part(render, string, plain, string->length);
 }

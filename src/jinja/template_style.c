@@ -15,39 +15,39 @@ typedef struct numeral {
     bool negative;
 } numeral;
 
-static void put_fill(fr_render *render, const fr_style *s, int64_t times) {
-    fr_put_times(render, fr_string_new(render, s->fill, s->fill_length, s->foreign), times);
+static void put_fill(fr_jinja_render *render, const fr_jinja_style *s, int64_t times) {
+    fr_jinja_put_times(render, fr_jinja_string_new(render, s->fill, s->fill_length, s->foreign), times);
 }
 
 /* How many digits stand before the point, and how many of them make a group; no groups: none. */
-static size_t grouped_digits(const fr_style *s, const char *digits, size_t *size) {
+static size_t grouped_digits(const fr_jinja_style *s, const char *digits, size_t *size) {
     bool decimal = !s->type || !strchr("xXob", s->type);
     *size = decimal ? 3 : 4;
     return s->group ? strspn(digits, decimal ? "0123456789" : "0123456789abcdefABCDEF") : 0;
 }
 
-static void put_digits(fr_render *render, const fr_style *s, const char *digits, bool foreign) {
+static void put_digits(fr_jinja_render *render, const fr_jinja_style *s, const char *digits, bool foreign) {
     size_t size, whole = grouped_digits(s, digits, &size);
     for (size_t i = 0; i < whole; i++) {
-        if (i > 0 && (whole - i) % size == 0) fr_put(render, &s->group, 1, foreign);
-        fr_put(render, digits + i, 1, foreign);
+        if (i > 0 && (whole - i) % size == 0) fr_jinja_put(render, &s->group, 1, foreign);
+        fr_jinja_put(render, digits + i, 1, foreign);
     }
-    fr_put_text(render, digits + whole, foreign);
+    fr_jinja_put_text(render, digits + whole, foreign);
 }
 
-static size_t digits_width(const fr_style *s, const char *digits) {
+static size_t digits_width(const fr_jinja_style *s, const char *digits) {
     size_t size, whole = grouped_digits(s, digits, &size);
     return strlen(digits) + (whole > 0 ? (whole - 1) / size : 0);
 }
 
-static void put_number(fr_render *render, const fr_style *s, const numeral *n, bool foreign) {
+static void put_number(fr_jinja_render *render, const fr_jinja_style *s, const numeral *n, bool foreign) {
     char sign[2] = {n->negative ? '-' : s->sign, 0};
     size_t length = strlen(sign) + strlen(n->prefix) + digits_width(s, n->digits);
     int64_t padding = s->width > (int64_t)length ? s->width - (int64_t)length : 0;
     int64_t left = s->align == '<' ? 0 : s->align == '^' ? padding / 2 : padding;
     if (s->align != '=') put_fill(render, s, left);
-    fr_put_text(render, sign, foreign);
-    fr_put_text(render, n->prefix, foreign);
+    fr_jinja_put_text(render, sign, foreign);
+    fr_jinja_put_text(render, n->prefix, foreign);
     if (s->align == '=') put_fill(render, s, padding);
     put_digits(render, s, n->digits, foreign);
     put_fill(render, s, padding - left);
@@ -63,7 +63,7 @@ static void print_binary(uint64_t magnitude, char *digits) {
 }
 
 /* precision: at least so many digits. */
-static void print_int(const fr_style *s, int64_t integer, numeral *n) {
+static void print_int(const fr_jinja_style *s, int64_t integer, numeral *n) {
     uint64_t magnitude = integer < 0 ? -(uint64_t)integer : (uint64_t)integer;
     int precision = s->precision > 0 ? (int)s->precision : 1;
     n->negative = integer < 0;
@@ -80,7 +80,7 @@ static void print_int(const fr_style *s, int64_t integer, numeral *n) {
     }
 }
 
-static void print_real(const fr_style *s, double real, numeral *n) {
+static void print_real(const fr_jinja_style *s, double real, numeral *n) {
     int precision = s->precision < 0 ? 6 : (int)s->precision;
     n->negative = real < 0 || (real == 0 && 1 / real < 0);
     n->prefix = "";
@@ -95,7 +95,7 @@ static void print_real(const fr_style *s, double real, numeral *n) {
     case '%': snprintf(text, NUMBER_SIZE, "%.*f%%", precision, real * 100); break;
     case 0:
         if (s->precision < 0) {
-            fr_print_real(real, text);
+            fr_jinja_print_real(real, text);
         } else {
             snprintf(text, NUMBER_SIZE - 2, "%.*g", precision, real);
             if (!strpbrk(text, ".en")) memcpy(text + strlen(text), ".0", 3);
@@ -105,37 +105,37 @@ static void print_real(const fr_style *s, double real, numeral *n) {
     }
 }
 
-void fr_put_styled_int(fr_render *render, const fr_style *s, int64_t integer, bool foreign) {
+void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, int64_t integer, bool foreign) {
     numeral n;
     print_int(s, integer, &n);
     put_number(render, s, &n, foreign);
 }
 
-void fr_put_styled_real(fr_render *render, const fr_style *s, double real, bool foreign) {
+void fr_jinja_put_styled_real(fr_jinja_render *render, const fr_jinja_style *s, double real, bool foreign) {
     numeral n;
-    if (!fr_render_step(render, (size_t)(32 + (s->precision < 0 ? 0 : s->precision)) * 32)) return;
+    if (!fr_jinja_render_step(render, (size_t)(32 + (s->precision < 0 ? 0 : s->precision)) * 32)) return;
     print_real(s, real, &n);
     put_number(render, s, &n, foreign);
 }
 
-void fr_put_styled_string(fr_render *render, const fr_style *s, const fr_string *string) {
-    size_t count = fr_length(render, fr_of_string(string));
+void fr_jinja_put_styled_string(fr_jinja_render *render, const fr_jinja_style *s, const fr_jinja_string *string) {
+    size_t count = fr_jinja_length(render, fr_jinja_of_string(string));
     if (s->precision >= 0 && (size_t)s->precision < count) {
-        size_t end = fr_character_offset(string->bytes, string->length, (size_t)s->precision);
-        string = fr_string_part(render, string, 0, end);
+        size_t end = fr_jinja_character_offset(string->bytes, string->length, (size_t)s->precision);
+        string = fr_jinja_string_part(render, string, 0, end);
     }
-    const fr_string *fill = fr_string_new(render, s->fill, s->fill_length, s->foreign);
-    fr_put_aligned(render, string, s->width, fill, s->align ? s->align : '<');
+    const fr_jinja_string *fill = fr_jinja_string_new(render, s->fill, s->fill_length, s->foreign);
+    fr_jinja_put_aligned(render, string, s->width, fill, s->align ? s->align : '<');
 }
 
-int64_t fr_read_count(const char *bytes, size_t end, size_t *at) {
+int64_t fr_jinja_read_count(const char *bytes, size_t end, size_t *at) {
     int64_t count = -1;
     for (size_t digits = 0; *at < end && digits < 9 && bytes[*at] >= '0' && bytes[*at] <= '9'; digits++)
         count = (count < 0 ? 0 : count) * 10 + bytes[(*at)++] - '0';
     return count;
 }
 
-void fr_check_precision(fr_render *render, const fr_style *s) {
+void fr_jinja_check_precision(fr_jinja_render *render, const fr_jinja_style *s) {
     if (s->precision > FR_MAX_PRECISION && s->type != 's' && s->type != 0)
-        fr_render_fail(render, "a precision of more than %d", FR_MAX_PRECISION);
+        fr_jinja_render_fail(render, "a precision of more than %d", FR_MAX_PRECISION);
 }

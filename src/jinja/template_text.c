@@ -15,7 +15,7 @@
 
 #define SURROGATE_OF_BYTE 0xDC00
 
-size_t fr_decode(const char *bytes, size_t length, int32_t *codepoint) {
+size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint) {
     if ((signed char)*bytes >= 0) {
         *codepoint = *bytes;
         return 1;
@@ -27,36 +27,36 @@ size_t fr_decode(const char *bytes, size_t length, int32_t *codepoint) {
     return 1;
 }
 
-size_t fr_encode(int32_t codepoint, char *bytes) {
+size_t fr_jinja_encode(int32_t codepoint, char *bytes) {
     bool byte = codepoint >= SURROGATE_OF_BYTE + 0x80 && codepoint <= SURROGATE_OF_BYTE + 0xFF;
     if (codepoint >= 0x80 && !byte) return (size_t)utf8proc_encode_char(codepoint, (utf8proc_uint8_t *)bytes);
     *bytes = (char)codepoint;
     return 1;
 }
 
-bool fr_all_ascii(const char *bytes, size_t length) {
+bool fr_jinja_all_ascii(const char *bytes, size_t length) {
     unsigned char seen = 0;
     for (size_t i = 0; i < length; i++) seen |= (unsigned char)bytes[i];
     return seen < 0x80;
 }
 
-size_t fr_character_offset(const char *bytes, size_t length, size_t number) {
+size_t fr_jinja_character_offset(const char *bytes, size_t length, size_t number) {
     size_t at = 0;
     int32_t codepoint;
-    for (; number > 0 && at < length; number--) at += fr_decode(bytes + at, length - at, &codepoint);
+    for (; number > 0 && at < length; number--) at += fr_jinja_decode(bytes + at, length - at, &codepoint);
     return at;
 }
 
-size_t fr_count_characters(const char *bytes, size_t length) {
+size_t fr_jinja_count_characters(const char *bytes, size_t length) {
     size_t count = 0;
     int32_t codepoint;
-    for (size_t at = 0; at < length; count++) at += fr_decode(bytes + at, length - at, &codepoint);
+    for (size_t at = 0; at < length; count++) at += fr_jinja_decode(bytes + at, length - at, &codepoint);
     return count;
 }
 
 /* ------------------------------------------------------------------------------------------------------ white space */
 
-bool fr_is_python_space(int32_t codepoint) {
+bool fr_jinja_is_python_space(int32_t codepoint) {
     return fr_is_space(codepoint) || (codepoint >= 0x1C && codepoint <= 0x1F);
 }
 
@@ -64,14 +64,14 @@ static bool is_ascii_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
 }
 
-size_t fr_space_prefix(const char *bytes, size_t length) {
+size_t fr_jinja_space_prefix(const char *bytes, size_t length) {
     size_t at = 0, step;
     for (; at < length; at += step) {
         int32_t codepoint;
         step = 1;
         if (is_ascii_space(bytes[at])) continue;
-        step = fr_decode(bytes + at, length - at, &codepoint);
-        if (!fr_is_python_space(codepoint)) break;
+        step = fr_jinja_decode(bytes + at, length - at, &codepoint);
+        if (!fr_jinja_is_python_space(codepoint)) break;
     }
     return at;
 }
@@ -81,12 +81,13 @@ static size_t last_character(const char *bytes, size_t length) {
     int32_t codepoint;
     for (size_t back = 1; back <= 4 && back <= length; back++) {
         bool begins = ((unsigned char)bytes[length - back] & 0xC0) != 0x80;
-        if (begins) return fr_decode(bytes + length - back, back, &codepoint) == back ? length - back : length - 1;
+        if (begins)
+            return fr_jinja_decode(bytes + length - back, back, &codepoint) == back ? length - back : length - 1;
     }
     return length - 1;
 }
 
-size_t fr_space_suffix(const char *bytes, size_t length) {
+size_t fr_jinja_space_suffix(const char *bytes, size_t length) {
     size_t end = length;
     while (end > 0) {
         if (is_ascii_space(bytes[end - 1])) {
@@ -95,8 +96,8 @@ size_t fr_space_suffix(const char *bytes, size_t length) {
         }
         size_t begin = last_character(bytes, end);
         int32_t codepoint;
-        fr_decode(bytes + begin, end - begin, &codepoint);
-        if (!fr_is_python_space(codepoint)) break;
+        fr_jinja_decode(bytes + begin, end - begin, &codepoint);
+        if (!fr_jinja_is_python_space(codepoint)) break;
         end = begin;
     }
     return length - end;
@@ -105,7 +106,7 @@ size_t fr_space_suffix(const char *bytes, size_t length) {
 /* -------------------------------------------------------------------------------------------------------- searching */
 
 /* In windows that grow: no call looks much further than its match, which a sanitizer's memmem otherwise does. */
-size_t fr_find(const char *bytes, size_t length, const char *needle, size_t needle_length) {
+size_t fr_jinja_find(const char *bytes, size_t length, const char *needle, size_t needle_length) {
     size_t at = 0, window = needle_length < 64 ? 256 : 4 * needle_length;
     while (needle_length <= length - at) {
         size_t size = window < length - at ? window : length - at;
@@ -120,44 +121,44 @@ size_t fr_find(const char *bytes, size_t length, const char *needle, size_t need
 
 /* ------------------------------------------------------------------------------------------------------- properties */
 
-bool fr_is_alphabetic(int32_t codepoint) {
+bool fr_jinja_is_alphabetic(int32_t codepoint) {
     utf8proc_category_t category = utf8proc_category(codepoint);
     return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
-bool fr_is_decimal(int32_t codepoint) {
+bool fr_jinja_is_decimal(int32_t codepoint) {
     return utf8proc_category(codepoint) == UTF8PROC_CATEGORY_ND;
 }
 
 /* Beside decimals: digits above, below and in circles. */
-bool fr_is_digit(int32_t codepoint) {
+bool fr_jinja_is_digit(int32_t codepoint) {
     static const int32_t ranges[][2] = {{0xB2, 0xB3},     {0xB9, 0xB9},     {0x1369, 0x1371}, {0x19DA, 0x19DA},
                                         {0x2070, 0x2070}, {0x2074, 0x2079}, {0x2080, 0x2089}, {0x2460, 0x2468},
                                         {0x2474, 0x247C}, {0x2488, 0x2490}, {0x24EA, 0x24EA}, {0x24F5, 0x24FD},
                                         {0x24FF, 0x24FF}, {0x2776, 0x277E}, {0x2780, 0x2788}, {0x278A, 0x2792}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (codepoint >= ranges[i][0] && codepoint <= ranges[i][1]) return true;
-    return fr_is_decimal(codepoint);
+    return fr_jinja_is_decimal(codepoint);
 }
 
-bool fr_is_numeric_character(int32_t codepoint) {
+bool fr_jinja_is_numeric_character(int32_t codepoint) {
     utf8proc_category_t category = utf8proc_category(codepoint);
     return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
 }
 
-bool fr_is_upper(int32_t codepoint) {
+bool fr_jinja_is_upper(int32_t codepoint) {
     return utf8proc_isupper(codepoint);
 }
 
-bool fr_is_lower(int32_t codepoint) {
+bool fr_jinja_is_lower(int32_t codepoint) {
     return utf8proc_islower(codepoint);
 }
 
-bool fr_is_titlecase(int32_t codepoint) {
+bool fr_jinja_is_titlecase(int32_t codepoint) {
     return utf8proc_category(codepoint) == UTF8PROC_CATEGORY_LT;
 }
 
-bool fr_is_printable(int32_t codepoint) {
+bool fr_jinja_is_printable(int32_t codepoint) {
     switch (utf8proc_category(codepoint)) {
     case UTF8PROC_CATEGORY_CN:
     case UTF8PROC_CATEGORY_CC:
@@ -194,7 +195,7 @@ static size_t as_json(const char *bytes, size_t length, char text[MAX_REAL_TEXT]
     return at == length || (bytes[at] | 0x20) == 'e' ? to + length - at : 0;
 }
 
-bool fr_read_real(const char *bytes, size_t length, double *real) {
+bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
     char text[MAX_REAL_TEXT];
     size_t size = as_json(bytes, length, text);
     json_t *number = size > 0 ? json_loadb(text, size, JSON_DECODE_ANY, NULL) : NULL;
@@ -235,7 +236,7 @@ static void place_point(const char *digits, int point, char *text, size_t size) 
         snprintf(text, size, "%s%.*s.0", digits, point - count, zeros);
 }
 
-void fr_print_real(double real, char text[FR_REAL_SIZE]) {
+void fr_jinja_print_real(double real, char text[FR_REAL_SIZE]) {
     char digits[24];
     int point;
     bool negative = signbit(real);

@@ -5,16 +5,16 @@
 
 #include "src/jinja/template_tree.h"
 
-typedef void fr_visitor(void *context, fr_node *node);
+typedef void fr_jinja_visitor(void *context, fr_jinja_node *node);
 
 /* Below any node; below an expression or output, nothing for others; below an if. */
-void fr_visit_children(const fr_node *node, fr_visitor *visit, void *context);
-void fr_visit_expression(const fr_node *node, fr_visitor *visit, void *context);
-void fr_visit_if(const fr_node *node, fr_visitor *visit, void *context);
+void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
+void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
+void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 
 /* Parameters, defaults, body. */
-void fr_visit_routine(const fr_routine *routine, fr_visitor *visit, void *context);
+void fr_jinja_visit_routine(const fr_jinja_routine *routine, fr_jinja_visitor *visit, void *context);
 
-void fr_visit_all(const fr_nodes *nodes, fr_visitor *visit, void *context);
+void fr_jinja_visit_all(const fr_jinja_nodes *nodes, fr_jinja_visitor *visit, void *context);
 
 #endif

@@ -8,14 +8,14 @@
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
-    a->ffn_width = s->token_width;
+    a->ffn_width = s->ple_width;
     for (size_t i = 0; i <= s->layers; i++) { /* an MTP layer works in such rows too */
         const fr_layer_spec *layer = fr_spec_layer(s, i);
         const fr_attention_spec *attention = &layer->attention;
         size_t width = layer->mixer == FR_MIXER_MLA ? layer->mla.value_dim : attention->head_dim;
         *joined = fr_larger(*joined, attention->heads * width);
         *head_dim = fr_larger(*head_dim, attention->head_dim);
-        a->q_width = fr_larger(a->q_width, (attention->gated ? 2 : 1) * attention->heads * attention->head_dim);
+        a->q_width = fr_larger(a->q_width, (attention->output_gate ? 2 : 1) * attention->heads * attention->head_dim);
         a->kv_width = fr_larger(a->kv_width, attention->kv_heads * attention->head_dim);
         a->ffn_width = fr_larger(a->ffn_width, layer->ffn.width);
     }
@@ -23,13 +23,13 @@ static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
 
 static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     const fr_trunk_spec *s = &a->trunk->spec;
-    size_t tokens = s->layers * s->token_width;
+    size_t tokens = s->layers * s->ple_width;
     const struct {
         float **rows;
         size_t width;
-    } all[] = {{&a->x, s->hidden},    {&a->normed, s->hidden},  {&a->out, s->hidden},  {&a->q, a->q_width},
-               {&a->attn, a->q_width}, {&a->k, a->kv_width},     {&a->v, a->kv_width},  {&a->gate, a->ffn_width},
-               {&a->up, a->ffn_width}, {&a->token, tokens},      {&a->token_table, tokens}};
+    } all[] = {{&a->x, s->hidden},     {&a->normed, s->hidden}, {&a->out, s->hidden},   {&a->q, a->q_width},
+               {&a->attn, a->q_width}, {&a->k, a->kv_width},    {&a->v, a->kv_width},   {&a->gate, a->ffn_width},
+               {&a->up, a->ffn_width}, {&a->token, tokens},     {&a->ple_table, tokens}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i].rows = fr_arena_take(arena, max_rows * all[i].width, sizeof(float));
     for (size_t i = 0; i < s->ropes; i++) {
@@ -67,11 +67,11 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
-    if (a->taps) a->tapped += keep * a->taps->count * s->hidden;
+    if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;
     if (a->heads) a->heads += keep * a->heads_width;
-    if (s->token_width) a->token += keep * s->layers * s->token_width;
+    if (s->ple_width) a->token += keep * s->layers * s->ple_width;
     for (size_t i = 0; i < s->ropes; i++) {
         a->cosine[i] += keep * (s->rope[i].dims / 2);
         a->sine[i] += keep * (s->rope[i].dims / 2);

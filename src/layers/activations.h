@@ -68,8 +68,8 @@ typedef struct fr_activations {
     size_t keep;  /* rows before it are run for their K/V alone: none once no later layer has any */
     bool reads_ahead; /* memory does not hold all experts: chosen ones are asked for before they are read */
 
-    const fr_taps *taps; /* NULL: none */
-    float *tapped;       /* [taps, hidden] those layers' inputs */
+    const fr_aux_layers *aux_layers; /* NULL: none */
+    float *aux_hidden;               /* [aux_layers, hidden] those layers' inputs */
     const float *input; /* what attention's projections read instead of the stream, normed; NULL: nothing else */
 
     float *x;       /* [hidden] the residual stream */
@@ -81,8 +81,8 @@ typedef struct fr_activations {
     float *q_a;     /* [q_a_width] latent attention's queries before they are heads */
     float *heads;   /* [heads_width] its heads: nope and rotary parts, then what they make of latents */
     float *gate, *up; /* [ffn_width] */
-    float *token;       /* [layers * token_width] what each layer is told of its token */
-    float *token_table; /* [layers * token_width] the table's row */
+    float *token;     /* [layers * ple_width] what each layer is told of its token */
+    float *ple_table; /* [layers * ple_width] the table's row */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
     size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
 

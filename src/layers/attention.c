@@ -28,14 +28,14 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     size_t angles = rope->dims / 2;
     float *cosine = a->cosine[form] + row * angles, *sine = a->sine[form] + row * angles;
     const float *inverse = a->trunk->inverse[form];
-    const fr_place *place = &a->batch.rows[row].place;
-    for (size_t i = 0; i < angles && rope->interleaved; i++)
-        fr_rope_angles(inverse + i, 1, place->at[axis_of(rope, i)], cosine + i, sine + i);
-    for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->interleaved; at += rope->sections[axis++])
-        fr_rope_angles(inverse + at, rope->sections[axis], place->at[axis], cosine + at, sine + at);
-    if (rope->amplitude == 0.0f || rope->amplitude == 1.0f) return;
-    a->kernels->scale(cosine, angles, rope->amplitude);
-    a->kernels->scale(sine, angles, rope->amplitude);
+    const fr_rope_position *position = &a->batch.rows[row].rope_position;
+    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++)
+        fr_rope_angles(inverse + i, 1, position->at[axis_of(rope, i)], cosine + i, sine + i);
+    for (size_t axis = 0, at = 0; axis < FR_AXES && !rope->mrope_interleaved; at += rope->sections[axis++])
+        fr_rope_angles(inverse + at, rope->sections[axis], position->at[axis], cosine + at, sine + at);
+    if (rope->attention_factor == 0.0f || rope->attention_factor == 1.0f) return;
+    a->kernels->scale(cosine, angles, rope->attention_factor);
+    a->kernels->scale(sine, angles, rope->attention_factor);
 }
 
 void fr_rotations(const fr_team *team, const fr_activations *a) {
@@ -61,7 +61,7 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
 
 /* Values from a head's query to the next one's. */
 static size_t query_step(const fr_attention_spec *spec) {
-    return (spec->gated ? 2 : 1) * spec->head_dim;
+    return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
@@ -80,7 +80,7 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     const fr_kernels *k = a->kernels;
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     size_t angles = rope->dims / 2;
-    fr_rope_fn *rotate = rope->halves ? k->rope_half : k->rope_pair;
+    fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
     if (norm) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
     rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
@@ -93,9 +93,10 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     const fr_kernels *k = a->kernels;
     const fr_row *of = &a->batch.rows[row];
     size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
-    float *key = a->k + at, *value = spec->keys_are_values ? key : a->v + at, *stored = a->v + at;
+    float *key = a->k + at, *value = spec->k_eq_v ? key : a->v + at, *stored = a->v + at;
     if (layer->v_bias) k->add(value, layer->v_bias + head * n, n);
-    if (spec->norms_values) k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
+    if (spec->v_norm)
+        k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, layer->k_bias ? layer->k_bias + head * n : NULL, layer->k_norm, row);
     for (int32_t i = 0; i <= of->also; i++) {
@@ -161,7 +162,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     if (ends_rows) fr_activations_narrow(a);
     fr_attention_attend(team, a, spec);
     fr_team_sync(team);
-    if (spec->gated) gate_heads(team, a, spec);
+    if (spec->output_gate) gate_heads(team, a, spec);
     fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
 }

@@ -18,7 +18,7 @@
 #include "kernels/deltanet_gates.h"
 #include "src/layers/parts.h"
 
-enum { MOST_TAPS = 16 };
+enum { MOST_CONV_KERNEL = 16 };
 
 /* Channels of the convolution: queries and keys of all key heads, values of all value heads. */
 static size_t channels(const fr_deltanet_spec *spec) {
@@ -30,7 +30,7 @@ fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec) {
                                 .key_dim = spec->key_dim,
                                 .value_dim = spec->value_dim,
                                 .channels = channels(spec),
-                                .taps = spec->taps};
+                                .conv_kernel = spec->conv_kernel};
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -93,22 +93,22 @@ void fr_deltanet_begin(const fr_activations *a) {
  * ring's. row: the newest one's; -1: none is. NULL: before position 0. */
 static void collect_inputs(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
                            size_t position, int32_t row, const float **inputs) {
-    size_t taps = layer->shape.taps;
-    for (size_t back = 0; back < taps; back++) {
+    size_t conv_kernel = layer->shape.conv_kernel;
+    for (size_t back = 0; back < conv_kernel; back++) {
         const float *input = NULL;
         if (row >= 0) input = a->deltanet->input + (size_t)row * a->deltanet->channels;
         else if (position >= back) input = fr_recurrent_slot(ring, layer, position - back);
-        inputs[taps - 1 - back] = input;
+        inputs[conv_kernel - 1 - back] = input;
         if (row >= 0) row = a->batch.rows[row].parent;
     }
 }
 
 /* Channels [from, from + n) of what is made of such inputs. */
-static void convolve(const fr_activations *a, const fr_layer *layer, const float *const *inputs, size_t taps,
+static void convolve(const fr_activations *a, const fr_layer *layer, const float *const *inputs, size_t conv_kernel,
                      size_t from, size_t n, float *out) {
-    const float *at[MOST_TAPS];
-    for (size_t t = 0; t < taps; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
-    a->kernels->short_conv(out, at, layer->conv + from, a->deltanet->channels, taps, n);
+    const float *at[MOST_CONV_KERNEL];
+    for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
+    a->kernels->short_conv(out, at, layer->conv + from, a->deltanet->channels, conv_kernel, n);
 }
 
 /* A head's query or key becomes a vector of length 1, a query one over the root of its dimension. */
@@ -123,12 +123,12 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
                      size_t head) {
     const fr_row *of = &a->batch.rows[row];
     const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
-    const float *inputs[MOST_TAPS];
+    const float *inputs[MOST_CONV_KERNEL];
     size_t keys = 2 * spec->key_heads, n = head < keys ? spec->key_dim : spec->value_dim;
     size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
     float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
     collect_inputs(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
-    convolve(a, layer, inputs, spec->taps, from, n, mixed);
+    convolve(a, layer, inputs, spec->conv_kernel, from, n, mixed);
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
@@ -163,13 +163,13 @@ typedef struct head_run {
 /* Key and value of a position in the ring, made again. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
-    const float *inputs[MOST_TAPS], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
+    const float *inputs[MOST_CONV_KERNEL], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
     float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
     size_t keys = spec->key_heads * spec->key_dim;
     collect_inputs(a, run->recurrent, run->states, position, -1, inputs);
-    convolve(a, run->layer, inputs, spec->taps, keys + run->key_head * spec->key_dim, spec->key_dim, key);
+    convolve(a, run->layer, inputs, spec->conv_kernel, keys + run->key_head * spec->key_dim, spec->key_dim, key);
     make_unit(a, spec, key, false);
-    convolve(a, run->layer, inputs, spec->taps, 2 * keys + run->head * spec->value_dim, spec->value_dim, value);
+    convolve(a, run->layer, inputs, spec->conv_kernel, 2 * keys + run->head * spec->value_dim, spec->value_dim, value);
     slot += a->deltanet->channels;
     run->rows[index] = (fr_deltanet_row){
         .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
@@ -263,14 +263,14 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
 static void save_history(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_span *span) {
     const fr_recurrent *r = &span->kv->recurrent;
     const fr_recurrent_layer *layer = &r->layers[spec->state];
-    const float *inputs[MOST_TAPS];
+    const float *inputs[MOST_CONV_KERNEL];
     for (size_t i = 0; i < r->points; i++) {
-        size_t last = r->point[i].position - 1, taps = spec->taps;
+        size_t last = r->point[i].position - 1, conv_kernel = spec->conv_kernel;
         float *history = (float *)r->point[i].page + layer->history_at;
         int32_t row = span->last;
         while (row >= 0 && (size_t)a->batch.rows[row].position > last) row = a->batch.rows[row].parent;
         collect_inputs(a, r, layer, last, row, inputs);
-        for (size_t t = 1; t < taps; t++)
+        for (size_t t = 1; t < conv_kernel; t++)
             if (inputs[t])
                 memcpy(history + (t - 1) * layer->shape.channels, inputs[t], layer->shape.channels * sizeof(float));
     }
@@ -284,7 +284,7 @@ static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, c
     size_t heads = spec->value_heads, at = fr_larger(r->certain, r->at);
     for (int32_t row = span->last; row >= 0; row = a->batch.rows[row].parent) {
         size_t position = (size_t)a->batch.rows[row].position, from = (size_t)row;
-        if (position + spec->taps <= at) break;
+        if (position + spec->conv_kernel <= at) break;
         float *slot = fr_recurrent_slot(r, layer, position);
         memcpy(slot, d->input + from * d->channels, d->channels * sizeof *slot);
         memcpy(slot + d->channels, d->decay + from * heads, heads * sizeof *slot);

@@ -25,12 +25,12 @@ enum { BYTES_BOUND = 4 };
 
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads) {
-    size_t pairs = max_rows * spec->top, hidden = a->trunk->spec.hidden;
+    size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden;
     fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
     fr_workspace_layout(&e.workspace, a->kernels, arena, packed, pairs, fr_larger(hidden, spec->width), threads);
     e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
-    if (spec->apart) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
-    if (spec->apart) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    if (spec->parallel) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    if (spec->parallel) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     e.input = fr_arena_take(arena, pairs * hidden, sizeof(float));
     e.inner = fr_arena_take(arena, pairs * 2 * spec->width, sizeof(float));
     e.output = fr_arena_take(arena, pairs * hidden, sizeof(float));
@@ -61,20 +61,20 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                       const fr_layer *layer) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply(team, spec->apart ? &m->workspace : &a->workspace, &layer->router, m->scores, spec->count,
-                    spec->apart ? m->routed : a->normed, hidden, a->batch.count);
+    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &layer->router, m->scores, spec->count,
+                    spec->parallel ? m->routed : a->normed, hidden, a->batch.count);
 }
 
 /* All rows' pairs, sorted by expert and then row: a counting sort. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
-    size_t pairs = a->batch.count * spec->top, *first = m->first;
+    size_t pairs = a->batch.count * spec->top_k, *first = m->first;
     memset(first, 0, (spec->count + 1) * sizeof *first);
     for (size_t i = 0; i < pairs; i++) first[m->chosen[i] + 1]++;
     for (size_t e = 0; e < spec->count; e++) first[e + 1] += first[e];
     for (size_t i = 0; i < pairs; i++) {
         size_t at = first[m->chosen[i]]++;
-        m->row[at] = (int32_t)(i / spec->top);
+        m->row[at] = (int32_t)(i / spec->top_k);
         m->weight[at] = m->chosen_weight[i];
     }
     for (size_t e = spec->count; e > 0; e--) first[e] = first[e - 1]; /* the fill moved each start to its end */
@@ -91,7 +91,7 @@ typedef struct stretch {
 } stretch;
 
 /* Joins a matrix to the stretch, if it lies behind it; else asks for the stretch and begins another. */
-static void ask_for(stretch *s, const fr_matrix *matrix) {
+static void prefetch(stretch *s, const fr_matrix *matrix) {
     size_t bytes = fr_matrix_bytes(matrix);
     if (s->bytes && s->begin + s->bytes == matrix->data) {
         s->bytes += bytes;
@@ -112,8 +112,8 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     for (int down = 0; down < 2; down++) {
         for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
             if (first[e + 1] == first[e] || at++ < begin) continue;
-            ask_for(&s, down ? &layer->expert_down[e] : &layer->expert_gate[e]);
-            if (!down) ask_for(&s, &layer->expert_up[e]);
+            prefetch(&s, down ? &layer->expert_down[e] : &layer->expert_gate[e]);
+            if (!down) prefetch(&s, &layer->expert_up[e]);
         }
     }
     fr_map_ahead(s.begin, s.bytes);
@@ -123,7 +123,7 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
-    const float *normed = spec->apart ? m->normed : a->normed;
+    const float *normed = spec->parallel ? m->normed : a->normed;
     fr_partition(m->first[spec->count], 1, team->index, team->count, &begin, &end);
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
@@ -230,7 +230,7 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
     float *out = a->out + row * hidden, *routed = a->experts->sum + row * hidden, eps = a->trunk->spec.eps;
-    if (spec->experts.apart) {
+    if (spec->experts.parallel) {
         k->rmsnorm(out, out, layer->post_dense_norm, hidden, eps);
         k->rmsnorm(routed, routed, layer->post_experts_norm, hidden, eps);
     }

@@ -19,7 +19,7 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
         join_row(a, layer->o_bias, layer->post_attn_norm, r);
         a->kernels->rmsnorm(normed, a->x + r * hidden, layer->pre_ffn_norm, hidden, a->trunk->spec.eps);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
-        if (spec->experts.apart && spec->experts.count) fr_experts_prepare(a, layer, r);
+        if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, layer, r);
     }
 }
 
@@ -56,7 +56,8 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
         float *x = a->x + r * hidden;
         if (layer->router.data) fr_experts_join(a, spec, layer, r);
         join_row(a, layer->down_bias, layer->post_ffn_norm, r);
-        if (layer->token_gate.data) fr_matrix_input_row(&a->workspace, r, x, hidden);
+        if (layer->ple_gate.data)
+            fr_matrix_input_row(&a->workspace, r, x, hidden);
         else if (layer->scalar) a->kernels->scale(x, hidden, *layer->scalar);
     }
 }

@@ -11,9 +11,9 @@
 
 /* Where a token stands for rotary positions, along time, height and width: of text all the same. */
 #define FR_AXES 3
-typedef struct fr_place {
+typedef struct fr_rope_position {
     int32_t at[FR_AXES];
-} fr_place;
+} fr_rope_position;
 
 /* Input embeddings: those of positions of a timeline that are not looked up by id, such as what an image's tokens
  * say. */
@@ -37,7 +37,7 @@ typedef struct fr_row {
     int32_t also;     /* timelines behind that one that get its keys and values too: those that branch off after it */
     int32_t position; /* in its timeline: the slot of its K/V; it sees what is there and before it */
     int32_t parent;   /* the row of the same batch that it follows; -1: what its timeline has in the cache already */
-    fr_place place;
+    fr_rope_position rope_position;
     const float *embedding; /* [hidden] its input embedding, where that is not the id's; else NULL */
 } fr_row;
 
@@ -53,10 +53,10 @@ typedef struct fr_batch {
 
 /* Layers whose inputs a forward hands out beside its hidden rows; the number of layers stands for what the last one
  * gives, before the final norm. */
-enum { FR_TAPS = 8 };
-typedef struct fr_taps {
-    size_t count, layer[FR_TAPS];
-} fr_taps;
+enum { FR_AUX_LAYERS = 8 };
+typedef struct fr_aux_layers {
+    size_t count, layer[FR_AUX_LAYERS];
+} fr_aux_layers;
 
 /* One batch through the target: rows in; hidden rows, and for some rows logits, out. */
 typedef struct fr_forward {
@@ -65,8 +65,8 @@ typedef struct fr_forward {
     fr_batch batch;
     size_t keep;           /* rows before it are run for their K/V alone */
     float *hidden;         /* [rows, hidden] out, from row `keep` on: after the final norm */
-    const fr_taps *taps;   /* NULL: none */
-    float *tapped;         /* [rows, taps, hidden] out, from row `keep` on */
+    const fr_aux_layers *aux_layers; /* NULL: none */
+    float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
     int64_t *best;         /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is

@@ -1,4 +1,4 @@
-/* A decoder's weights, bound: the fields that names.c fills and the parts read.
+/* A decoder's weights, bound: the fields that tensor_names.c fills and the parts read.
  *
  * In: a spec (layer_spec.h), a checkpoint. Out: fr_trunk, immutable. What a model doesn't have is NULL, or without
  * data: a part that finds no norm, bias or projection leaves that step out. */
@@ -29,7 +29,7 @@ typedef struct fr_layer {
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
     fr_matrix out;          /* [hidden, value_heads * value_dim] */
-    const float *conv;      /* [taps, channels of in_qkv] the oldest position's first */
+    const float *conv;      /* [conv_kernel, channels of in_qkv] the oldest position's first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 
@@ -37,7 +37,7 @@ typedef struct fr_layer {
     const float *gate_bias, *up_bias, *down_bias;
     const float *scalar; /* [1] multiplies the layer's output */
 
-    fr_matrix token_gate, token_out; /* [token_width, hidden], [hidden, token_width] */
+    fr_matrix ple_gate, ple_out;     /* [ple_width, hidden], [hidden, ple_width] */
     const float *post_token_norm;    /* [hidden] */
 
     fr_matrix router;          /* [experts, hidden] */
@@ -56,9 +56,9 @@ typedef struct fr_trunk {
     fr_matrix head;      /* [vocab, hidden]; the embedding where they are tied */
     bool head_sorted;    /* its rows stand in another order; there is no embedding then */
     const float *norm;   /* [hidden], the final one */
-    fr_matrix token_table;      /* [vocab, layers * token_width] */
-    fr_matrix token_projection; /* [layers * token_width, hidden] */
-    const float *token_norm;    /* [token_width] */
+    fr_matrix ple_table; /* [vocab, layers * ple_width] */
+    fr_matrix ple_projection; /* [layers * ple_width, hidden] */
+    const float *ple_norm;    /* [ple_width] */
 
     float *inverse[FR_ROPES]; /* rotary frequencies, [dims / 2] */
     fr_kv_shape *kv_shapes;   /* one per owning layer */

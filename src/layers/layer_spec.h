@@ -1,7 +1,8 @@
 /* What a decoder is, as data: its layers, its rotary positions, its widths.
  *
  * In: a family's configuration, which fills this. Out: what the parts (attention.c, mla.c, ffn.c, experts.c,
- * token_inputs.c) and the loop over layers (trunk.c) read; no part asks which family it runs. Sizes count values. */
+ * per_layer_embeddings.c) and the loop over layers (trunk.c) read; no part asks which family it runs. Sizes count
+ * values. */
 #ifndef FR_SRC_LAYER_SPEC_H
 #define FR_SRC_LAYER_SPEC_H
 
@@ -13,14 +14,14 @@
 typedef struct fr_rope_spec {
     fr_rope_kind kind;
     size_t dims; /* of a head's values, those that turn: the first */
-    bool halves; /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
+    bool neox;   /* value i turns with i + dims / 2; else neighbours, 2i and 2i + 1 */
     size_t sections[FR_AXES]; /* how many of the dims / 2 angles follow each axis, in this order; they are all */
-    bool interleaved; /* instead they follow the axes in turn, the first where another has its number */
+    bool mrope_interleaved;   /* instead they follow the axes in turn, the first where another has its number */
     double theta, partial, factor; /* as fr_rope_frequencies takes them */
-    double low_factor, high_factor, trained; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
-    double fast, slow; /* as fr_rope_yarn takes them and `trained`, with FR_ROPE_YARN */
-    float amplitude;   /* of cosine and sine; 0: 1 */
-    double sharpness;  /* mscale_all_dim: scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
+    double low_factor, high_factor, original_context; /* as fr_rope_scale takes them, with FR_ROPE_LLAMA3 */
+    double beta_fast, beta_slow; /* as fr_rope_yarn takes them and `original_context`, with FR_ROPE_YARN */
+    float attention_factor;      /* of cosine and sine; 0: 1 */
+    double mscale_all_dim; /* scores grow by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors; /* [dims / 2] of the frequencies; NULL: none. Lives as long as the weights */
 } fr_rope_spec;
 
@@ -32,11 +33,11 @@ typedef struct fr_attention_spec {
     size_t kv;     /* the KV layer that it reads */
     bool owns_kv;  /* and writes; else it borrows that of an earlier layer, or of the target */
     size_t latent; /* a value is the first so many values of its key, the only one that is kept; 0: not so */
-    bool keys_are_values; /* values come from the key projection, before its norm */
-    bool norms_values;
-    bool norms_heads; /* queries and keys too: for families of which not every model does */
-    bool biased; /* its projections add biases */
-    bool gated;  /* q's projection gives each head's query, then a gate: sigmoid(gate) multiplies what it has seen */
+    bool k_eq_v;  /* values come from the key projection, before its norm */
+    bool v_norm;
+    bool qk_norm; /* for families of which not every model has it */
+    bool biased;  /* its projections add biases */
+    bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     float scale; /* of the scores */
 } fr_attention_spec;
 
@@ -53,7 +54,7 @@ typedef struct fr_mla_spec {
 typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* the latter a multiple of the former */
     size_t key_dim, value_dim;     /* of a head */
-    size_t taps;   /* of the short convolution: positions that it reads, the row's own included */
+    size_t conv_kernel;            /* of the short convolution: positions that it reads, the row's own included */
     bool tiled;    /* value head j reads key head j % key_heads, as GGUF has them; else j / (value_heads / key_heads) */
     size_t state;  /* which of the trunk's recurrent layers it is */
 } fr_deltanet_spec;
@@ -73,15 +74,15 @@ typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 /* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The feed-forward of a layer
  * that has one stands beside it: experts that all rows share, as one of their joint width, or nothing (width 0). */
 typedef struct fr_experts_spec {
-    size_t count, top, width;
+    size_t count, top_k, width;
     fr_activation activation;
     fr_scoring scoring;
-    bool corrected;  /* a bias is added to the scores that choose (sigmoid's), and to no weight */
+    bool score_bias;           /* a bias is added to the scores that choose (sigmoid's), and to no weight */
     size_t groups, top_groups; /* of neighbours: a row chooses in its best ones (sigmoid's scores); 0: no groups */
-    bool normalized; /* a row's weights are divided by their sum */
-    float scaling;   /* and multiplied by this */
+    bool norm_top_k;           /* a row's weights are divided by their sum */
+    float routed_scaling;      /* and multiplied by this */
     bool shared_gated; /* what the feed-forward gives is multiplied by sigmoid(shared_gate . x) */
-    bool apart;      /* router, experts and feed-forward have norms of their own, as Gemma 4's */
+    bool parallel;     /* router, experts and feed-forward have norms of their own, as Gemma 4's */
 } fr_experts_spec;
 
 /* What mixes positions. */
@@ -101,7 +102,7 @@ enum { FR_ROPES = 2 };
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
     size_t ffn_width;      /* of layers without a mixture, which files tell even where all have one */
-    size_t token_width;    /* of what each layer is told of a row's token (token_inputs.c); 0: nothing */
+    size_t ple_width;      /* of what each layer is told of a row's token (per_layer_embeddings.c); 0: nothing */
     float embedding_scale; /* of an id's row of the table */
     float eps;             /* of all norms */
     float softcap;         /* of the logits; 0: none */
@@ -109,7 +110,7 @@ typedef struct fr_trunk_spec {
     size_t ropes;
     bool embeds;          /* has a table of ids; a drafter with a sorted head doesn't */
     fr_layer_spec *layer; /* [layers] */
-    fr_layer_spec mtp;    /* of an MTP layer behind them, where the family has any (families/chained.h) */
+    fr_layer_spec mtp;    /* of an MTP layer behind them, where the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 
 /* One of its layers by its number; behind them stand MTP layers. */

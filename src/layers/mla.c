@@ -56,7 +56,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_mla_s
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     size_t at = row * (rope->dims / 2);
-    fr_rope_fn *turn = rope->halves ? a->kernels->rope_half : a->kernels->rope_pair;
+    fr_rope_fn *turn = rope->neox ? a->kernels->rope_neox : a->kernels->rope_pairs;
     turn(part, a->cosine[spec->rope] + at, a->sine[spec->rope] + at, rope->dims);
 }
 

@@ -93,12 +93,13 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
 /* out: the feed-forward's of one row, and the experts', as one; by the row's owner. */
 void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row);
 
-/* --------------------------------------------------------------------------------------------------- token_inputs.c */
+/* ---------------------------------------------------------------------------------------------------
+ * per_layer_embeddings.c */
 
 /* What each layer is told of each row's token, from the embeddings in x; barriers of its own, and one behind. */
-void fr_token_inputs(const fr_team *team, const fr_activations *a);
+void fr_ple_inputs(const fr_team *team, const fr_activations *a);
 
 /* x += norm(out(gelu(gate(x)) * told)), of layer `index`; barriers of its own. The stream's rows were prepared. */
-void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index);
+void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index);
 
 #endif

@@ -29,10 +29,10 @@ static bool all_finite(const float *values, size_t n) {
 static float weigh_softmax(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
     float most = r->scores[chosen[0]], sum = 0.0f;
-    for (size_t i = 0; i < spec->top; i++) weight[i] = r->scores[chosen[i]] - most;
-    r->kernels->exp(weight, weight, spec->top);
-    if (spec->normalized) {
-        for (size_t i = 0; i < spec->top; i++) sum += weight[i];
+    for (size_t i = 0; i < spec->top_k; i++) weight[i] = r->scores[chosen[i]] - most;
+    r->kernels->exp(weight, weight, spec->top_k);
+    if (spec->norm_top_k) {
+        for (size_t i = 0; i < spec->top_k; i++) sum += weight[i];
         return sum;
     }
     for (size_t e = 0; e < spec->count; e++) r->scores[e] -= most;
@@ -50,9 +50,9 @@ static void score_sigmoid(const routing *r) {
 /* The sum keeps away from 0, as the published code does. */
 static float weigh_sigmoid(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
-    for (size_t i = 0; i < r->spec->top; i++) weight[i] = r->scores[chosen[i]];
-    if (!r->spec->normalized) return 1.0f;
-    for (size_t i = 0; i < r->spec->top; i++) sum += weight[i];
+    for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];
+    if (!r->spec->norm_top_k) return 1.0f;
+    for (size_t i = 0; i < r->spec->top_k; i++) sum += weight[i];
     return sum + 1e-20f;
 }
 
@@ -82,7 +82,7 @@ static void keep_best_groups(const routing *r) {
 }
 
 static void choose_by_softmax(const routing *r, int32_t *chosen) {
-    r->kernels->topk(r->scores, r->spec->count, r->spec->top, chosen, r->scratch);
+    r->kernels->topk(r->scores, r->spec->count, r->spec->top_k, chosen, r->scratch);
 }
 
 /* bias: NULL: none. */
@@ -90,7 +90,7 @@ static void choose_by_sigmoid(const routing *r, const float *bias, int32_t *chos
     score_sigmoid(r);
     for (size_t e = 0; e < r->spec->count; e++) r->choice[e] = bias ? r->scores[e] + bias[e] : r->scores[e];
     if (r->spec->groups > 1) keep_best_groups(r);
-    r->kernels->topk(r->choice, r->spec->count, r->spec->top, chosen, r->scratch);
+    r->kernels->topk(r->choice, r->spec->count, r->spec->top_k, chosen, r->scratch);
 }
 
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer, size_t row,
@@ -103,8 +103,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
                        .groups = m->choices + (2 * thread + 1) * spec->count,
                        .scratch = m->scratch + 2 * thread * spec->count,
                        .best = m->scratch + (2 * thread + 1) * spec->count};
-    int32_t *chosen = m->chosen + row * spec->top;
-    float *weight = m->chosen_weight + row * spec->top, sum, scaling = spec->scaling;
+    int32_t *chosen = m->chosen + row * spec->top_k;
+    float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
     if (spec->scoring == FR_SCORING_SIGMOID) {
         choose_by_sigmoid(&r, layer->router_bias, chosen);
@@ -113,7 +113,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         choose_by_softmax(&r, chosen);
         sum = weigh_softmax(&r, chosen, weight);
     }
-    for (size_t i = 0; i < spec->top; i++) {
+    for (size_t i = 0; i < spec->top_k; i++) {
         weight[i] /= sum;
         if (layer->expert_scale) weight[i] *= layer->expert_scale[chosen[i]];
         weight[i] *= scaling;

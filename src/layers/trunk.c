@@ -37,19 +37,19 @@ const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
 
 fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec) {
     const fr_experts_spec *experts = fr_spec_experts(spec);
-    return experts ? (fr_mixture_size){experts->count, experts->top} : (fr_mixture_size){0};
+    return experts ? (fr_mixture_size){experts->count, experts->top_k} : (fr_mixture_size){0};
 }
 
-static fr_status bind_tensors(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights,
+static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
                               const int32_t *head_order) {
     const fr_trunk_spec *s = &trunk->spec;
     fr_binding b = fr_binding_model(weights, s);
     b.head_order = head_order;
     b.head_sorted = &trunk->head_sorted;
-    FR_TRY(fr_names_bind(&b, naming->model, trunk));
+    FR_TRY(fr_tensor_names_bind(&b, naming->model, trunk));
     for (size_t i = 0; i < s->layers; i++) {
         b = fr_binding_layer(weights, s, &s->layer[i], i);
-        FR_TRY(fr_names_bind_layer(&b, naming, &trunk->layers[i]));
+        FR_TRY(fr_tensor_names_bind_layer(&b, naming, &trunk->layers[i]));
     }
     trunk->packed = weights->has_packed;
     return FR_OK;
@@ -117,10 +117,10 @@ static fr_status make_ropes(fr_trunk *trunk) {
         fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, trunk->inverse[i]);
         if (rope->kind == FR_ROPE_LLAMA3)
             fr_rope_scale(trunk->inverse[i], rope->dims / 2, rope->factor, rope->low_factor, rope->high_factor,
-                          rope->trained);
+                          rope->original_context);
         if (rope->kind == FR_ROPE_YARN)
-            fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->fast, rope->slow,
-                         rope->trained);
+            fr_rope_yarn(trunk->inverse[i], rope->dims / 2, rope->theta, rope->factor, rope->beta_fast, rope->beta_slow,
+                         rope->original_context);
         for (size_t a = 0; rope->divisors && a < rope->dims / 2; a++) trunk->inverse[i][a] /= rope->divisors[a];
     }
     return FR_OK;
@@ -133,7 +133,8 @@ fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
     return make_ropes(trunk);
 }
 
-static fr_status open_all(fr_trunk *trunk, const fr_naming *naming, fr_weights *weights, const int32_t *head_order) {
+static fr_status open_all(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
+                          const int32_t *head_order) {
     size_t layers = trunk->spec.layers;
     trunk->layers = calloc(layers, sizeof *trunk->layers);
     if (!trunk->layers) return fr_fail_memory("layers", layers * sizeof *trunk->layers);
@@ -141,7 +142,7 @@ static fr_status open_all(fr_trunk *trunk, const fr_naming *naming, fr_weights *
     return fr_trunk_derive(trunk, weights->files->path);
 }
 
-fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_naming *naming, fr_weights *weights,
+fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
                         const int32_t *head_order) {
     *trunk = (fr_trunk){.spec = *spec};
     *spec = (fr_trunk_spec){0};
@@ -190,25 +191,25 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     if (layer->router.data) fr_experts_run(team, a, &spec->experts, layer);
     fr_team_sync(team);
     fr_ffn_join(team, a, spec, layer);
-    if (layer->token_gate.data) fr_token_branch(team, a, layer, index);
+    if (layer->ple_gate.data) fr_ple_branch(team, a, layer, index);
 }
 
 /* The stream in front of a layer, of the thread's own rows. */
 static void tap(const fr_team *team, const fr_activations *a, size_t layer) {
-    size_t begin, end, hidden = a->trunk->spec.hidden, count = a->taps->count;
+    size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t t = 0; t < count; t++)
-        for (size_t r = begin; r < end && a->taps->layer[t] == layer; r++)
-            memcpy(a->tapped + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
+        for (size_t r = begin; r < end && a->aux_layers->layer[t] == layer; r++)
+            memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
 }
 
 void fr_layers_run(const fr_team *team, fr_activations *a) {
     const fr_trunk *trunk = a->trunk;
     for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
-        if (a->taps) tap(team, a, i);
+        if (a->aux_layers) tap(team, a, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
     }
-    if (a->taps) tap(team, a, trunk->spec.layers);
+    if (a->aux_layers) tap(team, a, trunk->spec.layers);
 }
 
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
@@ -231,11 +232,11 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     float *out = f->hidden + f->keep * hidden;
     a.batch = f->batch;
     a.keep = f->keep;
-    a.taps = f->taps;
-    a.tapped = f->tapped;
+    a.aux_layers = f->aux_layers;
+    a.aux_hidden = f->aux_hidden;
     embed_rows(team, &a);
     fr_rotations(team, &a);
-    if (a.trunk->spec.token_width) fr_token_inputs(team, &a);
+    if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
     if (a.deltanet && team->index == 0) fr_deltanet_begin(&a);
     fr_layers_run(team, &a);
     fr_rows_part(team, a.batch.count, &begin, &end);

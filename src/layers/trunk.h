@@ -1,16 +1,16 @@
 /* A decoder as a whole: opened from a spec and a table of names, and run over a batch.
  *
- * In: what a family says of itself (layer_spec.h, names.h), a checkpoint. Out: fr_trunk; hidden rows of a batch, K/V in
- * its caches. */
+ * In: what a family says of itself (layer_spec.h, tensor_names.h), a checkpoint. Out: fr_trunk; hidden rows of a
+ * batch, K/V in its caches. */
 #ifndef FR_SRC_TRUNK_H
 #define FR_SRC_TRUNK_H
 
 #include "src/layers/activations.h"
-#include "src/layers/names.h"
+#include "src/layers/tensor_names.h"
 
 /* Takes the spec over (spec->layer is freed at close), binds all tensors, derives rotary and KV tables. head_order:
  * [vocab] the rows' order that the head would be packed in, which must outlive the trunk; NULL: its own. */
-fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_naming *naming, fr_weights *weights,
+fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_naming *naming, fr_weights *weights,
                         const int32_t *head_order);
 void fr_trunk_close(fr_trunk *trunk);
 

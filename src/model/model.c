@@ -123,7 +123,7 @@ fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types) {
     return fr_kv_check(trunk->kv_shapes, trunk->kv_count, types);
 }
 
-fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options) {
+fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options) {
     fr_pool *pool;
     FR_TRY(fr_weights_check_memory(weights));
     if (weights->exceed && options->value[FR_OPT_MLOCK])
@@ -181,8 +181,8 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->image_token = -1;
     FR_TRY(open_trunk(model));
-    FR_TRY(fr_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
-                               fr_larger(model->mtp_layers, 1)));
+    FR_TRY(fr_tensor_names_check_read(&model->weights, model->family->names, model->trunk.spec.layers,
+                                      fr_larger(model->mtp_layers, 1)));
     fr_weights_note_slow(&model->weights);
     fr_weights_note_transposed(&model->weights);
     FR_TRY(read_eos(model));
@@ -235,9 +235,9 @@ fr_status fr_model_outline(const char *path, const fr_options *options, fr_model
 
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model) {
     FR_TRY(fr_model_bind(path, options, model));
-    fr_status status = fr_weights_settle(&(*model)->weights, &(*model)->plan, options);
+    fr_status status = fr_weights_load(&(*model)->weights, &(*model)->plan, options);
     if (status == FR_OK && (*model)->mmproj)
-        status = fr_weights_settle(&(*model)->mmproj->weights, &(*model)->plan, options);
+        status = fr_weights_load(&(*model)->mmproj->weights, &(*model)->plan, options);
     if (status == FR_OK) return FR_OK;
     fr_model_unload(*model);
     *model = NULL;
@@ -277,7 +277,7 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
     for (size_t i = 0; i < s->layers; i++) {
         const fr_layer_spec *layer = &s->layer[i];
-        if (layer->experts.count && !layer->experts.apart) continue;
+        if (layer->experts.count && !layer->experts.parallel) continue;
         last = layer->ffn.width;
         if (!first) first = last;
     }
@@ -292,8 +292,9 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     size_t dense = 0;
     for (size_t i = 0; i < s->layers; i++) dense += s->layer[i].experts.count == 0;
     if (dense == s->layers) return;
-    fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width, experts->top);
-    if (!experts->apart && last->experts.count && last->ffn.width)
+    fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width,
+            experts->top_k);
+    if (!experts->parallel && last->experts.count && last->ffn.width)
         fprintf(out, ", beside shared ones of width %zu", last->ffn.width);
     if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
 }
@@ -327,7 +328,7 @@ static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
         if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
     if (d)
         fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
-                d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->taps);
+                d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
 }
 
 void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
@@ -350,7 +351,7 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     else if (kinds.first && kinds.alike)
         fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
     describe_deltanet(s, out);
-    if (s->token_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->token_width);
+    if (s->ple_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->ple_width);
     describe_experts(s, out);
     fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);
 }

@@ -42,7 +42,7 @@ struct fr_family {
     const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
     bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
-    const fr_naming *names;
+    const fr_tensor_naming *names;
 
     /* Reads the configuration: what the decoder is, and what the model has beside it (MTP layers, vision). */
     fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
@@ -51,9 +51,9 @@ struct fr_family {
      * others. What has no key there is FR_INPUT, `where` in its line. */
     fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
-    /* Whether heads turn halves in this GGUF file (fr_rope_spec.halves); NULL: in all of the family's files as in its
+    /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
      * folders, or it has no MTP layer that could lie in another file. */
-    bool (*gguf_halves)(const fr_gguf *gguf);
+    bool (*gguf_neox)(const fr_gguf *gguf);
 
     /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
      * file has none. NULL: none of the family has. */
@@ -122,7 +122,7 @@ size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alo
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
 /* Brings bound weights into memory as the options ask. */
-fr_status fr_weights_settle(fr_weights *weights, const fr_plan *plan, const fr_options *options);
+fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
 /* Runs the batch, head included, on the pool. */
 void fr_forward_run(fr_pool *pool, fr_forward *forward);

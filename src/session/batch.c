@@ -12,7 +12,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .timeline = (int32_t)s->number,
                                     .position = (int32_t)(position + r),
                                     .parent = r ? (int32_t)(at + r) - 1 : parent,
-                                    .place = s->places[position + r],
+                                    .rope_position = s->rope_positions[position + r],
                                     .embedding = fr_input_embedding(s->embeddings, position + r, hidden)};
 }
 
@@ -21,8 +21,8 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
                         .activations = e->activations,
                         .batch = {.rows = e->batch, .count = count, .timelines = e->timelines},
                         .hidden = e->hidden,
-                        .taps = e->taps,
-                        .tapped = e->tapped,
+                        .aux_layers = e->aux_layers,
+                        .aux_hidden = e->aux_hidden,
                         .logits = e->logits,
                         .best = e->best,
                         .best_stride = e->head_rows};

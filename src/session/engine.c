@@ -73,8 +73,8 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->views = fr_arena_take(&e->arena, e->capacity, sizeof *e->views);
     e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
     e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
-    e->tapped = e->taps ? fr_arena_take(&e->arena, e->rows * e->seen_width, sizeof *e->tapped) : NULL;
-    e->seen = e->taps ? e->tapped : e->hidden;
+    e->aux_hidden = e->aux_layers ? fr_arena_take(&e->arena, e->rows * e->seen_width, sizeof *e->aux_hidden) : NULL;
+    e->seen = e->aux_layers ? e->aux_hidden : e->hidden;
     e->logits = fr_arena_take(&e->arena, e->head_rows * trunk->spec.vocab, sizeof *e->logits);
     e->best = fr_arena_take(&e->arena, threads * e->head_rows, sizeof *e->best);
     const fr_draft_method *method = e->drafts ? e->drafter->method : &fr_draft_none;
@@ -99,8 +99,8 @@ static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     fr_draft_list methods;
     FR_TRY(fr_draft_list_choose(options->value[FR_OPT_DRAFT_MAX] ? options->spec_type : "none", e->drafter, &methods));
     e->drafts = e->drafter && fr_draft_list_has(&methods, e->drafter->method);
-    e->taps = e->drafts && e->drafter->taps.count ? &e->drafter->taps : NULL;
-    e->seen_width = e->model->trunk.spec.hidden * (e->taps ? e->taps->count : 1);
+    e->aux_layers = e->drafts && e->drafter->aux_layers.count ? &e->drafter->aux_layers : NULL;
+    e->seen_width = e->model->trunk.spec.hidden * (e->aux_layers ? e->aux_layers->count : 1);
     return FR_OK;
 }
 

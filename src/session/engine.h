@@ -41,9 +41,10 @@ struct fr_engine {
     fr_draft_view *views;         /* [capacity] and shown */
     fr_kv **timelines; /* [capacity] their caches; NULL: of no session */
     float *hidden;    /* [rows, hidden] */
-    const fr_taps *taps; /* the drafter's; NULL: none */
-    float *tapped;       /* [rows, taps, hidden] */
-    const float *seen; /* [rows, seen_width] what a draft method sees of the rows: the hidden ones, or their taps */
+    const fr_aux_layers *aux_layers; /* the drafter's; NULL: none */
+    float *aux_hidden;               /* [rows, aux_layers, hidden] */
+    const float
+        *seen; /* [rows, seen_width] what a draft method sees of the rows: the hidden ones, or their aux_layers */
     size_t seen_width;
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */

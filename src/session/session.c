@@ -26,7 +26,7 @@ static void layout(fr_session *s) {
     s->digests = fr_arena_take(&s->arena, s->kv.blocks, sizeof *s->digests);
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
-    s->places = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->places);
+    s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
     s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
     fr_sampler_layout(&s->sampler, &s->arena, s->drafter ? s->draft_max : 0);
     fr_logprobs_layout(&s->logprobs, &s->arena, s->logprobs_best, model->kernels, vocab);

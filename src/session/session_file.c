@@ -101,9 +101,9 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
         size_t states = (layer->history_at - layer->state_at) * sizeof(float);
         size_t input = layer->shape.channels * sizeof(float);
         put(sink, (const float *)r->base + layer->state_at, states);
-        for (size_t back = layer->shape.taps - 1; back > 0; back--)
+        for (size_t back = layer->shape.conv_kernel - 1; back > 0; back--)
             put(sink, fr_recurrent_slot(r, layer, r->at < back ? 0 : r->at - back), input);
-        left -= states + (layer->shape.taps - 1) * input;
+        left -= states + (layer->shape.conv_kernel - 1) * input;
     }
     put(sink, zeros, left);
 }

@@ -66,7 +66,7 @@ void fr_session_clear(fr_session *s) {
 
 void fr_session_place(fr_session *s, size_t first, size_t place) {
     for (size_t i = first; i < s->context + FR_STEP_MAX; i++, place++)
-        for (int axis = 0; axis < FR_AXES; axis++) s->places[i].at[axis] = (int32_t)place;
+        for (int axis = 0; axis < FR_AXES; axis++) s->rope_positions[i].at[axis] = (int32_t)place;
 }
 
 fr_status fr_session_check_abort(fr_session *s) {
@@ -98,7 +98,7 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
 
 fr_draft_view fr_session_view(fr_session *s) {
     return (fr_draft_view){.ids = s->ids,
-                           .places = s->places,
+                           .rope_positions = s->rope_positions,
                            .embeddings = s->embeddings,
                            .length = s->length,
                            .told = s->told,

@@ -61,7 +61,7 @@ struct fr_session {
     fr_failure draft_failure;  /* and what of it, */
     fr_failure failure;        /* and of the whole round, failed */
     int32_t *ids;   /* [context] the timeline */
-    fr_place *places; /* [context + FR_STEP_MAX] */
+    fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* their rows, while it runs */
     size_t length;

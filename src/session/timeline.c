@@ -72,9 +72,9 @@ static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t cou
 static fr_status place(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
     if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
-    int64_t base = s->places[s->length].at[0], next = base;
+    int64_t base = s->rope_positions[s->length].at[0], next = base;
     fr_status status =
-        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->places + s->length, &next);
+        fr_shown_place(shown, s->model->image_token, ids, count, s->length, s->rope_positions + s->length, &next);
     if (status == FR_OK)
         fr_session_place(s, s->length + count, (size_t)next);
     else
@@ -234,7 +234,7 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     s->met = fr_smaller(met(s), length);
     cut_digests(s, length);
     s->length = length;
-    fr_session_place(s, length, (size_t)s->places[length].at[0]);
+    fr_session_place(s, length, (size_t)s->rope_positions[length].at[0]);
     s->told = fr_smaller(s->told, length);
     s->fresh = s->ended = false;
     if (length == 0) s->restored = false;
@@ -297,7 +297,7 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     if (alike) copy->told = s->told;
     if (alike) copy->budget.behind = s->budget.behind;
     memcpy(copy->ids, s->ids, s->length * sizeof *s->ids);
-    memcpy(copy->places, s->places, (s->context + FR_STEP_MAX) * sizeof *s->places);
+    memcpy(copy->rope_positions, s->rope_positions, (s->context + FR_STEP_MAX) * sizeof *s->rope_positions);
     fr_session_keep_hidden(copy, s->hidden, s->hidden_row + 1);
     copy->length = s->length;
     copy->met = met(s);

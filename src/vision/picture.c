@@ -73,13 +73,13 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
 }
 
 fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
-                         fr_place *places, int64_t *next) {
+                         fr_rope_position *rope_positions, int64_t *next) {
     int64_t base = *next;
     size_t image = 0;
-    FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &places->at, next));
+    FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &rope_positions->at, next));
     *next += base;
     for (size_t i = 0; i < count; i++)
-        for (int axis = 0; axis < FR_AXES; axis++) places[i].at[axis] += (int32_t)base;
+        for (int axis = 0; axis < FR_AXES; axis++) rope_positions[i].at[axis] += (int32_t)base;
     for (size_t i = 0; i < count; i++) {
         if (ids[i] != image_token) continue;
         const fr_vision_rows *rows = &shown->rows[image];

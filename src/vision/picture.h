@@ -44,7 +44,7 @@ void fr_shown_free(fr_shown *shown);
 /* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows
  * are given for. FR_INPUT where image tokens and pictures don't fit. */
 fr_status fr_shown_place(fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count, size_t first,
-                         fr_place *places, int64_t *next);
+                         fr_rope_position *rope_positions, int64_t *next);
 
 /* That they fit. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);

@@ -74,8 +74,8 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
         const float *cosine = a->cosine + patch * (n / 2), *sine = a->sine + patch * (n / 2);
         k->rmsnorm(query, query, layer->q_norm, n, c->eps);
         k->rmsnorm(key, key, layer->k_norm, n, c->eps);
-        k->rope_half(query, cosine, sine, n);
-        k->rope_half(key, cosine, sine, n);
+        k->rope_neox(query, cosine, sine, n);
+        k->rope_neox(key, cosine, sine, n);
     }
     fr_team_sync(team);
 }

@@ -88,22 +88,22 @@ fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name,
     return check_finite(weights, bound->tensor, copy, n);
 }
 
-fr_status fr_bind_taps(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t taps,
+fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name, size_t channels, size_t conv_kernel,
                        const float **turned) {
     fr_bound *bound;
-    float *out, row[FR_MOST_TAPS];
+    float *out, row[FR_MOST_CONV_KERNEL];
     uint32_t dims = weights->files->gguf ? 2 : 3; /* published as convolutions of one channel each */
-    const uint64_t shape[] = {channels, dims == 2 ? taps : 1, taps};
+    const uint64_t shape[] = {channels, dims == 2 ? conv_kernel : 1, conv_kernel};
     FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
-    FR_TRY(take_floats(weights, bound->tensor, channels * taps, &out));
+    FR_TRY(take_floats(weights, bound->tensor, channels * conv_kernel, &out));
     const fr_tensor *tensor = bound->tensor;
     const uint8_t *bytes = tensor->data;
-    for (size_t c = 0; c < channels; c++, bytes += fr_dtype_row_bytes(tensor->type, taps)) {
-        fr_dtype_decode(tensor->type, bytes, row, taps);
-        for (size_t t = 0; t < taps; t++) out[t * channels + c] = row[t];
+    for (size_t c = 0; c < channels; c++, bytes += fr_dtype_row_bytes(tensor->type, conv_kernel)) {
+        fr_dtype_decode(tensor->type, bytes, row, conv_kernel);
+        for (size_t t = 0; t < conv_kernel; t++) out[t * channels + c] = row[t];
     }
     *turned = out;
-    return check_finite(weights, tensor, out, channels * taps);
+    return check_finite(weights, tensor, out, channels * conv_kernel);
 }
 
 /* A tensor's value of an index. */

@@ -22,8 +22,10 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (vector) fr_arena_take(&measure, t->shape[t->dims - 1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));
-        bool taps = (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_MOST_TAPS;
-        if (convolution || taps) fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
+        bool conv_kernel =
+            (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_MOST_CONV_KERNEL;
+        if (convolution || conv_kernel)
+            fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }
     return measure.used;
 }

@@ -134,7 +134,7 @@ fr_model *fuzz_model_bind(const fr_checkpoint *files) {
 
 fr_model *fuzz_model_open(const fr_checkpoint *files) {
     fr_model *model = fuzz_model_bind(files);
-    if (!model || !refused(fr_weights_settle(&model->weights, &fuzz_plan, fuzz_options()))) return model;
+    if (!model || !refused(fr_weights_load(&model->weights, &fuzz_plan, fuzz_options()))) return model;
     fuzz_model_close(model);
     return NULL;
 }
@@ -142,7 +142,7 @@ fr_model *fuzz_model_open(const fr_checkpoint *files) {
 fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target) {
     fr_drafter *drafter;
     if (refused(fr_drafter_bind(path, target, fuzz_options(), &drafter))) return NULL;
-    if (!refused(fr_weights_settle(&drafter->weights, &fuzz_plan, fuzz_options()))) return drafter;
+    if (!refused(fr_weights_load(&drafter->weights, &fuzz_plan, fuzz_options()))) return drafter;
     fr_drafter_unload(drafter);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* Binding by name tables: see names.h. */
-#include "src/layers/names.h"
+/* Binding by name tables: see tensor_names.h. */
+#include "src/layers/tensor_names.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { FR_EXPERT_NAME = 128 }; /* bytes of the name of one expert's tensor */
 
-const fr_name fr_usual_model_names[] = {
+const fr_tensor_name fr_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
     FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
@@ -19,7 +19,7 @@ const fr_name fr_usual_model_names[] = {
     {0},
 };
 
-const char *fr_names_prefix(const fr_weights *weights) {
+const char *fr_tensor_names_prefix(const fr_weights *weights) {
     static const char nested[] = "model.language_model.";
     if (weights->files->gguf) return "";
     return fr_weights_has_any(weights, nested) ? nested : "model.";
@@ -27,27 +27,28 @@ const char *fr_names_prefix(const fr_weights *weights) {
 
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk) {
     fr_binding b = {.weights = weights, .trunk = trunk};
-    snprintf(b.prefix, sizeof b.prefix, "%s", fr_names_prefix(weights));
+    snprintf(b.prefix, sizeof b.prefix, "%s", fr_tensor_names_prefix(weights));
     return b;
 }
 
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index) {
     fr_binding b = {.weights = weights, .trunk = trunk, .layer = layer};
     snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "%sblk.%zu." : "%slayers.%zu.",
-             fr_names_prefix(weights), index);
+             fr_tensor_names_prefix(weights), index);
     return b;
 }
 
 /* What the published names of a model's MTP layer begin with. */
-static const char *mtp_prefix(const fr_weights *weights, const fr_naming *naming) {
-    for (const char *const *prefix = naming->mtp; *prefix; prefix++)
+static const char *mtp_prefix(const fr_weights *weights, const fr_tensor_naming *naming) {
+    for (const char *const *prefix = naming->mtp_prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;
-    return naming->mtp[0];
+    return naming->mtp_prefixes[0];
 }
 
-fr_binding fr_binding_mtp(fr_weights *weights, const fr_naming *naming, const fr_trunk_spec *trunk, bool beside) {
+fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk,
+                          bool beside) {
     fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
-    if (naming->mtp && !weights->files->gguf)
+    if (naming->mtp_prefixes && !weights->files->gguf)
         snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming), beside ? "" : "layers.0.");
     return b;
 }
@@ -62,13 +63,13 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_HEAD: return layer->attention.head_dim;
     case FR_DIM_QUERIES: return layer->attention.heads * layer->attention.head_dim;
     case FR_DIM_QUERIES_GATED:
-        return (layer->attention.gated ? 2 : 1) * layer->attention.heads * layer->attention.head_dim;
+        return (layer->attention.output_gate ? 2 : 1) * layer->attention.heads * layer->attention.head_dim;
     case FR_DIM_DELTA_HEADS: return delta->value_heads;
     case FR_DIM_DELTA_HEAD: return delta->value_dim;
     case FR_DIM_DELTA_VALUES: return delta->value_heads * delta->value_dim;
     case FR_DIM_DELTA_CHANNELS:
         return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
-    case FR_DIM_TAPS: return delta->taps;
+    case FR_DIM_CONV_KERNEL: return delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_FFN: return layer->ffn.width;
     case FR_DIM_EXPERTS: return layer->experts.count;
@@ -82,26 +83,26 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_VALUE: return layer->mla.value_dim;
     case FR_DIM_VALUES: return layer->attention.heads * layer->mla.value_dim;
     case FR_DIM_KV_B: return layer->attention.heads * (layer->mla.nope + layer->mla.value_dim);
-    case FR_DIM_TOKEN: return trunk->token_width;
-    case FR_DIM_TOKENS: return trunk->layers * trunk->token_width;
+    case FR_DIM_TOKEN: return trunk->ple_width;
+    case FR_DIM_TOKENS: return trunk->layers * trunk->ple_width;
     }
     return 0;
 }
 
-bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     unsigned needs = name->needs;
     if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
-    if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.keys_are_values)) return false;
+    if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.k_eq_v)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
     if (needs & FR_IF_DENSE && layer->experts.count) return false;
     if (needs & FR_IF_SHARED && (layer->experts.count == 0 || layer->ffn.width == 0)) return false;
     if (needs & FR_IF_SHARED_GATED && !layer->experts.shared_gated) return false;
-    if (needs & FR_IF_CORRECTED && !layer->experts.corrected) return false;
+    if (needs & FR_IF_CORRECTED && !layer->experts.score_bias) return false;
     if (needs & FR_IF_Q_LORA && layer->mla.q_lora == 0) return false;
-    if (needs & FR_IF_NORMED_HEADS && !layer->attention.norms_heads) return false;
-    if (needs & FR_IF_TOKENS && trunk->token_width == 0) return false;
+    if (needs & FR_IF_NORMED_HEADS && !layer->attention.qk_norm) return false;
+    if (needs & FR_IF_PLE && trunk->ple_width == 0) return false;
     if (needs & FR_IF_ATTENTION_BIASED && !layer->attention.biased) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     return !(needs & FR_IF_EMBEDS) || trunk->embeds;
@@ -109,23 +110,24 @@ bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_la
 
 /* ---------------------------------------------------------------------------------------------------------- binding */
 
-static const char *spelling_of(const fr_name *name, bool gguf) {
+static const char *spelling_of(const fr_tensor_name *name, bool gguf) {
     return gguf ? name->gguf : name->published;
 }
 
-static const char *spelled(const fr_binding *b, const fr_name *name) {
+static const char *spelled(const fr_binding *b, const fr_tensor_name *name) {
     return spelling_of(name, b->weights->files->gguf);
 }
 
 /* Whether both are about one field, by different tensors. */
-static bool alternatives(const fr_name *name, const fr_name *other, bool gguf) {
+static bool alternatives(const fr_tensor_name *name, const fr_tensor_name *other, bool gguf) {
     const char *mine = spelling_of(name, gguf), *its = spelling_of(other, gguf);
     return other->field == name->field && its && mine && strcmp(mine, its) != 0;
 }
 
-bool fr_name_has_another(const fr_name *name, bool gguf, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
-    for (const fr_name *other = name + 1; other->published || other->gguf; other++)
-        if (alternatives(name, other, gguf) && fr_name_needed(other, trunk, layer)) return true;
+bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
+                                const fr_layer_spec *layer) {
+    for (const fr_tensor_name *other = name + 1; other->published || other->gguf; other++)
+        if (alternatives(name, other, gguf) && fr_tensor_name_needed(other, trunk, layer)) return true;
     return false;
 }
 
@@ -139,12 +141,12 @@ static void spell_expert(const char *spelling, size_t expert, char *name, size_t
     snprintf(name, size, "%.*s%zu%s", (int)(star - spelling), spelling, expert, star + 1);
 }
 
-static const char *prefix_of(const fr_binding *b, const fr_name *name) {
+static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? "" : b->prefix;
 }
 
 /* Whether the file has it: of a mixture one expert's tensor says that all should be there. */
-static bool is_there(const fr_binding *b, const fr_name *name) {
+static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
     if (!spelling) return false;
@@ -156,7 +158,7 @@ static bool is_there(const fr_binding *b, const fr_name *name) {
     return false;
 }
 
-const fr_tensor *fr_names_tensor(const fr_binding *b, const fr_name *names, size_t field) {
+const fr_tensor *fr_tensor_names_tensor(const fr_binding *b, const fr_tensor_name *names, size_t field) {
     char name[FR_EXPERT_NAME + sizeof b->prefix];
     for (; names->published || names->gguf; names++) {
         if (names->field != field || !is_there(b, names)) continue;
@@ -166,14 +168,15 @@ const fr_tensor *fr_names_tensor(const fr_binding *b, const fr_name *names, size
     return NULL;
 }
 
-static bool is_filled(const fr_name *name, const void *field) {
+static bool is_filled(const fr_tensor_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS ||
                   name->slot == FR_SLOT_QKV;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
 /* Each expert's tensor by itself. */
-static fr_status bind_each(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
+static fr_status bind_each(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
+                           fr_matrix **field) {
     size_t count = b->layer->experts.count;
     char expert[FR_EXPERT_NAME];
     *field = calloc(count, sizeof **field);
@@ -185,7 +188,8 @@ static fr_status bind_each(const fr_binding *b, const fr_name *name, size_t rows
     return FR_OK;
 }
 
-static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix **field) {
+static fr_status bind_experts(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
+                              fr_matrix **field) {
     size_t count = b->layer->experts.count, parts = name->slot == FR_SLOT_EXPERTS_PARTS ? 2 : 1;
     if (is_per_expert(spelled(b, name))) return bind_each(b, name, rows, cols, field);
     fr_matrix *both = calloc(parts * count, sizeof *both);
@@ -200,12 +204,12 @@ static fr_status bind_experts(const fr_binding *b, const fr_name *name, size_t r
     return status;
 }
 
-static fr_status bind_qkv(const fr_binding *b, const fr_name *name, size_t rows, size_t cols, fr_matrix *field) {
+static fr_status bind_qkv(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols, fr_matrix *field) {
     size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
     return fr_bind_rows(b->weights, b->prefix, spelled(b, name), (const size_t[]){rows, keys, keys}, 3, cols, field);
 }
 
-static fr_status bind_qkv_vector(const fr_binding *b, const fr_name *name, size_t rows, const float **field) {
+static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name, size_t rows, const float **field) {
     size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
     FR_TRY(fr_bind_vector(b->weights, b->prefix, spelled(b, name), rows + 2 * keys, field));
     field[1] = field[0] + rows;
@@ -213,7 +217,7 @@ static fr_status bind_qkv_vector(const fr_binding *b, const fr_name *name, size_
     return FR_OK;
 }
 
-static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
+static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *field) {
     fr_weights *w = b->weights;
     const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
     size_t rows = fr_dim_size(name->rows, b->trunk, b->layer), cols = fr_dim_size(name->cols, b->trunk, b->layer);
@@ -227,7 +231,7 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
     case FR_SLOT_VECTOR:
         return fr_bind_values(w, prefix, spelling, rows, w->files->gguf ? FR_AS_THEY_ARE : name->values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
-    case FR_SLOT_TAPS: return fr_bind_taps(w, prefix, spelling, rows, cols, field);
+    case FR_SLOT_CONV: return fr_bind_conv(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
     case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
     case FR_SLOT_QKV: return bind_qkv(b, name, rows, cols, field);
@@ -239,35 +243,36 @@ static fr_status fill(const fr_binding *b, const fr_name *name, void *field) {
 }
 
 /* The line before `name` about the same field that this kind of file may have instead; NULL: none. */
-static const fr_name *line_before(const fr_binding *b, const fr_name *names, const fr_name *name) {
-    for (const fr_name *line = names; line < name; line++)
-        if (alternatives(name, line, b->weights->files->gguf) && fr_name_needed(line, b->trunk, b->layer)) return line;
+static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
+    for (const fr_tensor_name *line = names; line < name; line++)
+        if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
+            return line;
     return NULL;
 }
 
-static fr_status fail_both(const fr_binding *b, const fr_name *name, const fr_name *other) {
+static fr_status fail_both(const fr_binding *b, const fr_tensor_name *name, const fr_tensor_name *other) {
     return fr_fail(FR_INPUT, "%s: tensor %s%s is missing, and %s%s, which may stand for it, too",
                    b->weights->files->path, prefix_of(b, name), spelled(b, name), prefix_of(b, other),
                    spelled(b, other));
 }
 
-fr_status fr_names_bind(const fr_binding *b, const fr_name *names, void *base) {
-    for (const fr_name *name = names; name->published || name->gguf; name++) {
+fr_status fr_tensor_names_bind(const fr_binding *b, const fr_tensor_name *names, void *base) {
+    for (const fr_tensor_name *name = names; name->published || name->gguf; name++) {
         void *field = (char *)base + name->field;
-        if (!spelled(b, name) || !fr_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
-        bool may_lack = name->needs & FR_IF_THERE ||
-                         fr_name_has_another(name, b->weights->files->gguf, b->trunk, b->layer);
+        if (!spelled(b, name) || !fr_tensor_name_needed(name, b->trunk, b->layer) || is_filled(name, field)) continue;
+        bool may_lack =
+            name->needs & FR_IF_THERE || fr_tensor_name_has_another(name, b->weights->files->gguf, b->trunk, b->layer);
         bool there = is_there(b, name);
         if (may_lack && !there) continue;
-        const fr_name *other = there ? NULL : line_before(b, names, name);
+        const fr_tensor_name *other = there ? NULL : line_before(b, names, name);
         FR_TRY(other ? fail_both(b, name, other) : fill(b, name, field));
     }
     return FR_OK;
 }
 
-fr_status fr_names_bind_layer(const fr_binding *b, const fr_naming *naming, fr_layer *layer) {
-    FR_TRY(fr_names_bind(b, naming->layer, layer));
-    return naming->feed_forward ? fr_names_bind(b, naming->feed_forward, layer) : FR_OK;
+fr_status fr_tensor_names_bind_layer(const fr_binding *b, const fr_tensor_naming *naming, fr_layer *layer) {
+    FR_TRY(fr_tensor_names_bind(b, naming->layer, layer));
+    return naming->feed_forward ? fr_tensor_names_bind(b, naming->feed_forward, layer) : FR_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- what nobody has read */
@@ -281,7 +286,7 @@ static const char *behind_layer(const char *name, const char *word, size_t *laye
     return *end == '.' ? end + 1 : NULL;
 }
 
-bool fr_names_extra(const fr_naming *naming, const char *tensor) {
+bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
     for (const char *const *extra = naming->extras; extra && *extra; extra++)
         if (fnmatch(*extra, tensor, 0) == 0) return true;
     return false;
@@ -298,7 +303,7 @@ static bool is_spelled(const char *spelling, const char *name, size_t *expert) {
     return strcmp(again, name) == 0;
 }
 
-static bool lists(const fr_name *names, bool gguf, const char *name) {
+static bool lists(const fr_tensor_name *names, bool gguf, const char *name) {
     size_t expert;
     for (; names && (names->published || names->gguf); names++) {
         const char *spelling = spelling_of(names, gguf);
@@ -317,19 +322,19 @@ static const char *without_scale(const char *name, char *codes, size_t size) {
     return codes;
 }
 
-static bool lists_of_layer(const fr_naming *naming, bool gguf, const char *name) {
+static bool lists_of_layer(const fr_tensor_naming *naming, bool gguf, const char *name) {
     return lists(naming->layer, gguf, name) || lists(naming->feed_forward, gguf, name);
 }
 
 /* What follows in a published name that begins as an MTP layer's do; NULL: it doesn't. */
-static const char *below_mtp(const fr_naming *naming, const char *published) {
-    for (const char *const *prefix = naming->mtp; prefix && *prefix; prefix++)
+static const char *below_mtp(const fr_tensor_naming *naming, const char *published) {
+    for (const char *const *prefix = naming->mtp_prefixes; prefix && *prefix; prefix++)
         if (strncmp(published, *prefix, strlen(*prefix)) == 0) return published + strlen(*prefix);
     return NULL;
 }
 
 /* Behind the last layer it may be an MTP layer's, which the drafter reads. */
-static bool is_extra(const fr_weights *weights, const fr_naming *naming, const char *tensor, size_t layers,
+static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
                      size_t chained) {
     bool gguf = weights->files->gguf;
     char word[128], codes[FR_EXPERT_NAME + sizeof word];
@@ -338,13 +343,13 @@ static bool is_extra(const fr_weights *weights, const fr_naming *naming, const c
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
         const char *rest = behind_layer(below, "layers.", &layer);
-        return rest ? layer < chained && lists_of_layer(naming, false, rest) : lists(naming->chained, false, below);
+        return rest ? layer < chained && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
-    snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_names_prefix(weights));
+    snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_tensor_names_prefix(weights));
     const char *rest = behind_layer(name, word, &layer);
-    if (!rest || layer < layers) return fr_names_extra(naming, tensor);
-    return naming->chained && layer < layers + chained &&
-           (lists_of_layer(naming, gguf, rest) || lists(naming->chained, gguf, rest));
+    if (!rest || layer < layers) return fr_tensor_names_extra(naming, tensor);
+    return naming->mtp && layer < layers + chained &&
+           (lists_of_layer(naming, gguf, rest) || lists(naming->mtp, gguf, rest));
 }
 
 static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor) {
@@ -352,7 +357,8 @@ static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor)
                    weights->files->path, tensor->name);
 }
 
-fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained) {
+fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
+                                     size_t chained) {
     const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
@@ -363,7 +369,7 @@ fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming
     return FR_OK;
 }
 
-fr_status fr_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]) {
+fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]) {
     const fr_tensors *all = &weights->files->tensors;
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
@@ -375,14 +381,14 @@ fr_status fr_names_check_below(const fr_weights *weights, const char *prefix, co
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-bool fr_name_fills_two(const fr_name *name) {
+bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
     return name->slot == FR_SLOT_EXPERTS_PARTS || name->slot == FR_SLOT_KV_B;
 }
 
-/* Where a tensor is two of GGUF's, the line has no name for them itself (fr_name_of_part). */
-static bool find_line(const fr_name *names, const char *published, bool top, fr_name_found *found) {
-    for (const fr_name *name = names; name && (name->published || name->gguf); name++) {
-        bool has = name->top == top && name->published && (name->gguf || fr_name_fills_two(name));
+/* Where a tensor is two of GGUF's, the line has no name for them itself (fr_tensor_name_of_part). */
+static bool find_line(const fr_tensor_name *names, const char *published, bool top, fr_tensor_name_found *found) {
+    for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
+        bool has = name->top == top && name->published && (name->gguf || fr_tensor_name_fills_two(name));
         if (!has || !is_spelled(name->published, published, &found->expert)) continue;
         found->name = name;
         found->table = names;
@@ -392,23 +398,24 @@ static bool find_line(const fr_name *names, const char *published, bool top, fr_
     return false;
 }
 
-static bool find_layers(const fr_naming *naming, const char *rest, fr_name_found *found) {
+static bool find_layers(const fr_tensor_naming *naming, const char *rest, fr_tensor_name_found *found) {
     return find_line(naming->layer, rest, false, found) || find_line(naming->feed_forward, rest, false, found);
 }
 
-static bool find_mtp(const fr_naming *naming, const char *below, size_t layers, size_t chained, fr_name_found *found) {
+static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t layers, size_t chained,
+                     fr_tensor_name_found *found) {
     const char *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
     if (found->layer >= chained) return false;
     found->layer += layers;
-    return rest ? find_layers(naming, rest, found) : find_line(naming->chained, below, false, found);
+    return rest ? find_layers(naming, rest, found) : find_line(naming->mtp, below, false, found);
 }
 
-bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
-                   fr_name_found *found) {
+bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
+                          size_t chained, fr_tensor_name_found *found) {
     const char *mtp = below_mtp(naming, published);
-    *found = (fr_name_found){0};
+    *found = (fr_tensor_name_found){0};
     if (mtp) return find_mtp(naming, mtp, layers, chained, found);
     if (find_line(naming->model, published, true, found)) return true;
     if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
@@ -416,18 +423,17 @@ bool fr_names_find(const fr_naming *naming, const char *prefix, const char *publ
     found->of_layer = rest != NULL;
     if (!rest) return find_line(naming->model, below, false, found);
     if (found->layer >= layers + chained) return false;
-    return find_layers(naming, rest, found) ||
-           (found->layer >= layers && find_line(naming->chained, rest, false, found));
+    return find_layers(naming, rest, found) || (found->layer >= layers && find_line(naming->mtp, rest, false, found));
 }
 
-const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t part) {
-    for (const fr_name *line = table; line->published || line->gguf; line++)
-        if (line->gguf && !fr_name_fills_two(line) && line->field == name->field + part * sizeof(fr_matrix *))
+const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part) {
+    for (const fr_tensor_name *line = table; line->published || line->gguf; line++)
+        if (line->gguf && !fr_tensor_name_fills_two(line) && line->field == name->field + part * sizeof(fr_matrix *))
             return line;
     return NULL;
 }
 
-fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+fr_reorder fr_tensor_name_reorder(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     if (name->order == FR_ROWS_ALIKE) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;
     if (name->order != FR_ROWS_TILED && name->order != FR_COLS_TILED)
@@ -453,6 +459,6 @@ size_t fr_row_published(const fr_reorder *r, size_t row) {
     if (r->order == FR_ROWS_TILED || r->order == FR_COLS_TILED) return from_tiles(r, row);
     size_t first = row / r->head * r->head, at = row % r->head, half = r->turning / 2;
     if (at >= 2 * half) return row;
-    if (r->order == FR_ROWS_TO_HALVES) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
+    if (r->order == FR_ROWS_TO_NEOX) return first + (at < half ? 2 * at : 2 * (at - half) + 1);
     return first + at / 2 + at % 2 * half;
 }

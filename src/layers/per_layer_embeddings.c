@@ -8,9 +8,9 @@
 /* projection(embedding) of rows `first` on: features [from, to) of what layers are told, partitioned by themselves. */
 static void project(const fr_team *team, const fr_activations *a, size_t first, size_t from, size_t to) {
     const fr_trunk_spec *s = &a->trunk->spec;
-    size_t width = s->layers * s->token_width, begin, end;
+    size_t width = s->layers * s->ple_width, begin, end;
     fr_partition(to - from, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
-    fr_matrix_apply_part(team, &a->workspace, &a->trunk->token_projection, from + begin, from + end,
+    fr_matrix_apply_part(team, &a->workspace, &a->trunk->ple_projection, from + begin, from + end,
                          a->token + first * width, width, a->x + first * s->hidden, s->hidden, first,
                          a->batch.count - first);
 }
@@ -19,21 +19,21 @@ static void project(const fr_team *team, const fr_activations *a, size_t first, 
 static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     const fr_trunk_spec *s = &a->trunk->spec;
     const fr_kernels *k = a->kernels;
-    size_t each = s->token_width, at = row * s->layers * each;
-    float *token = a->token + at, *table = a->token_table + at;
-    fr_matrix_row(k, &a->trunk->token_table, (size_t)a->batch.rows[row].id, (float)sqrt((double)each), table);
+    size_t each = s->ple_width, at = row * s->layers * each;
+    float *token = a->token + at, *table = a->ple_table + at;
+    fr_matrix_row(k, &a->trunk->ple_table, (size_t)a->batch.rows[row].id, (float)sqrt((double)each), table);
     k->scale(token, layers * each, (float)(1.0 / sqrt((double)s->hidden)));
     for (size_t l = 0; l < layers; l++)
-        k->rmsnorm(token + l * each, token + l * each, a->trunk->token_norm, each, s->eps);
+        k->rmsnorm(token + l * each, token + l * each, a->trunk->ple_norm, each, s->eps);
     k->add(token, table, layers * each);
     k->scale(token, layers * each, (float)sqrt(0.5));
 }
 
 /* Rows that are run for their K/V alone never reach the layers behind the owners. */
-void fr_token_inputs(const fr_team *team, const fr_activations *a) {
+void fr_ple_inputs(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
-    size_t width = s->layers * s->token_width, owners = a->trunk->owners, begin, end;
-    size_t owned = (owners * s->token_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
+    size_t width = s->layers * s->ple_width, owners = a->trunk->owners, begin, end;
+    size_t owned = (owners * s->ple_width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     if (owned > width) owned = width;
     fr_team_sync(team);
     fr_matrix_input_rows(team, &a->workspace, a->x, s->hidden, s->hidden, a->batch.count);
@@ -44,21 +44,21 @@ void fr_token_inputs(const fr_team *team, const fr_activations *a) {
     for (size_t r = begin; r < end; r++) finish_row(a, r, r < a->keep ? owners : s->layers);
 }
 
-void fr_token_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index) {
+void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t index) {
     const fr_trunk_spec *s = &a->trunk->spec;
     const fr_kernels *k = a->kernels;
     const fr_workspace *w = &a->workspace;
     size_t hidden = s->hidden, rows = a->batch.count, begin, end;
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &layer->token_gate, a->gate, a->ffn_width, a->x, hidden, rows);
-    fr_matrix_part(team, &layer->token_gate, &begin, &end);
+    fr_matrix_apply(team, w, &layer->ple_gate, a->gate, a->ffn_width, a->x, hidden, rows);
+    fr_matrix_part(team, &layer->ple_gate, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin;
-        k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->token_width + begin, end - begin);
+        k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->ple_width + begin, end - begin);
     }
     fr_team_sync(team);
-    fr_matrix_input_rows(team, w, a->gate, a->ffn_width, s->token_width, rows);
-    fr_matrix_apply(team, w, &layer->token_out, a->out, hidden, a->gate, a->ffn_width, rows);
+    fr_matrix_input_rows(team, w, a->gate, a->ffn_width, s->ple_width, rows);
+    fr_matrix_apply(team, w, &layer->ple_out, a->out, hidden, a->gate, a->ffn_width, rows);
     fr_team_sync(team);
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {

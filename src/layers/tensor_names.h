@@ -3,8 +3,8 @@
  * In: a family's tables. Out: fields of fr_trunk, fr_layer or another struct, bound (binding); the same tables tell
  * export what a published tensor is called in GGUF, synth what to make, inspect what is read. A field that nothing
  * fills, or a tensor that nobody reads, is an error that names it. */
-#ifndef FR_SRC_NAMES_H
-#define FR_SRC_NAMES_H
+#ifndef FR_SRC_TENSOR_NAMES_H
+#define FR_SRC_TENSOR_NAMES_H
 
 #include <stddef.h>
 
@@ -17,15 +17,15 @@ typedef enum fr_dim {
     FR_DIM_HIDDEN,
     FR_DIM_TWICE_HIDDEN,
     FR_DIM_VOCAB,
-    FR_DIM_HEAD,    /* values of an attention head */
-    FR_DIM_QUERIES, /* of all heads */
-    FR_DIM_QUERIES_GATED, /* the same, each head's followed by its gate where there are gates */
-    FR_DIM_KEYS,    /* of all key/value heads */
+    FR_DIM_HEAD,           /* values of an attention head */
+    FR_DIM_QUERIES,        /* of all heads */
+    FR_DIM_QUERIES_GATED,  /* the same, each head's followed by its gate where there are gates */
+    FR_DIM_KEYS,           /* of all key/value heads */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
     FR_DIM_DELTA_HEAD,     /* values of one of them */
     FR_DIM_DELTA_VALUES,   /* of all of them */
     FR_DIM_DELTA_CHANNELS, /* queries and keys of its key heads, then those values */
-    FR_DIM_TAPS,           /* of its convolution */
+    FR_DIM_CONV_KERNEL,    /* of its convolution */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
@@ -34,47 +34,47 @@ typedef enum fr_dim {
     FR_DIM_HEAD_QUERIES, /* of all its heads, nope and rotary parts */
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,        /* what one of its heads makes of latents */
-    FR_DIM_VALUES,       /* what all do */
-    FR_DIM_KV_B,         /* nope parts and values of all heads */
+    FR_DIM_VALUE,  /* what one of its heads makes of latents */
+    FR_DIM_VALUES, /* what all do */
+    FR_DIM_KV_B,   /* nope parts and values of all heads */
     FR_DIM_TOKEN,  /* what a layer is told of a token */
     FR_DIM_TOKENS, /* what all layers are */
 } fr_dim;
 
 /* What becomes of a tensor, and so the type of its field. */
 typedef enum fr_slot {
-    FR_SLOT_MATRIX,  /* fr_matrix [rows, cols] that every step reads */
-    FR_SLOT_TABLE,   /* the same, of which a step looks up rows */
-    FR_SLOT_PARTS,   /* fr_matrix[2], [rows, cols] each, one tensor of both */
-    FR_SLOT_VECTOR,  /* const float *, [rows] */
-    FR_SLOT_ROW,     /* the same of a matrix of one row, [1, cols] */
-    FR_SLOT_TAPS,    /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
-    FR_SLOT_EXPERTS, /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
-    FR_SLOT_HEADS,   /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
-    FR_SLOT_KV_B,    /* fr_latent_heads, all of it, of one tensor [rows, cols] */
-    FR_SLOT_QKV,     /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
-    FR_SLOT_QKV_VECTOR, /* the same of vectors */
+    FR_SLOT_MATRIX,        /* fr_matrix [rows, cols] that every step reads */
+    FR_SLOT_TABLE,         /* the same, of which a step looks up rows */
+    FR_SLOT_PARTS,         /* fr_matrix[2], [rows, cols] each, one tensor of both */
+    FR_SLOT_VECTOR,        /* const float *, [rows] */
+    FR_SLOT_ROW,           /* the same of a matrix of one row, [1, cols] */
+    FR_SLOT_CONV,          /* const float *, [cols, rows]: of a convolution over positions, [rows, cols] in the file */
+    FR_SLOT_EXPERTS,       /* fr_matrix *: a matrix [rows, cols] for each expert, one tensor of all, or one each */
+    FR_SLOT_HEADS,         /* fr_matrix *: a matrix [rows, cols] for each head, one tensor of all */
+    FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
+    FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
+    FR_SLOT_QKV_VECTOR,    /* the same of vectors */
     FR_SLOT_EXPERTS_PARTS, /* the same as of experts of two matrices for each, into this field and the next, one tensor
                               of all */
 } fr_slot;
 
 /* Who has it: all of these must hold. */
 enum {
-    FR_IF_KEYS = 1,     /* layers with K/V of their own */
-    FR_IF_VALUES = 2,   /* layers with a value projection */
+    FR_IF_KEYS = 1,   /* layers with K/V of their own */
+    FR_IF_VALUES = 2, /* layers with a value projection */
     FR_IF_EXPERTS = 4,
-    FR_IF_TOKENS = 8,   /* models with per-layer embeddings */
-    FR_IF_EMBEDS = 16,  /* models that embed ids */
+    FR_IF_PLE = 8,     /* models with per-layer embeddings */
+    FR_IF_EMBEDS = 16, /* models that embed ids */
     FR_IF_ATTENTION_BIASED = 32,
     FR_IF_FFN_BIASED = 64,
-    FR_IF_THERE = 128,  /* where the file has it; else the field stays empty */
+    FR_IF_THERE = 128,     /* where the file has it; else the field stays empty */
     FR_IF_ATTENTION = 256, /* layers that mix positions so, */
     FR_IF_DELTANET = 512,  /* or so */
-    FR_IF_DENSE = 1024,  /* layers without a mixture */
-    FR_IF_SHARED = 2048, /* layers with a mixture, and experts that all rows share */
+    FR_IF_DENSE = 1024,    /* layers without a mixture */
+    FR_IF_SHARED = 2048,   /* layers with a mixture, and experts that all rows share */
     FR_IF_SHARED_GATED = 4096,
-    FR_IF_CORRECTED = 8192, /* mixtures whose scores are corrected */
-    FR_IF_Q_LORA = 1 << 15, /* latent attention whose queries have a latent too */
+    FR_IF_CORRECTED = 8192,     /* mixtures whose scores are corrected */
+    FR_IF_Q_LORA = 1 << 15,     /* latent attention whose queries have a latent too */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
 };
 
@@ -86,13 +86,13 @@ enum {
 typedef enum fr_row_order {
     FR_ROWS_ALIKE,
     FR_ROWS_TO_PAIRS,
-    FR_ROWS_TO_HALVES,
+    FR_ROWS_TO_NEOX,
     FR_ROWS_TILED,
     FR_COLS_TILED
 } fr_row_order;
 
 /* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
-typedef struct fr_name {
+typedef struct fr_tensor_name {
     const char *published, *gguf; /* NULL: that kind of file doesn't have it. A * stands for an expert's number: each
                                    * expert's matrix is a tensor of its own */
     size_t field;                 /* offsetof in the struct that the table is about */
@@ -102,7 +102,7 @@ typedef struct fr_name {
     bool top;       /* in published files it stands beside the model, not below it */
     fr_row_order order;
     fr_values values; /* what a vector's are in published files */
-} fr_name;
+} fr_tensor_name;
 
 /* Lines of tables: the struct and its field, sizes (what follows FR_DIM_), both names, and more by designators. */
 #define FR_NAMED(of, at, kind, r, c, p, g, ...)                                                                       \
@@ -119,18 +119,19 @@ typedef struct fr_name {
 #define FR_FUSED_QKV_BIAS                                                                                            \
     FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_ATTENTION_BIASED)
 
-typedef struct fr_naming {
-    const fr_name *model; /* fields of fr_trunk; up to a line without names */
-    const fr_name *layer; /* fields of fr_layer */
-    const fr_name *feed_forward; /* more of them, by a table that families share; NULL: none */
-    const fr_name *chained; /* fields of fr_chained (families/chained.h), beside a layer's; NULL: has none */
-    const char *const *mtp; /* what published names of an MTP layer's tensors begin with, one of these; what it has
-                               beside a layer's follows, or "layers.0."; NULL: they are named as the next layer's */
+typedef struct fr_tensor_naming {
+    const fr_tensor_name *model;        /* fields of fr_trunk; up to a line without names */
+    const fr_tensor_name *layer;        /* fields of fr_layer */
+    const fr_tensor_name *feed_forward; /* more of them, by a table that families share; NULL: none */
+    const fr_tensor_name *mtp; /* fields of fr_mtp_layer (families/mtp_layer.h), beside a layer's; NULL: has none */
+    /* What published names of an MTP layer's tensors begin with, one of these; what it has beside a layer's follows, or
+     * "layers.0."; NULL: they are named as the next layer's. */
+    const char *const *mtp_prefixes;
     const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated */
-} fr_naming;
+} fr_tensor_naming;
 
 /* A model of an embedding, a norm and a head, which may be the embedding. */
-extern const fr_name fr_usual_model_names[];
+extern const fr_tensor_name fr_model_names[];
 
 /* What is bound: where names begin, and whose sizes count. */
 typedef struct fr_binding {
@@ -143,60 +144,62 @@ typedef struct fr_binding {
 } fr_binding;
 
 /* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
-const char *fr_names_prefix(const fr_weights *weights);
+const char *fr_tensor_names_prefix(const fr_weights *weights);
 
 /* A binding for the model's own tensors, and for those of a layer by its number. */
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
 /* The same for the MTP layer behind the trunk's, by its own names; beside: for what it has beside a layer's tensors. */
-fr_binding fr_binding_mtp(fr_weights *weights, const fr_naming *naming, const fr_trunk_spec *trunk, bool beside);
+fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
 /* Whether a model of this spec has it; FR_IF_THERE is not looked at. */
-bool fr_name_needed(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
 /* The tensor that fills a field, by the first line about it that the file has; NULL: none. */
-const fr_tensor *fr_names_tensor(const fr_binding *binding, const fr_name *names, size_t field);
+const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tensor_name *names, size_t field);
 
 /* Fills the fields of `base` that the table speaks of. */
-fr_status fr_names_bind(const fr_binding *binding, const fr_name *names, void *base);
+fr_status fr_tensor_names_bind(const fr_binding *binding, const fr_tensor_name *names, void *base);
 
 /* The same of a layer, by all tables about layers. */
-fr_status fr_names_bind_layer(const fr_binding *binding, const fr_naming *naming, fr_layer *layer);
+fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_naming *naming, fr_layer *layer);
 
 /* Whether a tensor is one of the family's extras. */
-bool fr_names_extra(const fr_naming *naming, const char *tensor);
+bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 
 /* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. What
  * stands behind the last layer is an MTP layer's, if the family has any: at most `chained` of them. */
-fr_status fr_names_check_read(const fr_weights *weights, const fr_naming *naming, size_t layers, size_t chained);
+fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
+                                     size_t chained);
 
 /* The same for all tensors whose names begin so, but for `spared`, which may be NULL. */
-fr_status fr_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
+fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
 /* Whether a later line, that such a model needs, may fill the same field where the file has this one's tensor not. */
-bool fr_name_has_another(const fr_name *name, bool gguf, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
+                                const fr_layer_spec *layer);
 
 /* Whether the line's slot has room for more than one field, the next one too. */
-bool fr_name_fills_two(const fr_name *name);
+bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
 /* The line that a published tensor is named in, and with which layer's number. `layers`: those of the trunk; lines of
  * the chained table are about layers behind them, of which there are `chained`. */
-typedef struct fr_name_found {
-    const fr_name *name, *table; /* the line, and the first of its table */
+typedef struct fr_tensor_name_found {
+    const fr_tensor_name *name, *table; /* the line, and the first of its table */
     bool of_layer, of_expert;
     size_t layer, expert;
-} fr_name_found;
+} fr_tensor_name_found;
 
-bool fr_names_find(const fr_naming *naming, const char *prefix, const char *published, size_t layers, size_t chained,
-                   fr_name_found *found);
+bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
+                          size_t chained, fr_tensor_name_found *found);
 
 /* The line of a table for the second field of a line that fills two, or for its first; NULL: there is none in GGUF. */
-const fr_name *fr_name_of_part(const fr_name *table, const fr_name *name, size_t part);
+const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 
 /* Where the rows or columns of a tensor are from. */
 typedef struct fr_reorder {
@@ -207,7 +210,7 @@ typedef struct fr_reorder {
 } fr_reorder;
 
 /* Of a line of a layer's table. */
-fr_reorder fr_name_reorder(const fr_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+fr_reorder fr_tensor_name_reorder(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
 /* Row `row`, or column, of a tensor in GGUF is that one of the published tensor. */
 size_t fr_row_published(const fr_reorder *reorder, size_t row);

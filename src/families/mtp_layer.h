@@ -5,15 +5,15 @@
  * which predict token p + 2. The layer has a KV cache of its own, pair p at slot p, and stands at the rotary position
  * of token p + 1. In a chain the next pair is (n, the draft).
  *
- * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_naming.chained, and
- * those of a layer behind the last); draft_chained.c does the rest. */
-#ifndef FR_SRC_CHAINED_H
-#define FR_SRC_CHAINED_H
+ * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.chained,
+ * and those of a layer behind the last); draft_mtp.c does the rest. */
+#ifndef FR_SRC_MTP_LAYER_H
+#define FR_SRC_MTP_LAYER_H
 
-#include "src/layers/names.h"
+#include "src/layers/tensor_names.h"
 
 /* An opened layer; immutable. */
-typedef struct fr_chained {
+typedef struct fr_mtp_layer {
     const float *enorm, *hnorm; /* [hidden] */
     const float *norm;   /* [hidden]: its own or the target's */
     fr_matrix eh_proj;   /* [hidden, 2 * hidden] */
@@ -23,11 +23,11 @@ typedef struct fr_chained {
     bool blank_first;    /* pair 0 takes zeros for its embedding, as vLLM's does */
     fr_layer_spec spec;  /* its K/V is layer 0 of a cache of its own */
     fr_layer layer;
-} fr_chained;
+} fr_mtp_layer;
 
-/* The names that GLM and DeepSeek have for fields of fr_chained. A table, a head and the norm before it may be the
+/* The names that GLM and DeepSeek have for fields of fr_mtp_layer. A table, a head and the norm before it may be the
  * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
-extern const fr_name fr_usual_chained_names[];
+extern const fr_tensor_name fr_mtp_names[];
 
 /* How many layers named so stand behind a trunk's, of those that a configuration announces: whoever saved the file may
  * have dropped them. */

@@ -1,0 +1,20 @@
+/* The names of an MTP layer's tensors, beside those of a layer: see mtp_layer.h. */
+#include "src/families/mtp_layer.h"
+
+const fr_tensor_name fr_mtp_names[] = {
+    FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, "eh_proj.weight", "nextn.eh_proj.weight"),
+    FR_TABLE(fr_mtp_layer, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "nextn.embed_tokens.weight",
+             .needs = FR_IF_THERE),
+    FR_VECTOR(fr_mtp_layer, enorm, HIDDEN, "enorm.weight", "nextn.enorm.weight"),
+    FR_VECTOR(fr_mtp_layer, hnorm, HIDDEN, "hnorm.weight", "nextn.hnorm.weight"),
+    FR_MATRIX(fr_mtp_layer, head, VOCAB, HIDDEN, "shared_head.head.weight", "nextn.shared_head_head.weight",
+              .needs = FR_IF_THERE),
+    FR_VECTOR(fr_mtp_layer, norm, HIDDEN, "shared_head.norm.weight", "nextn.shared_head_norm.weight",
+              .needs = FR_IF_THERE),
+    {0},
+};
+
+size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced) {
+    fr_binding mtp = fr_binding_layer(weights, spec, spec->layer, spec->layers);
+    return fr_weights_has_any(weights, mtp.prefix) ? announced : 0;
+}
