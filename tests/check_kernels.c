@@ -921,27 +921,27 @@ static void check_deltanet(operation *op) {
             }
 }
 
-static void check_short_conv_case(operation *op, size_t n, size_t aux_layers) {
+static void check_short_conv_case(operation *op, size_t n, size_t conv_kernel) {
     fill_mode mode = below(MODES);
     bool at_end = below(4) > 0;
     size_t stride = n + below(2) * below(20);
-    float *w = place_floats(0, extent(aux_layers, stride, n), at_end), *x = place_floats(1, aux_layers * n, at_end);
+    float *w = place_floats(0, extent(conv_kernel, stride, n), at_end), *x = place_floats(1, conv_kernel * n, at_end);
     float *y = place_floats(2, n, at_end), *expected = place_floats(3, n, true);
     const float *rows[MOST_CONV_KERNEL];
-    snprintf(shape, sizeof shape, "%zu channels, %zu taps, stride %zu, %s", n, aux_layers, stride, mode_names[mode]);
-    fill_floats(w, extent(aux_layers, stride, n), mode);
-    fill_floats(x, aux_layers * n, mode);
-    size_t missing = below(2) * below((uint32_t)aux_layers + 1);
-    for (size_t t = 0; t < aux_layers; t++) rows[t] = t < missing ? NULL : x + t * n;
-    ((fr_short_conv_fn *)op->definition)(expected, rows, w, stride, aux_layers, n);
+    snprintf(shape, sizeof shape, "%zu channels, %zu taps, stride %zu, %s", n, conv_kernel, stride, mode_names[mode]);
+    fill_floats(w, extent(conv_kernel, stride, n), mode);
+    fill_floats(x, conv_kernel * n, mode);
+    size_t missing = below(2) * below((uint32_t)conv_kernel + 1);
+    for (size_t t = 0; t < conv_kernel; t++) rows[t] = t < missing ? NULL : x + t * n;
+    ((fr_short_conv_fn *)op->definition)(expected, rows, w, stride, conv_kernel, n);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, aux_layers, n);
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, n);
         compare(build, y, expected, n);
-        if (missing == aux_layers) continue;
-        size_t t = missing + below((uint32_t)(aux_layers - missing));
+        if (missing == conv_kernel) continue;
+        size_t t = missing + below((uint32_t)(conv_kernel - missing));
         rows[t] = memcpy(y, rows[t], n * sizeof *y);
-        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, aux_layers, n);
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, n);
         compare(build, y, expected, n);
         rows[t] = x + t * n;
     }
@@ -949,8 +949,8 @@ static void check_short_conv_case(operation *op, size_t n, size_t aux_layers) {
 
 static void check_short_conv(operation *op) {
     for (size_t n = 0; n <= 1000; n = n == 70 ? 127 : n == 129 ? 1000 : n + 1)
-        for (size_t aux_layers = 1; aux_layers <= MOST_CONV_KERNEL; aux_layers++)
-            for (unsigned repeat = 0; repeat < 12; repeat++) check_short_conv_case(op, n, aux_layers);
+        for (size_t conv_kernel = 1; conv_kernel <= MOST_CONV_KERNEL; conv_kernel++)
+            for (unsigned repeat = 0; repeat < 12; repeat++) check_short_conv_case(op, n, conv_kernel);
 }
 
 static double now(void) {

@@ -25,7 +25,7 @@ typedef struct setting {
 } setting;
 
 static const fr_recurrent_shape small_states = {
-    .heads = 1, .key_dim = 4, .value_dim = 4, .channels = 8, .aux_layers = 4};
+    .heads = 1, .key_dim = 4, .value_dim = 4, .channels = 8, .conv_kernel = 4};
 
 static const setting settings[] = {
     {"full and sliding", {{1, 2, 0, 0}, {1, 2, 100, 0}}, 2, BATCH, false, 0},

@@ -367,7 +367,7 @@ static void run_tree(run *r, speaker *s) {
                                .also = (int32_t)tree[n].leaves - 1,
                                .position = (int32_t)(length - 1 + tree[n].depth),
                                .parent = tree[n].parent,
-                               .place = session->rope_positions[length - 1 + tree[n].depth]};
+                               .rope_position = session->rope_positions[length - 1 + tree[n].depth]};
     fr_forward f = fr_batch_forward(e, NODES);
     fr_forward_run(e->pool, &f);
     for (size_t done = 0; done < NODES; done += f.head_rows) {

@@ -66,7 +66,7 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
     return FR_OK;
 }
 
-/* The target's width, where no key says it: without a target what fc takes of each tap. Call after the aux_layers are
+/* The target's width, where no key says it: without a target what fc takes of each layer. Call after those are
  * read. */
 static int64_t usual_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;

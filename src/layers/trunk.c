@@ -195,7 +195,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
 }
 
 /* The stream in front of a layer, of the thread's own rows. */
-static void tap(const fr_team *team, const fr_activations *a, size_t layer) {
+static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t t = 0; t < count; t++)
@@ -206,10 +206,10 @@ static void tap(const fr_team *team, const fr_activations *a, size_t layer) {
 void fr_layers_run(const fr_team *team, fr_activations *a) {
     const fr_trunk *trunk = a->trunk;
     for (size_t i = 0; i < trunk->spec.layers && (i < trunk->owners || a->batch.count); i++) {
-        if (a->aux_layers) tap(team, a, i);
+        if (a->aux_layers) copy_aux(team, a, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
     }
-    if (a->aux_layers) tap(team, a, trunk->spec.layers);
+    if (a->aux_layers) copy_aux(team, a, trunk->spec.layers);
 }
 
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row) {
