@@ -43,16 +43,32 @@ static void drop_cut_character(unsigned char *line) {
     if (length - first < wanted) line[first] = 0;
 }
 
+/* What fits of a printable line. */
+static void write_line(char *line, size_t size, const char *format, va_list arguments) {
+    int length = vsnprintf(line, size, format, arguments);
+    if (length < 0) snprintf(line, size, "failed, and the reason could not be written");
+    if (length >= (int)size) drop_cut_character((unsigned char *)line);
+    make_printable((unsigned char *)line);
+}
+
 fr_status fr_fail(fr_status status, const char *format, ...) {
     char line[LINE_SIZE]; /* not last_error itself: the arguments may hold the line before */
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
+    write_line(line, sizeof line, format, arguments);
     va_end(arguments);
-    if (length < 0) snprintf(line, sizeof line, "failed, and the reason could not be written");
-    if (length >= LINE_SIZE) drop_cut_character((unsigned char *)line);
-    make_printable((unsigned char *)line);
     memcpy(last_error, line, sizeof line);
+    return status;
+}
+
+fr_status fr_fail_also(fr_status status, const char *format, ...) {
+    size_t length = strlen(last_error);
+    if (length + 2 >= LINE_SIZE) return status;
+    last_error[length++] = '\n';
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(last_error + length, LINE_SIZE - length, format, arguments);
+    va_end(arguments);
     return status;
 }
 
@@ -67,5 +83,6 @@ fr_failure fr_failure_keep(fr_status status) {
 }
 
 fr_status fr_failure_raise(const fr_failure *failure) {
-    return failure->status == FR_OK ? FR_OK : fr_fail(failure->status, "%s", failure->line);
+    if (failure->status != FR_OK) memcpy(last_error, failure->line, sizeof last_error);
+    return failure->status;
 }

@@ -1,13 +1,17 @@
 /* The one way a failure travels: a status is returned, one line stays behind in the thread.
  *
  * In: a status and a printf format. Out: the status; fr_last_error() gives the line. The line is cut at 511 bytes, and
- * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. */
+ * control characters (a hostile tensor name, say) are written as '?', so that it stays one line. A second one, of what
+ * would do instead, may follow it (fr_fail_also), a line feed between. */
 #ifndef FR_BASE_ERROR_H
 #define FR_BASE_ERROR_H
 
 #include "forerun.h"
 
 fr_status fr_fail(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds the second line to the thread's last failure, which is none of the arguments; returns that failure's status. */
+fr_status fr_fail_also(fr_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "out of memory: N bytes for WHAT", FR_MEMORY. */
 fr_status fr_fail_memory(const char *what, size_t bytes);

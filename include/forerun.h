@@ -19,9 +19,10 @@
  * They must not call into the object that they were called from. A call may take 300 KB of its thread's stack.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
- * number at fault. It belongs to the calling thread and stays until that thread's next failing call; a status that a
- * caller's own function gave is passed on without one. A failing *_open leaves NULL behind. Every *_close and *_free
- * takes NULL. Options may be NULL, the defaults; any other pointer only where it is said.
+ * number at fault, and behind a line feed perhaps a second one, of what would do instead. It belongs to the calling
+ * thread and stays until that thread's next failing call; a status that a caller's own function gave is passed on
+ * without one. A failing *_open leaves NULL behind. Every *_close and *_free takes NULL. Options may be NULL, the
+ * defaults; any other pointer only where it is said.
  *
  * Floating point. The answer does not depend on the caller's rounding mode, flush-to-zero or exception masks: every
  * call sets the default environment and gives the caller's back. */

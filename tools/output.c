@@ -52,7 +52,9 @@ void fr_note(const char *format, ...) {
 
 int fr_exit_status(fr_status status) {
     if (status == FR_OK) return 0;
-    fr_note("%s", fr_last_error());
+    const char *line = fr_last_error(), *second = strchr(line, '\n');
+    fr_note("%.*s", second ? (int)(second - line) : (int)strlen(line), line);
+    if (second) fr_note("%s", second + 1);
     return status == FR_USAGE || status == FR_UNBUILT ? 2 : 1;
 }
 

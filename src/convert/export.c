@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/families/config.h"
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
@@ -53,8 +54,8 @@ static bool translate(const fr_export *export, const char *published, char *gguf
 static void set_changes(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_tensor_name *name = found->name;
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
-    output->reorder = fr_tensor_name_reorder(name, export->spec, layer);
-    output->change = name->values;
+    output->reorder = fr_tensor_name_reorder(export->names, name, export->spec, layer);
+    output->change = fr_name_values(export->names, name);
     if (name->slot != FR_SLOT_CONV) return;
     output->dims = 2;
     output->shape[1] = output->shape[2];
@@ -164,7 +165,7 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     export->chained = model->mtp_layers;
     export->weights = &model->weights;
     export->architecture = model->family->gguf;
-    if (model->family->put_keys) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
+    if (model->family->gguf) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
     return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", model->files.path,
                    fr_checkpoint_architecture(&model->files));
 }
@@ -313,7 +314,7 @@ fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs,
         return put_targets_tokenizer(export, writer);
     }
     if (export->target) {
-        FR_TRY(export->family->put_keys(export->spec, export->chained, where, writer));
+        FR_TRY(fr_family_put(export->family, export->spec, export->chained, where, writer));
         put_suppressed(export->target, writer);
     } else {
         FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));

@@ -18,6 +18,7 @@
 #include "quant/encode.h"
 #include "src/convert/quantize_types.h"
 #include "src/convert/synth.h"
+#include "src/families/config.h"
 
 #define POOL       ((size_t)1 << 18) /* values, whole blocks of every type */
 #define MOST_POOLS 16                /* types and numbers of columns that a shape has, at most */
@@ -204,7 +205,7 @@ static fr_status write_model(synth *s, const fr_synth_family *family, const fr_s
     if (family->add_drafter)
         FR_TRY(family->add_drafter(order, model, &s->writer));
     else
-        FR_TRY(of->put_keys(&model->spec, family->mtp_layers, order->shape->name, &s->writer));
+        FR_TRY(fr_family_put(of, &model->spec, family->mtp_layers, order->shape->name, &s->writer));
     fr_synth_put_tokenizer(family->tokenizer, order->vocab, &s->writer);
     fr_choose_plain_types(s->type, &model->outputs);
     return write_tensors(s, &model->outputs, family->means);

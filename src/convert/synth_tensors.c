@@ -68,11 +68,10 @@ fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *sha
         FR_TRY(list_table(&w, *table));
     }
     if (family->layer_names) return FR_OK;
-    FR_TRY(list_table(&w, names->model));
+    FR_TRY(list_table(&w, fr_naming_model(names)));
     for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
         w.layer = fr_spec_layer(spec, w.index);
-        FR_TRY(list_table(&w, names->layer));
-        if (names->feed_forward) FR_TRY(list_table(&w, names->feed_forward));
+        for (size_t t = 0; t < FR_LAYER_TABLES && names->layer[t]; t++) FR_TRY(list_table(&w, names->layer[t]));
         if (w.index >= spec->layers) FR_TRY(list_table(&w, names->mtp));
     }
     return FR_OK;

@@ -51,7 +51,7 @@ static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *nam
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
     const fr_tensor *own = fr_tensor_names_tensor(beside, names->mtp, field);
-    const fr_tensor *other = fr_tensor_names_tensor(&model, names->model, models);
+    const fr_tensor *other = fr_tensor_names_tensor(&model, fr_naming_model(names), models);
     bool same = false;
     if (own && other) FR_TRY(fr_weights_same(beside->weights, own, other, &same));
     *copy = same ? own : NULL;

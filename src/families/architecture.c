@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "src/families/families.h"
 
 /* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
  * and llama.cpp's. */
@@ -70,12 +71,12 @@ bool fr_is_drafter(const fr_checkpoint *files) {
 }
 
 /* What has a place in the design and nothing behind it yet; a line goes when its part comes. Names in config.json, then
- * in GGUF, with a blank between; a name is a line's only if no line before has it. */
+ * in GGUF, with a blank between. A folder of one is refused before its weights are looked at. */
 static const struct {
     const char *names, *what;
 } known[] = {
     {"MistralForCausalLM", "Mistral"},
-    {"Qwen2ForCausalLM Qwen3ForCausalLM qwen2 qwen3", "Qwen3"},
+    {"Qwen3ForCausalLM qwen3", "Qwen3"},
     {"Qwen3NextForCausalLM qwen3next", "Qwen3-Next"},
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
     {"DeepseekV2ForCausalLM", "DeepSeek-V2"},
@@ -86,7 +87,6 @@ static const struct {
     {"MiMoForCausalLM MiMoV2FlashForCausalLM mimo2", "MiMo"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"NemotronHForCausalLM nemotron_h nemotron_h_moe", "Nemotron-H"},
-    {"DFlashDraftModel dflash", "the drafter DFlash"},
 };
 
 static bool lists(const char *names, const char *name) {
@@ -101,9 +101,10 @@ static bool lists(const char *names, const char *name) {
 fr_status fr_check_built(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (lists(known[i].names, architecture))
-            return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" (%s) is not built yet", files->path, architecture,
-                           known[i].what);
+        if (lists(known[i].names, architecture)) return fr_family_refuse(files, known[i].what);
+    if (lists("DFlashDraftModel dflash", architecture))
+        return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" (the drafter DFlash) is not built yet", files->path,
+                       architecture);
     return FR_OK;
 }
 

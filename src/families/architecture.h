@@ -28,7 +28,7 @@ bool fr_is_mtp(const fr_checkpoint *files);
 /* Whether they are of some draft method's weights. */
 bool fr_is_drafter(const fr_checkpoint *files);
 
-/* FR_UNBUILT where the architecture is known and nothing is behind it yet. */
+/* Fails where the architecture is known and nothing is behind it yet. */
 fr_status fr_check_built(const fr_checkpoint *files);
 
 /* fr_checkpoint_open; a folder is refused by its config.json alone, before its weights are looked at. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "src/families/rope_config.h"
+#include "src/layers/tensor_names.h"
 
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where) {
     const char *word;
@@ -23,9 +24,9 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
     bool tied, outer;
     FR_TRY(fr_json_bool(object, "tie_word_embeddings", true, where, &tied));
     FR_TRY(fr_json_bool(weights->files->config, "tie_word_embeddings", false, where, &outer));
-    if (tied || outer || fr_weights_has(weights, "", "lm_head.weight")) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: tensor lm_head.weight is missing, and tie_word_embeddings is false",
-                   weights->files->path);
+    if (tied || outer || fr_weights_has(weights, fr_names_top(weights), "lm_head.weight")) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: tensor %slm_head.weight is missing, and tie_word_embeddings is false",
+                   weights->files->path, fr_names_top(weights));
 }
 
 fr_status fr_config_sections(const json_t *text, const size_t *usual, const char *where, size_t *sections) {

@@ -29,11 +29,8 @@ static const fr_tensor_name layer_names[] = {
 /* Frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
-static const fr_tensor_naming names = {.model = fr_model_names,
-                                       .layer = layer_names,
-                                       .feed_forward = fr_mixture_names,
-                                       .mtp = fr_mtp_names,
-                                       .extras = extras};
+static const fr_tensor_naming names = {
+    .model = fr_model_names, .layer = {layer_names, fr_mixture_names}, .mtp = fr_mtp_names, .extras = extras};
 
 static fr_status deepseek_read(fr_model *model, fr_trunk_spec *spec) {
     fr_deepseek_config config;

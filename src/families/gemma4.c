@@ -70,7 +70,7 @@ static const char *const extras[] = {
     "masked_embd_centroids.weight", "masked_embd_ordering", "mtp[._]centroids.weight", "mtp[._]token_ordering.weight",
     "rope_freqs.weight", NULL};
 
-const fr_tensor_naming fr_gemma4_names = {.model = model_names, .layer = layer_names, .extras = extras};
+const fr_tensor_naming fr_gemma4_names = {.model = model_names, .layer = {layer_names}, .extras = extras};
 
 /* ------------------------------------------------------------------------------------------------------------- spec */
 

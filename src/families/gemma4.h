@@ -7,10 +7,7 @@
 #ifndef FR_SRC_GEMMA4_H
 #define FR_SRC_GEMMA4_H
 
-#include "formats/gguf_write.h"
-#include "src/layers/trunk.h"
-
-typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
+#include "src/families/family.h"
 
 typedef struct fr_gemma4_rope {
     bool proportional; /* the first partial * head_dim / 2 angles turn, the rest stand still */

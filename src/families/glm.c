@@ -27,7 +27,7 @@ static const fr_tensor_name layer_names[] = {
 static const char *const extras[] = {NULL};
 
 static const fr_tensor_naming names = {
-    .model = fr_model_names, .layer = layer_names, .mtp = fr_mtp_names, .extras = extras};
+    .model = fr_model_names, .layer = {layer_names}, .mtp = fr_mtp_names, .extras = extras};
 
 static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm_config config;

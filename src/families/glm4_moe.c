@@ -15,9 +15,9 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_FUSED_QKV_BIAS,
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
     FR_VECTOR(fr_layer, q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight", .needs = FR_IF_NORMED_HEADS),
     FR_VECTOR(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight", .needs = FR_IF_NORMED_HEADS),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
@@ -26,11 +26,8 @@ static const fr_tensor_name layer_names[] = {
 
 static const char *const extras[] = {NULL};
 
-static const fr_tensor_naming names = {.model = fr_model_names,
-                                       .layer = layer_names,
-                                       .feed_forward = fr_mixture_names,
-                                       .mtp = fr_mtp_names,
-                                       .extras = extras};
+static const fr_tensor_naming names = {
+    .model = fr_model_names, .layer = {layer_names, fr_mixture_names}, .mtp = fr_mtp_names, .extras = extras};
 
 static fr_status read(fr_model *model, fr_trunk_spec *spec) {
     fr_glm4_moe_config config;

@@ -15,12 +15,12 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_FUSED_QKV_BIAS,
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_ATTENTION_BIASED,
+    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_ATTENTION_BIASED,
+    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
-    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_O_BIAS),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
     FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
     FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
@@ -34,7 +34,7 @@ static const fr_tensor_name layer_names[] = {
 /* Frequencies that early checkpoints were saved with. */
 static const char *const extras[] = {"*rotary_emb.inv_freq", NULL};
 
-static const fr_tensor_naming names = {.model = fr_model_names, .layer = layer_names, .extras = extras};
+static const fr_tensor_naming names = {.model = fr_model_names, .layer = {layer_names}, .extras = extras};
 
 static fr_status llama_read(fr_model *model, fr_trunk_spec *spec) {
     fr_uniform_config config;

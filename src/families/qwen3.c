@@ -20,10 +20,10 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight"),
     FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
-    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", NULL, .needs = FR_IF_ATTENTION_BIASED),
+    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", NULL, .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", NULL, .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", NULL, .needs = FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", NULL, .needs = FR_IF_O_BIAS),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
     {0},
 };
@@ -31,7 +31,7 @@ static const fr_tensor_name layer_names[] = {
 static const char *const extras[] = {NULL};
 
 static const fr_tensor_naming names = {
-    .model = fr_model_names, .layer = layer_names, .feed_forward = fr_mixture_names, .extras = extras};
+    .model = fr_model_names, .layer = {layer_names, fr_mixture_names}, .extras = extras};
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 

@@ -68,8 +68,7 @@ static const char *const mtp[] = {"mtp.", "model.mtp.", NULL};
 static const char *const extras[] = {"model.visual.*", "visual.*", NULL};
 
 static const fr_tensor_naming names = {.model = model_names,
-                                       .layer = layer_names,
-                                       .feed_forward = fr_mixture_names,
+                                       .layer = {layer_names, fr_mixture_names},
                                        .mtp = mtp_names,
                                        .mtp_prefixes = mtp,
                                        .extras = extras};

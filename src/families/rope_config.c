@@ -136,3 +136,65 @@ fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gg
         fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->attention_factor / usual));
     return FR_OK;
 }
+
+fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
+    const fr_rope_spec *rope = &s->rope[s->ropes > 1 ? FR_FULL : 0];
+    if (rope->kind == FR_ROPE_LLAMA3 && family->put_rope_factors) return FR_OK; /* a tensor has it */
+    if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
+    return fr_rope_put_scaling(rope, where, w);
+}
+
+/* --------------------------------------------------------------------------------------------------- of whole specs */
+
+static void set_dims(fr_rope_spec *rope, size_t dims) {
+    rope->dims = rope->sections[0] = dims;
+    rope->sections[0] /= 2;
+}
+
+/* rope_freqs.weight divides the frequencies: the converter writes llama3's scaling so. */
+static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
+    if (!fr_source_has(source, "rope_freqs.weight")) return FR_OK;
+    return fr_bind_vector(source->weights, "", "rope_freqs.weight", rope->dims / 2, &rope->divisors);
+}
+
+fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *rope = &spec->trunk.rope[0];
+    bool halves = rope->neox;
+    double partial = rope->partial;
+    if (source->gguf) {
+        set_dims(rope, rope->dims);
+        FR_TRY(read_divisors(source, rope));
+        return fr_rope_scaling_from_gguf(rope, source->gguf);
+    }
+    FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));
+    rope->neox = halves;
+    set_dims(rope, (size_t)((double)spec->layer.attention.head_dim * partial));
+    return FR_OK;
+}
+
+/* A kind's entry of rope_parameters, or for full layers what older files say of them in rope_scaling. */
+static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
+    char inside[128];
+    json_t *table, *entry = NULL, *scaling = NULL;
+    FR_TRY(fr_json_object(source->text, "rope_parameters", source->where, &table));
+    if (table) FR_TRY(fr_json_object(table, kind, source->where, &entry));
+    if (older) FR_TRY(fr_json_object(source->text, "rope_scaling", source->where, &scaling));
+    snprintf(inside, sizeof inside, "%s: rope_parameters: %s", source->where, kind);
+    if (entry) FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
+    if (json_object_size(scaling) > 0) return read_scaling(scaling, rope, "config.json: rope_scaling");
+    return entry ? read_scaling(entry, rope, inside) : FR_OK;
+}
+
+fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *sliding = &spec->trunk.rope[FR_SLIDING], *full = &spec->trunk.rope[FR_FULL];
+    set_dims(sliding, spec->layer.attention.head_dim);
+    set_dims(full, spec->layer.attention.head_dim);
+    if (source->gguf) {
+        FR_TRY(read_divisors(source, full));
+        return fr_rope_scaling_from_gguf(full, source->gguf);
+    }
+    sliding->trained = full->trained = (double)spec->trunk.context_limit;
+    FR_TRY(read_kind(source, "sliding_attention", false, sliding));
+    return read_kind(source, "full_attention", true, full);
+}

@@ -8,7 +8,7 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/layers/layer_spec.h"
+#include "src/families/family.h"
 
 /* The object of config.json that says how positions turn, and its key: rope_scaling where that says anything, as in
  * older files and in transformers' order, else rope_parameters; NULL where there is none. */
@@ -20,6 +20,9 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
 
 /* A scaling onto a spec of the default kind: none, yarn or linear, which is meant where a file gives a factor alone. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
+
+/* The keys of a spec's scaling: of one form, or of the full layers'. */
+fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* The keys of a scaling. llama3's has none. */
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *writer);

@@ -7,9 +7,7 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/layers/trunk.h"
-
-#define FR_MOST_LAYERS 1024 /* that a configuration may have; what is kept layer by layer has room for them */
+#include "src/families/family.h"
 
 typedef struct fr_uniform_config {
     size_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context_limit;

@@ -36,7 +36,7 @@ typedef struct fr_attention_spec {
     bool k_eq_v;  /* values come from the key projection, before its norm */
     bool v_norm;
     bool qk_norm; /* for families of which not every model has it */
-    bool biased;  /* its projections add biases */
+    bool qkv_bias, o_bias; /* its projections add biases: those of the input, that of the output */
     bool output_gate; /* q's projection gives a head's query, then a gate: sigmoid(gate) multiplies what it has seen */
     float scale; /* of the scores */
 } fr_attention_spec;

@@ -15,14 +15,31 @@ const fr_tensor_name fr_model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
     FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
+    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight", .norm = true),
     {0},
 };
 
+const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
+    return naming->model ? naming->model : fr_model_names;
+}
+
+/* The former is how transformers saves multimodal models since version 5, the latter how it did before: what stands
+ * beside the text model has a part of it too. */
+static const char nested[] = "model.language_model.";
+static const char older[] = "language_model.model.", older_top[] = "language_model.";
+
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
-    static const char nested[] = "model.language_model.";
     if (weights->files->gguf) return "";
+    if (fr_weights_has_any(weights, older)) return older;
     return fr_weights_has_any(weights, nested) ? nested : "model.";
+}
+
+static const char *top_prefix(const char *prefix) {
+    return strcmp(prefix, older) == 0 ? older_top : "";
+}
+
+const char *fr_names_top(const fr_weights *weights) {
+    return top_prefix(fr_tensor_names_prefix(weights));
 }
 
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk) {
@@ -48,6 +65,7 @@ static const char *mtp_prefix(const fr_weights *weights, const fr_tensor_naming 
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk,
                           bool beside) {
     fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
+    b.naming = naming;
     if (naming->mtp_prefixes && !weights->files->gguf)
         snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming), beside ? "" : "layers.0.");
     return b;
@@ -103,7 +121,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_Q_LORA && layer->mla.q_lora == 0) return false;
     if (needs & FR_IF_NORMED_HEADS && !layer->attention.qk_norm) return false;
     if (needs & FR_IF_PLE && trunk->ple_width == 0) return false;
-    if (needs & FR_IF_ATTENTION_BIASED && !layer->attention.biased) return false;
+    if (needs & FR_IF_QKV_BIAS && !layer->attention.qkv_bias) return false;
+    if (needs & FR_IF_O_BIAS && !layer->attention.o_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     return !(needs & FR_IF_EMBEDS) || trunk->embeds;
 }
@@ -142,7 +161,7 @@ static void spell_expert(const char *spelling, size_t expert, char *name, size_t
 }
 
 static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
-    return name->top && !b->weights->files->gguf ? "" : b->prefix;
+    return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
 /* Whether the file has it: of a mixture one expert's tensor says that all should be there. */
@@ -221,6 +240,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     fr_weights *w = b->weights;
     const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
     size_t rows = fr_dim_size(name->rows, b->trunk, b->layer), cols = fr_dim_size(name->cols, b->trunk, b->layer);
+    fr_values values = w->files->gguf ? FR_AS_THEY_ARE : fr_name_values(b->naming, name);
     switch (name->slot) {
     case FR_SLOT_MATRIX:
         if (b->head_order && name->rows == FR_DIM_VOCAB)
@@ -229,7 +249,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_VECTOR:
-        return fr_bind_values(w, prefix, spelling, rows, w->files->gguf ? FR_AS_THEY_ARE : name->values, field);
+        return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
     case FR_SLOT_CONV: return fr_bind_conv(w, prefix, spelling, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
@@ -270,9 +290,18 @@ fr_status fr_tensor_names_bind(const fr_binding *b, const fr_tensor_name *names,
     return FR_OK;
 }
 
+fr_status fr_names_bind_model(const fr_binding *b, const fr_tensor_naming *naming, fr_trunk *trunk) {
+    fr_binding named = *b;
+    named.naming = naming;
+    return fr_tensor_names_bind(&named, fr_naming_model(naming), trunk);
+}
+
 fr_status fr_tensor_names_bind_layer(const fr_binding *b, const fr_tensor_naming *naming, fr_layer *layer) {
-    FR_TRY(fr_tensor_names_bind(b, naming->layer, layer));
-    return naming->feed_forward ? fr_tensor_names_bind(b, naming->feed_forward, layer) : FR_OK;
+    fr_binding named = *b;
+    named.naming = naming;
+    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
+        FR_TRY(fr_tensor_names_bind(&named, naming->layer[t], layer));
+    return FR_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- what nobody has read */
@@ -323,7 +352,9 @@ static const char *without_scale(const char *name, char *codes, size_t size) {
 }
 
 static bool lists_of_layer(const fr_tensor_naming *naming, bool gguf, const char *name) {
-    return lists(naming->layer, gguf, name) || lists(naming->feed_forward, gguf, name);
+    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
+        if (lists(naming->layer[t], gguf, name)) return true;
+    return false;
 }
 
 /* What follows in a published name that begins as an MTP layer's do; NULL: it doesn't. */
@@ -399,7 +430,9 @@ static bool find_line(const fr_tensor_name *names, const char *published, bool t
 }
 
 static bool find_layers(const fr_tensor_naming *naming, const char *rest, fr_tensor_name_found *found) {
-    return find_line(naming->layer, rest, false, found) || find_line(naming->feed_forward, rest, false, found);
+    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
+        if (find_line(naming->layer[t], rest, false, found)) return true;
+    return false;
 }
 
 static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t layers, size_t chained,
@@ -415,13 +448,15 @@ static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t l
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
                           size_t chained, fr_tensor_name_found *found) {
     const char *mtp = below_mtp(naming, published);
+    const fr_tensor_name *model = fr_naming_model(naming);
     *found = (fr_tensor_name_found){0};
     if (mtp) return find_mtp(naming, mtp, layers, chained, found);
-    if (find_line(naming->model, published, true, found)) return true;
+    size_t top = strlen(top_prefix(prefix));
+    if (strncmp(published, prefix, top) == 0 && find_line(model, published + top, true, found)) return true;
     if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
     const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = rest != NULL;
-    if (!rest) return find_line(naming->model, below, false, found);
+    if (!rest) return find_line(model, below, false, found);
     if (found->layer >= layers + chained) return false;
     return find_layers(naming, rest, found) || (found->layer >= layers && find_line(naming->mtp, rest, false, found));
 }
@@ -433,14 +468,20 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
     return NULL;
 }
 
-fr_reorder fr_tensor_name_reorder(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
-    if (name->order == FR_ROWS_ALIKE) return (fr_reorder){0};
+fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name) {
+    return name->norm && naming ? naming->norms : name->values;
+}
+
+fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
+                                  const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
+    fr_row_order order = name->rotary ? naming->rotary_rows : name->order;
+    if (order == FR_ROWS_ALIKE) return (fr_reorder){0};
     const fr_deltanet_spec *delta = &layer->deltanet;
-    if (name->order != FR_ROWS_TILED && name->order != FR_COLS_TILED)
-        return (fr_reorder){.order = name->order,
+    if (order != FR_ROWS_TILED && order != FR_COLS_TILED)
+        return (fr_reorder){.order = order,
                             .head = layer->attention.head_dim,
                             .turning = trunk->rope[layer->attention.rope].dims};
-    return (fr_reorder){.order = name->order,
+    return (fr_reorder){.order = order,
                         .head = name->rows == FR_DIM_DELTA_HEADS ? 1 : delta->value_dim,
                         .first = name->rows == FR_DIM_DELTA_CHANNELS ? 2 * delta->key_heads * delta->key_dim : 0,
                         .groups = delta->key_heads,

@@ -65,7 +65,7 @@ enum {
     FR_IF_EXPERTS = 4,
     FR_IF_PLE = 8,     /* models with per-layer embeddings */
     FR_IF_EMBEDS = 16, /* models that embed ids */
-    FR_IF_ATTENTION_BIASED = 32,
+    FR_IF_QKV_BIAS = 32,
     FR_IF_FFN_BIASED = 64,
     FR_IF_THERE = 128,     /* where the file has it; else the field stays empty */
     FR_IF_ATTENTION = 256, /* layers that mix positions so, */
@@ -76,6 +76,7 @@ enum {
     FR_IF_CORRECTED = 8192,     /* mixtures whose scores are corrected */
     FR_IF_Q_LORA = 1 << 15,     /* latent attention whose queries have a latent too */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
+    FR_IF_O_BIAS = 1 << 16,
 };
 
 /* How rows stand in GGUF as against published files (llama.cpp's converter). Of queries or keys: in each head, those
@@ -101,7 +102,9 @@ typedef struct fr_tensor_name {
     unsigned needs; /* FR_IF_... */
     bool top;       /* in published files it stands beside the model, not below it */
     fr_row_order order;
+    bool rotary;      /* its rows are queries or keys: in the family's order of them (fr_tensor_naming.rotary_rows) */
     fr_values values; /* what a vector's are in published files */
+    bool norm;        /* a vector that the family's files have as it has norms (fr_tensor_naming.norms) */
 } fr_tensor_name;
 
 /* Lines of tables: the struct and its field, sizes (what follows FR_DIM_), both names, and more by designators. */
@@ -117,21 +120,27 @@ typedef struct fr_tensor_name {
  * biases: lines that stand before those of their own. */
 #define FR_FUSED_QKV(r, ...) FR_NAMED(fr_layer, q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_ATTENTION_BIASED)
+    FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
+
+enum { FR_LAYER_TABLES = 4 };
 
 typedef struct fr_tensor_naming {
-    const fr_tensor_name *model;        /* fields of fr_trunk; up to a line without names */
-    const fr_tensor_name *layer;        /* fields of fr_layer */
-    const fr_tensor_name *feed_forward; /* more of them, by a table that families share; NULL: none */
+    const fr_tensor_name *model; /* fields of fr_trunk; up to a line without names; NULL: fr_model_names */
+    const fr_tensor_name *layer[FR_LAYER_TABLES]; /* fields of fr_layer, by tables that families share or their own */
     const fr_tensor_name *mtp; /* fields of fr_mtp_layer (families/mtp_layer.h), beside a layer's; NULL: has none */
     /* What published names of an MTP layer's tensors begin with, one of these; what it has beside a layer's follows, or
      * "layers.0."; NULL: they are named as the next layer's. */
     const char *const *mtp_prefixes;
-    const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated */
+    const char *const *extras; /* names that are read by nobody, as patterns of fnmatch; NULL-terminated, or NULL */
+    fr_values norms;          /* what published files have of lines that are norms */
+    fr_row_order rotary_rows; /* how rows of lines that are rotary stand in GGUF */
 } fr_tensor_naming;
 
 /* A model of an embedding, a norm and a head, which may be the embedding. */
 extern const fr_tensor_name fr_model_names[];
+
+/* Of a family, the default filled in. */
+const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 
 /* What is bound: where names begin, and whose sizes count. */
 typedef struct fr_binding {
@@ -139,12 +148,16 @@ typedef struct fr_binding {
     char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
     const fr_trunk_spec *trunk;
     const fr_layer_spec *layer; /* NULL: of the model as a whole */
+    const fr_tensor_naming *naming; /* whose norms and rotary rows; NULL: as they are */
     const int32_t *head_order;  /* of a matrix [vocab, hidden], if its rows would be packed in an order; else NULL */
     bool *head_sorted;          /* whether they were */
 } fr_binding;
 
 /* What the published names of a model's tensors begin with; multimodal models keep the text model one level down. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
+
+/* The same of what stands beside the model: its head. */
+const char *fr_names_top(const fr_weights *weights);
 
 /* A binding for the model's own tensors, and for those of a layer by its number. */
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
@@ -164,7 +177,8 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tens
 /* Fills the fields of `base` that the table speaks of. */
 fr_status fr_tensor_names_bind(const fr_binding *binding, const fr_tensor_name *names, void *base);
 
-/* The same of a layer, by all tables about layers. */
+/* The same of a trunk, by the family's table about models, and of a layer, by all tables about layers. */
+fr_status fr_names_bind_model(const fr_binding *binding, const fr_tensor_naming *naming, fr_trunk *trunk);
 fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_naming *naming, fr_layer *layer);
 
 /* Whether a tensor is one of the family's extras. */
@@ -210,7 +224,11 @@ typedef struct fr_reorder {
 } fr_reorder;
 
 /* Of a line of a layer's table. */
-fr_reorder fr_tensor_name_reorder(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
+                                  const fr_trunk_spec *trunk, const fr_layer_spec *layer);
+
+/* What a line's vector has in published files. */
+fr_values fr_name_values(const fr_tensor_naming *naming, const fr_tensor_name *name);
 
 /* Row `row`, or column, of a tensor in GGUF is that one of the published tensor. */
 size_t fr_row_published(const fr_reorder *reorder, size_t row);

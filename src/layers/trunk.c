@@ -46,7 +46,7 @@ static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, f
     fr_binding b = fr_binding_model(weights, s);
     b.head_order = head_order;
     b.head_sorted = &trunk->head_sorted;
-    FR_TRY(fr_tensor_names_bind(&b, naming->model, trunk));
+    FR_TRY(fr_names_bind_model(&b, naming, trunk));
     for (size_t i = 0; i < s->layers; i++) {
         b = fr_binding_layer(weights, s, &s->layer[i], i);
         FR_TRY(fr_tensor_names_bind_layer(&b, naming, &trunk->layers[i]));

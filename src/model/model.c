@@ -9,20 +9,11 @@
 #include "base/sizes.h"
 #include "formats/tokenizer_gguf.h"
 #include "src/families/architecture.h"
+#include "src/families/config.h"
+#include "src/families/families.h"
 #include "src/layers/head.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
-
-static const fr_family *const families[] = {
-    &fr_family_deepseek, &fr_family_gemma4, &fr_family_glm,    &fr_family_glm4_moe,  &fr_family_glm_flash,
-    &fr_family_llama,    &fr_family_qwen3,  &fr_family_qwen35, &fr_family_qwen35_moe};
-
-/* NULL: no family's. */
-static const fr_family *family_of(const char *architecture) {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (fr_architecture_in(families[i]->architectures, architecture)) return families[i];
-    return NULL;
-}
 
 static bool is_written_as(const fr_family *family, const char *architecture) {
     return family && family->gguf && strcmp(family->gguf, architecture) == 0;
@@ -31,7 +22,7 @@ static bool is_written_as(const fr_family *family, const char *architecture) {
 bool fr_model_is_of(const fr_model *model, const char *architecture) {
     return fr_architecture_in(model->family->architectures, architecture) ||
            is_written_as(model->family, architecture) ||
-           is_written_as(family_of(architecture), fr_checkpoint_architecture(&model->files));
+           is_written_as(fr_family_of(architecture), fr_checkpoint_architecture(&model->files));
 }
 
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
@@ -39,20 +30,13 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     if (fr_is_drafter(files))
         return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
                        architecture);
-    *family = family_of(architecture);
+    *family = fr_family_of(architecture);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
         return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
                        files->path, architecture);
     FR_TRY(fr_check_built(files));
-    return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is not known (DeepseekV3ForCausalLM, Gemma4ForCausalLM, "
-                   "Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration, Glm4MoeForCausalLM, "
-                   "Glm4MoeLiteForCausalLM, "
-                   "GlmOcrForConditionalGeneration, LlamaForCausalLM, Qwen3MoeForCausalLM, Qwen3_5ForCausalLM, "
-                   "Qwen3_5ForConditionalGeneration, Qwen3_5MoeForCausalLM, Qwen3_5MoeForConditionalGeneration; in "
-                   "GGUF deepseek2, gemma4, glm4, glm4moe, llama, qwen35, qwen35moe, qwen3moe)",
-                   files->path, architecture);
+    return fr_family_refuse(files, NULL);
 }
 
 /* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
@@ -168,9 +152,21 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     return FR_OK;
 }
 
+static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
+    fr_source source;
+    fr_model_spec whole;
+    if (model->family->read) return model->family->read(model, spec);
+    FR_TRY(fr_source_of(&model->weights, &source));
+    fr_status status = fr_family_read(model->family, &source, &whole);
+    *spec = whole.trunk;
+    model->mtp_layers = whole.mtp_layers;
+    model->image_token = whole.image_token;
+    return status;
+}
+
 static fr_status open_trunk(fr_model *model) {
     fr_trunk_spec spec = {0};
-    fr_status status = model->family->read(model, &spec);
+    fr_status status = read_spec(model, &spec);
     if (status == FR_OK) status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
     free(spec.layer);
     return status;
@@ -205,12 +201,12 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
 
 static fr_status outline(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
-    model->family = family_of(fr_checkpoint_architecture(&model->files));
+    model->family = fr_family_of(fr_checkpoint_architecture(&model->files));
     if (!model->family)
         return fr_fail(FR_INPUT, "%s: architecture \"%s\" is no target's that is known", path,
                        fr_checkpoint_architecture(&model->files));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
-    return model->family->read(model, &model->trunk.spec);
+    return read_spec(model, &model->trunk.spec);
 }
 
 static fr_status make(bind_model *fill, const char *path, const fr_options *options, fr_model **model) {

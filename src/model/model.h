@@ -1,18 +1,14 @@
 /* An opened target, whatever its family.
  *
- * In: a model folder or a GGUF file. Out: fr_model, immutable. A family is a configuration reader, names and what is
- * truly its own (fr_family), and one line in model.c's table; the decoder runs it. */
+ * In: a model folder or a GGUF file. Out: fr_model, immutable. What a family is: family.h; the decoder runs it. */
 #ifndef FR_SRC_MODEL_H
 #define FR_SRC_MODEL_H
 
 #include "base/options.h"
-#include "formats/gguf_write.h"
 #include "src/families/architecture.h"
-#include "src/layers/trunk.h"
+#include "src/families/family.h"
 
 #include <stdio.h>
-
-typedef struct fr_family fr_family;
 
 #define FR_MAX_EOS 64
 #define FR_MAX_SUPPRESSED 4096 /* converters list a whole range of an audio vocabulary: 1023 ids of Qwen3-TTS */
@@ -35,33 +31,6 @@ struct fr_model {
     int32_t suppressed[FR_MAX_SUPPRESSED]; /* ids that are never drawn; in the file's order, as often as there */
     size_t suppressed_count;
 };
-
-struct fr_family {
-    const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
-    const char *gguf;                 /* the one that is written; NULL: none is */
-    const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
-    bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
-    const char *picture; /* the token that stands for a row of one; NULL: it takes none */
-    const fr_tensor_naming *names;
-
-    /* Reads the configuration: what the decoder is, and what the model has beside it (MTP layers, vision). */
-    fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
-
-    /* The keys of the decoder's sizes in GGUF, as llama.cpp's converter writes them; mtp_layers: that stand behind the
-     * others. What has no key there is FR_INPUT, `where` in its line. */
-    fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
-
-    /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
-     * folders, or it has no MTP layer that could lie in another file. */
-    bool (*gguf_neox)(const fr_gguf *gguf);
-
-    /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
-     * file has none. NULL: none of the family has. */
-    size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
-};
-
-extern const fr_family fr_family_deepseek, fr_family_gemma4, fr_family_glm, fr_family_glm4_moe, fr_family_glm_flash,
-    fr_family_llama, fr_family_qwen3, fr_family_qwen35, fr_family_qwen35_moe;
 
 /* Ready to run; fr_model_unload it. A failure leaves *model NULL, and a line that names the file and what of it. */
 fr_status fr_model_load(const char *path, const fr_options *options, fr_model **model);

@@ -149,8 +149,8 @@ static void judge(bench *b, const char *change, bool may_open, const names *all)
     b->changes++;
     if (status == FR_OK)
         fault = may_open ? NULL : "opened";
-    else if (!*line || strchr(line, '\n'))
-        fault = "not one line";
+    else if (!are_lines(line))
+        fault = "not one line, or two";
     else if (status != FR_INPUT && status != FR_UNBUILT)
         fault = "not the status of bad input";
     else if (!names_it(line, all))

@@ -130,11 +130,17 @@ static inline void mutate(blob *b) {
     }
 }
 
-/* A refusal must be one line that says something. */
+/* Whether it is one line that says something, or two. */
+static inline bool are_lines(const char *text) {
+    const char *end = strchr(text, '\n');
+    return *text && end != text && (!end || (end[1] && !strchr(end + 1, '\n')));
+}
+
+/* A refusal must be lines that say something. */
 static inline bool refused(fr_status status) {
     const char *line = fr_last_error();
     if (status == FR_OK) return false;
-    if (!*line || strchr(line, '\n')) die("a bad error line:", line);
+    if (!are_lines(line)) die("a bad error line:", line);
     return true;
 }
 

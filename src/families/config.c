@@ -1,0 +1,251 @@
+/* A family's rows, read and written: see config.h. */
+#include "src/families/config.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "src/families/config_keys.h"
+#include "src/families/rope_config.h"
+
+enum { MOST_VOCAB = 1 << 24, MOST_HIDDEN = 1 << 17, MOST_FFN = 1 << 22, MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
+
+/* The vocabulary of a GGUF file is the length of its table. */
+const fr_config_row fr_size_keys[] = {
+    FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, MOST_VOCAB),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
+    FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
+    FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, MOST_HIDDEN, .required = true),
+    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, MOST_FFN, .required = true),
+    FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, MOST_HEADS, .required = true),
+    FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, MOST_HEADS,
+            .like = offsetof(fr_model_spec, layer.attention.heads)),
+    {0},
+};
+
+#define EPS FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true)
+#define HEAD_DIM \
+    FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, MOST_HEAD_DIM, .per_head = true)
+
+/* What config.json says of rotary positions is rope_config.c's to read. */
+const fr_config_row fr_head_keys[] = {
+    FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
+    EPS,
+    HEAD_DIM,
+    FR_SAME(layer.attention.head_dim, ".attention.value_length"),
+    FR_SIZE(trunk.rope[0].dims, NULL, ".rope.dimension_count", 2, MOST_HEAD_DIM,
+            .like = offsetof(fr_model_spec, layer.attention.head_dim)),
+    {0},
+};
+
+const fr_config_row fr_kind_keys[] = {
+    FR_REAL(trunk.rope[FR_FULL].theta, "rope_theta", ".rope.freq_base", 1.001, 1e12),
+    FR_REAL(trunk.rope[FR_SLIDING].theta, "rope_local_base_freq", ".rope.freq_base_swa", 1.001, 1e12),
+    EPS,
+    HEAD_DIM,
+    FR_SAME(layer.attention.head_dim, ".attention.value_length"),
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
+    {0},
+};
+
+/* ---------------------------------------------------------------------------------------------------------- reading */
+
+static void *at(fr_model_spec *spec, size_t field) {
+    return (char *)spec + field;
+}
+
+static double real_at(const void *field, size_t bytes) {
+    return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
+}
+
+/* Where a file says nothing. */
+static int64_t size_without(const fr_config_row *row, fr_model_spec *spec) {
+    size_t usual = *(size_t *)at(spec, row->field);
+    if (!usual && row->like) usual = *(size_t *)at(spec, row->like);
+    if (!usual && row->per_head) usual = spec->trunk.hidden / spec->layer.attention.heads;
+    return (int64_t)usual;
+}
+
+static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    size_t *field = at(spec, row->field);
+    int64_t low = (int64_t)row->low, high = (int64_t)row->high, usual = size_without(row, spec);
+    if (!s->gguf) return fr_json_size(s->text, row->json, low, high, usual, s->where, field);
+    return fr_gguf_size(s->gguf, row->gguf, low, high, row->required ? FR_GGUF_REQUIRED : usual, field);
+}
+
+static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    void *field = at(spec, row->field);
+    double value, usual = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
+    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, usual, &value)
+                   : fr_json_real(s->text, row->json, row->low, row->high, usual, s->where, &value));
+    if (row->bytes == sizeof(float)) *(float *)field = (float)value;
+    else *(double *)field = value;
+    return FR_OK;
+}
+
+static fr_status read_rsqrt(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    double value;
+    FR_TRY(fr_json_real(s->text, row->json, row->low, row->high, 0, s->where, &value));
+    if (value > 0) *(float *)at(spec, row->field) = (float)(1.0 / sqrt(value));
+    return FR_OK;
+}
+
+static fr_status read_flag(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    bool *field = at(spec, row->field);
+    if (s->gguf) return fr_gguf_bool(s->gguf, row->gguf, *field, field);
+    return fr_json_bool(s->text, row->json, *field, s->where, field);
+}
+
+static fr_status read_same(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    size_t wanted = *(size_t *)at(spec, row->field), value;
+    FR_TRY(fr_gguf_size(s->gguf, row->gguf, 0, INT64_MAX, (int64_t)wanted, &value));
+    if (value == wanted) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: key %s%s: %zu is not built where keys have %zu: both must be the same",
+                   s->gguf->path, s->gguf->architecture, row->gguf, value, wanted);
+}
+
+static fr_status check_absent(const fr_source *s, const char *key) {
+    const json_t *value = json_object_get(s->text, key);
+    return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, key);
+}
+
+static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    if (!(s->gguf ? row->gguf : row->json)) return FR_OK;
+    switch (row->kind) {
+    case FR_ROW_SIZE: return read_size(s, row, spec);
+    case FR_ROW_REAL: return read_real(s, row, spec);
+    case FR_ROW_FLAG: return read_flag(s, row, spec);
+    case FR_ROW_RSQRT: return read_rsqrt(s, row, spec);
+    case FR_ROW_SAME: return read_same(s, row, spec);
+    case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
+    case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
+    case FR_ROW_ABSENT: return check_absent(s, row->json);
+    }
+    return FR_OK;
+}
+
+static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
+    for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
+        for (const fr_config_row *row = family->rows[t]; row->json || row->gguf; row++) FR_TRY(read_row(s, row, spec));
+    return FR_OK;
+}
+
+/* What every spec has that says nothing else. */
+static void complete_defaults(fr_model_spec *spec) {
+    fr_trunk_spec *trunk = &spec->trunk;
+    if (trunk->ropes == 0) trunk->ropes = 1;
+    if (trunk->embedding_scale == 0.0F) trunk->embedding_scale = 1.0F;
+    for (size_t i = 0; i < trunk->ropes; i++) {
+        fr_rope_spec *rope = &trunk->rope[i];
+        if (rope->theta == 0.0) rope->theta = 10000.0;
+        if (rope->partial == 0.0) rope->partial = 1.0;
+        if (rope->factor == 0.0) rope->factor = 1.0;
+    }
+    spec->layer.attention.owns_kv = true;
+    spec->image_token = -1;
+}
+
+/* Whether the numbers go together. */
+static fr_status check(const fr_model_spec *spec, const char *where) {
+    const fr_attention_spec *a = &spec->layer.attention;
+    if (a->heads % a->kv_heads)
+        return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of %zu key/value heads", where, a->heads,
+                       a->kv_heads);
+    for (size_t i = 0; i < spec->trunk.ropes; i++) {
+        size_t dims = spec->trunk.rope[i].dims;
+        if (dims < 2 || dims % 2 || dims > a->head_dim)
+            return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, dims,
+                           a->head_dim);
+    }
+    return FR_OK;
+}
+
+/* In GGUF what turns together stands as the family's rows of queries and keys do. */
+static void turn_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
+    for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
+}
+
+fr_status fr_source_of(fr_weights *weights, fr_source *source) {
+    const fr_checkpoint *files = weights->files;
+    *source = (fr_source){.gguf = files->gguf, .where = files->gguf ? files->gguf->path : "config.json",
+                          .weights = weights};
+    if (files->gguf) return FR_OK;
+    json_t *text;
+    source->root = files->config;
+    FR_TRY(fr_json_object(source->root, "text_config", source->where, &text));
+    source->text = text ? text : source->root;
+    return FR_OK;
+}
+
+/* Of the files, not of their keys: the head, and a table of ids. */
+static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
+    if (!source->weights) return FR_OK;
+    if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);
+    return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
+}
+
+fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
+    const fr_model_spec *of_gguf = family->gguf_defaults ? family->gguf_defaults : family->defaults;
+    *spec = source->gguf ? *of_gguf : *family->defaults;
+    complete_defaults(spec);
+    FR_TRY(read_rows(family, source, spec));
+    FR_TRY(read_tensors(source, spec));
+    FR_TRY(family->rope(source, spec));
+    if (source->gguf) turn_as_rows_stand(family->names->rotary_rows, &spec->trunk);
+    FR_TRY(check(spec, source->where));
+    if (spec->layer.attention.scale == 0.0F) spec->layer.attention.scale = fr_rsqrt(spec->layer.attention.head_dim);
+    spec->trunk.ffn_width = spec->layer.ffn.width;
+    return family->shape ? family->shape(source, spec) : fr_layers_alike(source, spec);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- shapes */
+
+float fr_rsqrt(size_t n) {
+    return (float)(1.0 / sqrt((double)n));
+}
+
+bool fr_source_has(const fr_source *source, const char *tensor) {
+    return source->weights && fr_weights_has(source->weights, "", tensor);
+}
+
+fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
+    (void)source;
+    return fr_spec_repeat(&spec->trunk, &spec->layer);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- writing */
+
+static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
+    void *field = at(spec, row->field);
+    if (row->kind == FR_ROW_SIZE || row->kind == FR_ROW_SAME) fr_gguf_put_u32(w, row->gguf, (uint32_t)*(size_t *)field);
+    if (row->kind == FR_ROW_FLAG) fr_gguf_put_bool(w, row->gguf, *(bool *)field);
+    if (row->kind != FR_ROW_REAL) return;
+    double value = real_at(field, row->bytes);
+    if (value != 0.0 || row->required) fr_gguf_put_f32(w, row->gguf, (float)value);
+}
+
+/* A layer that has attention says what all have; the window is that of those that slide. */
+static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
+    fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers};
+    spec.layer = *fr_spec_layer(trunk, trunk->layers);
+    for (size_t i = 0; i < trunk->layers; i++)
+        if (trunk->layer[i].attention.window) spec.layer.attention.window = trunk->layer[i].attention.window;
+    spec.layer.ffn.width = trunk->ffn_width;
+    spec.trunk.layers += mtp_layers;
+    return spec;
+}
+
+static fr_status put_rows(const fr_family *family, const fr_trunk_spec *trunk, size_t mtp_layers, const char *where,
+                          fr_gguf_writer *w) {
+    fr_model_spec spec = spec_of(trunk, mtp_layers);
+    for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
+        for (const fr_config_row *row = family->rows[t]; row->json || row->gguf; row++)
+            if (row->gguf) put_row(row, &spec, w);
+    FR_TRY(fr_rope_put(family, trunk, where, w));
+    return family->put ? family->put(trunk, where, w) : FR_OK;
+}
+
+fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *spec, size_t mtp_layers, const char *where,
+                        fr_gguf_writer *w) {
+    return family->put_keys ? family->put_keys(spec, mtp_layers, where, w)
+                            : put_rows(family, spec, mtp_layers, where, w);
+}

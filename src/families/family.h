@@ -1,0 +1,152 @@
+/* What a family of targets is, as data: its names, its configuration row by row, what its layers are.
+ *
+ * In: a file of a family fills an fr_family, and families.def lists it. Out: fr_family_read makes a model's spec of a
+ * config.json or of GGUF metadata by the same rows, and fr_family_put writes the latter (config.c).
+ *
+ * A family that isn't in rows yet has `read` and `put_keys` in their place. */
+#ifndef FR_SRC_FAMILY_H
+#define FR_SRC_FAMILY_H
+
+#include "formats/gguf_write.h"
+#include "formats/json.h"
+#include "src/layers/trunk.h"
+
+#define FR_MOST_LAYERS 1024 /* that a configuration may have; what is kept layer by layer has room for them */
+
+/* Kinds of layers in families that have both, and the rotary forms of theirs. */
+typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
+
+/* What is read of a model. `layer`: what its layers are, as far as they are alike. */
+typedef struct fr_model_spec {
+    fr_trunk_spec trunk;
+    fr_layer_spec layer;
+    size_t mtp_layers;
+    int32_t image_token;
+} fr_model_spec;
+
+/* Where it is read: one of the two kinds of files, the other's pointers are NULL. */
+typedef struct fr_source {
+    const json_t *root, *text; /* config.json, and the text model's part of it */
+    const fr_gguf *gguf;
+    const char *where;   /* for error lines */
+    fr_weights *weights; /* NULL: a shape without tensors */
+} fr_source;
+
+/* ------------------------------------------------------------------------------------------------------------- rows */
+
+typedef enum fr_row_kind {
+    FR_ROW_SIZE,    /* a size_t */
+    FR_ROW_REAL,    /* a float or a double; 0 says nothing and is not written unless the key is required */
+    FR_ROW_FLAG,    /* a bool */
+    FR_ROW_RSQRT,   /* a float: one by the root of the number that the file has, in config.json alone */
+    FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
+    FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
+    FR_ROW_WITHOUT, /* if it says true, */
+    FR_ROW_ABSENT,  /* if it says anything */
+} fr_row_kind;
+
+/* What stands in a field before is the default. Rows are read in order, and a key may have several. */
+typedef struct fr_config_row {
+    const char *json, *gguf; /* NULL: that kind of file has no such key; both NULL ends a table */
+    fr_row_kind kind;
+    size_t field, bytes; /* of fr_model_spec: where it goes, and its size */
+    double low, high;
+    const char *word;
+    size_t like;   /* the default where the field has 0: another field's, a size_t */
+    bool per_head; /* or hidden / heads */
+    bool required; /* GGUF must have it */
+} fr_config_row;
+
+/* Lines of tables: a number by its field, both keys and its limits, more by designators; what is built. */
+#define FR_NUMBER(of, at, j, g, least, most, ...)                                                         \
+    {.kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at),      \
+     .json = j, .gguf = g, .low = least, .high = most, __VA_ARGS__}
+#define FR_SIZE(at, ...)     FR_NUMBER(FR_ROW_SIZE, at, __VA_ARGS__)
+#define FR_REAL(at, ...)     FR_NUMBER(FR_ROW_REAL, at, __VA_ARGS__)
+#define FR_RSQRT(at, ...)    FR_NUMBER(FR_ROW_RSQRT, at, __VA_ARGS__)
+#define FR_FLAG(at, j, ...)  FR_NUMBER(FR_ROW_FLAG, at, j, __VA_ARGS__, 0, 1)
+#define FR_SAME(at, g)       FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
+#define FR_ONLY(j, built)    {.kind = FR_ROW_ONLY, .json = j, .word = built}
+#define FR_WITHOUT(j)        {.kind = FR_ROW_WITHOUT, .json = j}
+#define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
+
+/* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
+ * a rotary form for each kind of layer. */
+extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[];
+
+/* ----------------------------------------------------------------------------------------------------------- family */
+
+typedef struct fr_family fr_family;
+
+struct fr_family {
+    const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
+    const char *gguf;                 /* the one that is written; NULL: none is */
+    const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
+    bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
+    const char *picture; /* the token that stands for a row of one; NULL: it takes none */
+    const fr_tensor_naming *names;
+
+    const fr_model_spec *defaults, *gguf_defaults; /* where a file says nothing; NULL: GGUF's are the same */
+    const fr_config_row *rows[4];                  /* tables, up to NULL */
+
+    /* Rotary positions, once the rows are read (rope_config.h). */
+    fr_status (*rope)(const fr_source *source, fr_model_spec *spec);
+
+    /* The layers, and whatever no row says: spec->trunk.layer becomes the caller's. NULL: they are alike. */
+    fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
+
+    /* More of GGUF's keys than rows and rotary positions give, or why the spec has none. NULL: there are no more. */
+    fr_status (*put)(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
+
+    /* In place of those six: reads the configuration, and writes a decoder's sizes as llama.cpp's converter does. What
+     * has no key there is FR_INPUT, `where` in its line. mtp_layers: that stand behind the others. */
+    fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
+    fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
+
+    /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
+     * folders, or it has no MTP layer that could lie in another file. */
+    bool (*gguf_neox)(const fr_gguf *gguf);
+
+    /* rope_freqs.weight: what the frequencies of one of the rotary forms are divided by. Returns how many; 0: such a
+     * file has none. NULL: none of the family has. */
+    size_t (*put_rope_factors)(const fr_trunk_spec *spec, float *factors);
+};
+
+#define FR_FAMILY(name) extern const fr_family fr_family_##name;
+#include "src/families/families.def"
+#undef FR_FAMILY
+
+/* ----------------------------------------------------------------------------------------------- what shapes may do */
+
+/* All layers alike. */
+fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
+
+/* Which layers are full where a file doesn't tell it layer by layer: the first ones, so many; then every so manieth. */
+typedef struct fr_kind_pattern {
+    size_t first, every; /* every 0: none */
+} fr_kind_pattern;
+
+/* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. */
+fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kind_pattern usual);
+
+/* The key that says which layers slide, where it is not every `usual`th that is full. */
+void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t usual, fr_gguf_writer *writer);
+
+/* Rotary positions of one form, rope[0], and of one for each kind of layer. `halves` is as in the defaults, in GGUF as
+ * the family's rotary rows stand. */
+fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
+fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
+
+/* As scores are scaled: rounded once. */
+float fr_rsqrt(size_t n);
+
+/* Whether the files have a tensor of that name. */
+bool fr_source_has(const fr_source *source, const char *tensor);
+
+/* ---------------------------------------------------------------------------------------- names that families share */
+
+/* Fields of fr_layer. Attention: its input norm, projections, biases and norms of heads; norms around feed-forward: one
+ * before it, or one before and behind each part; the feed-forward. */
+extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_sandwich_norm_names[], fr_ffn_names[];
+
+#endif
