@@ -1,0 +1,42 @@
+/* Qwen2, Qwen2.5: config.json of Qwen2ForCausalLM, GGUF "qwen2". Source: transformers 5.17, model qwen2; of GGUF
+ * github.com/ggml-org/llama.cpp, conversion/qwen.py. Biases of queries, keys and values, none of the output. */
+#include "base/error.h"
+#include "src/families/family.h"
+
+static const fr_model_spec defaults = {
+    .trunk =
+        {.vocab = 151936, .hidden = 4096, .layers = 32, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .window = 4096, .qkv_bias = true},
+              .ffn = {.width = 22016, .activation = FR_SILU}}};
+
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24), {0}};
+
+/* The layers from max_window_layers on slide, if any do; in GGUF none. */
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    bool slide = false;
+    size_t full;
+    FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
+    FR_TRY(fr_json_size(source->text, "max_window_layers", 0, 1 << 24, 28, source->where, &full));
+    if (!slide) s->layer.attention.window = 0;
+    return fr_layers_by_kind(source, s, (fr_kind_pattern){.first = slide ? full : s->trunk.layers});
+}
+
+static fr_status put(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
+    (void)w;
+    for (size_t i = 0; i < s->layers; i++)
+        if (s->layer[i].attention.window) return fr_fail(FR_INPUT, "%s: GGUF has no key for its window", where);
+    return FR_OK;
+}
+
+const fr_family fr_family_qwen2 = {
+    .architectures = (const char *const[]){"Qwen2ForCausalLM", "qwen2", NULL},
+    .gguf = "qwen2",
+    .tokenizer = "gpt2",
+    .pre = "qwen2",
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_head_keys},
+    .rope = fr_rope_one_form,
+    .shape = shape,
+    .put = put,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};
