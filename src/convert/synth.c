@@ -143,12 +143,12 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
 /* --------------------------------------------------------------------------------------------------------- the file */
 
 static const fr_synth_family *const families[] = {
-    &fr_synth_deepseek, &fr_synth_gemma4,       &fr_synth_gemma4_assistant, &fr_synth_glm,
-    &fr_synth_glm4_moe, &fr_synth_glm_flash,    &fr_synth_llama,            &fr_synth_llama_eagle3,
-    &fr_synth_qwen3,    &fr_synth_qwen35,       &fr_synth_qwen35_moe};
+    &fr_synth_deepseek,  &fr_synth_gemma3, &fr_synth_gemma4,       &fr_synth_gemma4_assistant, &fr_synth_glm,
+    &fr_synth_glm4_moe,  &fr_synth_glm_flash, &fr_synth_llama,     &fr_synth_llama_eagle3,     &fr_synth_qwen2,
+    &fr_synth_qwen3,     &fr_synth_qwen35, &fr_synth_qwen35_moe};
 
 static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
-    char known[512] = "";
+    char known[768] = "";
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const fr_synth_shape *shape = families[f]->shapes; shape->name; shape++) {
             *family = families[f];

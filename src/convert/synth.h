@@ -76,12 +76,12 @@ typedef struct fr_synth_family {
     fr_status (*add_drafter)(const fr_synth_order *order, fr_synth_model *model, fr_gguf_writer *writer);
 } fr_synth_family;
 
-extern const fr_synth_family fr_synth_deepseek, fr_synth_gemma4, fr_synth_gemma4_assistant, fr_synth_glm,
-    fr_synth_glm4_moe, fr_synth_glm_flash, fr_synth_llama, fr_synth_llama_eagle3, fr_synth_qwen3, fr_synth_qwen35,
-    fr_synth_qwen35_moe;
+extern const fr_synth_family fr_synth_deepseek, fr_synth_gemma3, fr_synth_gemma4, fr_synth_gemma4_assistant,
+    fr_synth_glm, fr_synth_glm4_moe, fr_synth_glm_flash, fr_synth_llama, fr_synth_llama_eagle3, fr_synth_qwen2,
+    fr_synth_qwen3, fr_synth_qwen35, fr_synth_qwen35_moe;
 
-/* What GLM models of every kind are spoken to with. */
-extern const fr_synth_tokenizer fr_synth_glm_tokenizer;
+/* What GLM models of every kind are spoken to with, and Qwen's before 3.5. */
+extern const fr_synth_tokenizer fr_synth_glm_tokenizer, fr_synth_qwen_tokenizer;
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);

@@ -54,7 +54,7 @@ static const char *const untied[] = {"output.weight", FR_SYNTH_MTP_NORM, NULL};
 static const fr_synth_shape qwen3_shapes[] = {{"qwen3-30b-a3b", "qwen3moe", 48, 151936, 1, &qwen3_30b, untied}, {0}};
 static const fr_synth_shape glm_shapes[] = {{"glm-4.5-air", "glm4moe", 46, 151552, 1, &glm_air, untied}, {0}};
 
-static const fr_synth_tokenizer qwen3_tokenizer = {
+const fr_synth_tokenizer fr_synth_qwen_tokenizer = {
     .model = "gpt2",
     .pre = "qwen2",
     .special = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"},
@@ -73,7 +73,7 @@ static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
 static const fr_synth_mean means[] = {{".bias", 0.01F}, {0}};
 
 const fr_synth_family fr_synth_qwen3 = {
-    .shapes = qwen3_shapes, .family = &fr_family_qwen3, .tokenizer = &qwen3_tokenizer, .make_spec = make_spec};
+    .shapes = qwen3_shapes, .family = &fr_family_qwen3, .tokenizer = &fr_synth_qwen_tokenizer, .make_spec = make_spec};
 
 const fr_synth_family fr_synth_glm4_moe = {.shapes = glm_shapes,
                                            .family = &fr_family_glm4_moe,
