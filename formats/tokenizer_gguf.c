@@ -11,137 +11,14 @@
 
 enum { UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
 
-#define MAX_ENDS 4
-#define MAX_ARCHITECTURES 3
-
-/* What a kind of tokenizer is beyond its lists. */
-typedef struct tokenizer_kind {
-    const char *model, *pre; /* tokenizer.ggml.model and .pre */
-    const char *architectures[MAX_ARCHITECTURES]; /* whose files are of it */
-    const char *ends[MAX_ENDS]; /* control tokens after which it is somebody else's turn */
-    const char *shown[8]; /* control tokens that the converter marks as user-defined, so that a parser sees them */
-    bool begins;          /* a bos stands before every text, whatever the file says */
-    bool begins_unless_told; /* the same where the file says nothing */
-    void (*rules)(fr_tokenizer_source *source);
-} tokenizer_kind;
-
 static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* SentencePiece's way with spaces: a space is U+2581 inside. */
-static void gemma4_rules(fr_tokenizer_source *source) {
-    const fr_text space = text_of(" "), lower_block = text_of("\xe2\x96\x81");
-    source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
-    source->normalizer = (fr_text_rules){
-        .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
-        .count = 1,
-    };
-    source->pre_tokenizer = (fr_text_rules){
-        .items = {{.kind = FR_RULE_SPLIT, .pattern = space, .behavior = FR_SPLIT_MERGED_WITH_PREVIOUS}},
-        .count = 1,
-    };
-    source->decoder = (fr_text_rules){
-        .items = {{.kind = FR_RULE_REPLACE, .pattern = lower_block, .content = space},
-                  {.kind = FR_RULE_BYTE_FALLBACK},
-                  {.kind = FR_RULE_FUSE}},
-        .count = 3,
-    };
-}
-
-/* What separates the kinds of pieces: words with what stands in front of them, and how digits go together. */
-#define PIECES(digits)                                                                                                \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"                                                     \
-    digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-
-/* Pieces by a pattern; inside them, bytes. */
-static void pieces_of_bytes(fr_tokenizer_source *source, const char *pieces) {
-    source->byte_level = source->loose_merges = true;
-    source->unknown = (fr_text){0};
-    source->pre_tokenizer = (fr_text_rules){
-        .items = {{.kind = FR_RULE_SPLIT, .pattern = text_of(pieces), .regex = true, .behavior = FR_SPLIT_ISOLATED}},
-        .count = 1,
-    };
-    source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_BYTE_LEVEL}}, .count = 1};
-}
-
-/* GLM-4 and Llama 3, as GPT-4. */
-static void byte_rules(fr_tokenizer_source *source) {
-    pieces_of_bytes(source, PIECES("\\p{N}{1,3}"));
-    source->ignore_merges = true;
-}
-
-static void composed(fr_tokenizer_source *source) {
-    source->normalizer = (fr_text_rules){.items = {{.kind = FR_RULE_NFC}}, .count = 1};
-}
-
-/* Qwen's up to Qwen3: digits one by one, of texts in NFC. */
-static void qwen_rules(fr_tokenizer_source *source) {
-    pieces_of_bytes(source, PIECES("\\p{N}"));
-    composed(source);
-}
-
-/* Since Qwen3.5 marks belong to the letters before them. */
-static void qwen35_rules(fr_tokenizer_source *source) {
-    pieces_of_bytes(source, "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
-                            " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+");
-    composed(source);
-}
-
-/* DeepSeek-V3: numbers, then Chinese and Japanese, then the rest by itself. */
-static void deepseek_rules(fr_tokenizer_source *source) {
-    static const char *const patterns[] = {
-        "\\p{N}{1,3}",
-        "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+",
-        ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
-         " ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")};
-    pieces_of_bytes(source, patterns[0]);
-    for (size_t i = 1; i < sizeof patterns / sizeof *patterns; i++) {
-        source->pre_tokenizer.items[i] = source->pre_tokenizer.items[0];
-        source->pre_tokenizer.items[i].pattern = text_of(patterns[i]);
-        source->pre_tokenizer.count++;
-    }
-}
-
-static const tokenizer_kind kinds[] = {
-    {.model = "gemma4",
-     .pre = "gemma4",
-     .ends = {"<turn|>", "<|tool_response>"},
-     .shown = {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>",
-               "<|\"|>"},
-     .begins = true,
-     .rules = gemma4_rules},
-    {.model = "gpt2",
-     .pre = "glm4",
-     .architectures = {"glm4", "glm4moe", "deepseek2"},
-     .ends = {"<|user|>", "<|observation|>"},
-     .rules = byte_rules},
-    {.model = "gpt2",
-     .pre = "qwen35",
-     .architectures = {"qwen35", "qwen35moe"},
-     .ends = {"<|im_end|>", "<|endoftext|>"},
-     .rules = qwen35_rules},
-    {.model = "gpt2",
-     .pre = "deepseek-v3",
-     .architectures = {"deepseek2"},
-     .ends = {"<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"},
-     .rules = deepseek_rules},
-    {.model = "gpt2",
-     .pre = "llama-bpe",
-     .architectures = {"llama"},
-     .ends = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"},
-     .begins_unless_told = true,
-     .rules = byte_rules},
-    {.model = "gpt2",
-     .pre = "qwen2",
-     .architectures = {"qwen3moe"},
-     .ends = {"<|im_end|>", "<|endoftext|>"},
-     .rules = qwen_rules},
-};
-
-static bool is_one_of(fr_text text, const char *const *words, size_t count) {
-    for (size_t i = 0; i < count && words[i]; i++)
-        if (fr_text_is(text, words[i])) return true;
+/* words: NULL behind them. */
+static bool is_one_of(fr_text text, const char *const *words) {
+    for (; *words; words++)
+        if (fr_text_is(text, *words)) return true;
     return false;
 }
 
@@ -150,31 +27,35 @@ static int shown(fr_text text) {
 }
 
 /* Whether one of the tokens is known to end a turn in files of the kind. */
-static fr_status has_ends(const fr_gguf *gguf, const tokenizer_kind *kind, bool *has) {
+static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, bool *has) {
     const fr_gguf_value *tokens;
     size_t at = 0;
     *has = false;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     for (size_t id = 0; tokens && id < tokens->count && !*has; id++)
-        *has = is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS);
+        *has = is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind));
     return FR_OK;
+}
+
+static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architecture) {
+    if (!fr_text_is(model, kind->model)) return false;
+    for (size_t i = 0; i < FR_MAX_ARCHITECTURES && kind->architectures[i]; i++)
+        if (fr_text_is(architecture, kind->architectures[i])) return true;
+    return false;
 }
 
 /* The kind in a file that leaves tokenizer.ggml.pre out: the architecture tells, and the tokens must agree, since
  * deepseek2 is two families, and models of other makers are called llama too. */
-static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer_kind **kind, fr_notes *notes) {
-    fr_text architecture = text_of(gguf->architecture);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
+    for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
-        *kind = &kinds[i];
-        if (!fr_text_is(model, kinds[i].model) || !is_one_of(architecture, kinds[i].architectures, MAX_ARCHITECTURES))
-            continue;
+        if (!is_of(*kind, model, text_of(gguf->architecture))) continue;
         FR_TRY(has_ends(gguf, *kind, &has));
         if (!has) continue;
         fr_notes_add(notes,
                      "%s: key tokenizer.ggml.pre is missing: texts are cut as by \"%s\", since architecture \"%s\" "
                      "and the tokens go with that",
-                     gguf->path, kinds[i].pre, gguf->architecture);
+                     gguf->path, (*kind)->names[0], gguf->architecture);
         return FR_OK;
     }
     return fr_fail(FR_INPUT,
@@ -183,22 +64,21 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const tokenizer
                    gguf->path, gguf->architecture);
 }
 
-static fr_status find_kind(const fr_gguf *gguf, const tokenizer_kind **kind, fr_notes *notes) {
+static fr_status find_kind(const fr_gguf *gguf, const fr_pre_tokenizer **kind, fr_notes *notes) {
     fr_text model, pre;
-    size_t of_model = 0;
+    char built[480];
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.model", &model));
     FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
     if (!model.bytes) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.model is missing", gguf->path);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (!fr_text_is(model, kinds[i].model)) continue;
-        of_model++;
-        *kind = &kinds[i];
-        if (fr_text_is(pre, kinds[i].pre)) return FR_OK;
-    }
-    if (pre.length == 0 && of_model == 1) return FR_OK;
-    if (pre.length == 0 && of_model > 1) return assume_kind(gguf, model, kind, notes);
-    return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.model \"%.*s\" with tokenizer.ggml.pre \"%.*s\" is not built yet",
-                   gguf->path, shown(model), model.bytes, shown(pre), pre.bytes ? pre.bytes : "");
+    *kind = fr_pre_tokenizer_find(model, pre);
+    if (*kind) return FR_OK;
+    fr_pre_tokenizer_list(model, built, sizeof built);
+    if (!*built)
+        return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.model \"%.*s\" is not built yet", gguf->path, shown(model),
+                       model.bytes);
+    if (pre.length == 0) return assume_kind(gguf, model, kind, notes);
+    return fr_fail(FR_UNBUILT, "%s: tokenizer.ggml.pre \"%.*s\" is not built yet; built are %s", gguf->path, shown(pre),
+                   pre.bytes, built);
 }
 
 static fr_status fail_list(const fr_gguf *gguf, size_t count) {
@@ -232,7 +112,7 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const tokenizer_kind *kind) {
+static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     const fr_gguf_value *types;
     size_t count = source->vocabulary_count;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
@@ -246,7 +126,7 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
         int32_t type = fr_gguf_i32(types, id);
         if (type < UNKNOWN || type > USER_DEFINED) continue;
         fr_text text = source->vocabulary[id].text;
-        bool special = type != USER_DEFINED || is_one_of(text, kind->shown, sizeof kind->shown / sizeof *kind->shown);
+        bool special = type != USER_DEFINED || (kind->shown && is_one_of(text, kind->shown));
         source->added[source->added_count++] = (fr_added_entry){.text = text, .id = (int32_t)id, .special = special};
     }
     return FR_OK;
@@ -287,7 +167,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
 }
 
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
-static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const tokenizer_kind *kind) {
+static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown;
     bool add_begin, add_end;
     size_t count = source->vocabulary_count;
@@ -319,14 +199,14 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf) {
 }
 
 static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
-    const tokenizer_kind *kind;
+    const fr_pre_tokenizer *kind;
     if (!source->path) return fr_fail_memory("a path", strlen(gguf->path));
     FR_TRY(find_kind(gguf, &kind, &source->notes));
     FR_TRY(read_tokens(source, gguf));
     FR_TRY(read_added(source, gguf, kind));
     FR_TRY(read_merges(source, gguf));
     FR_TRY(read_ids(source, gguf, kind));
-    kind->rules(source);
+    fr_pre_tokenizer_apply(kind, source);
     return refuse_space_prefix(source, gguf);
 }
 
@@ -347,14 +227,14 @@ static fr_status add_end(const fr_gguf *gguf, int32_t id, int32_t *ids, size_t c
 
 static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, fr_notes *notes, int32_t *ids, size_t capacity,
                                 size_t *count) {
-    const tokenizer_kind *kind;
+    const fr_pre_tokenizer *kind;
     const fr_gguf_value *tokens;
     size_t at = 0;
     if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
     FR_TRY(find_kind(gguf, &kind, notes));
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
     for (size_t id = 0; id < tokens->count && id < vocab; id++)
-        if (is_one_of(fr_gguf_next(tokens, &at), kind->ends, MAX_ENDS))
+        if (is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind)))
             FR_TRY(add_end(gguf, (int32_t)id, ids, capacity, count));
     return FR_OK;
 }
@@ -419,14 +299,18 @@ static bool same_rules(const fr_text_rules *a, const fr_text_rules *b) {
     return true;
 }
 
-bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre) {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        fr_tokenizer_source kind = {0};
-        if (strcmp(model, kinds[i].model) != 0 || (pre && strcmp(pre, kinds[i].pre) != 0)) continue;
-        kinds[i].rules(&kind);
-        return kind.byte_level == source->byte_level && kind.byte_fallback == source->byte_fallback &&
-               kind.ignore_merges == source->ignore_merges && same_rules(&kind.normalizer, &source->normalizer) &&
-               same_rules(&kind.pre_tokenizer, &source->pre_tokenizer);
-    }
-    return false;
+static bool same_cut(const fr_pre_tokenizer *kind, const fr_tokenizer_source *source) {
+    fr_tokenizer_source made = {0};
+    fr_pre_tokenizer_apply(kind, &made);
+    return made.byte_level == source->byte_level && made.byte_fallback == source->byte_fallback &&
+           made.ignore_merges == source->ignore_merges && same_rules(&made.normalizer, &source->normalizer) &&
+           same_rules(&made.pre_tokenizer, &source->pre_tokenizer);
+}
+
+const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre) {
+    const fr_pre_tokenizer *kind = pre ? fr_pre_tokenizer_find(text_of(model), text_of(pre)) : NULL;
+    if (kind && same_cut(kind, source)) return kind;
+    for (size_t i = 0; (kind = fr_pre_tokenizer_at(i)); i++)
+        if (fr_text_is(text_of(model), kind->model) && same_cut(kind, source)) return kind;
+    return NULL;
 }

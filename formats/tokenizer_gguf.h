@@ -1,8 +1,8 @@
 /* The tokenizer in GGUF metadata as plain data, the ids that end a text, and those that are kept out.
  *
- *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts; kinds not built are refused by
- *                                   name; where there is no .pre, one that goes with general.architecture and the
- *                                   tokens is assumed, with a note, or the file is refused
+ *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts (pre_tokenizers.h); kinds not
+ *                                   built are refused by name; where there is no .pre, one that goes with
+ *                                   general.architecture and the tokens is assumed, with a note, or the file is refused
  *     tokenizer.ggml.tokens         texts by id; no NUL in them
  *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: looked for before anything else, as the added
  *                                   tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte
@@ -16,6 +16,7 @@
 #define FR_FORMATS_TOKENIZER_GGUF_H
 
 #include "formats/gguf.h"
+#include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_source.h"
 
 /* Whether the file carries the token strings; a drafter's need not. */
@@ -37,7 +38,8 @@ fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, size_t vocab, fr_notes *no
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
-/* Whether texts that are cut as the source says are cut so from a file of that kind too (model, and pre or NULL). */
-bool fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
+/* The kind of that model in whose files texts are cut as the source says; NULL: there is none. `pre` is taken before
+ * others that cut alike; NULL: no matter which. */
+const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 #endif

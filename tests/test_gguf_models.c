@@ -253,7 +253,7 @@ static const damage damages[] = {
     {"moe-odd.gguf", "gemma4.attention.shared_kv_layers", 4, &(uint32_t){5}, 4, "this is a drafter"},
     {"moe-odd.gguf", "general.architecture", 12, "gemmaX", 6, "architecture \"gemmaX\" is not known"},
     {"moe-odd.gguf", "tokenizer.ggml.mode", 0, "x", 1, "key tokenizer.ggml.model is missing"},
-    {"moe-odd.gguf", "tokenizer.ggml.model", 12, "gemma5", 6, "tokenizer.ggml.model \"gemma5\" with"},
+    {"moe-odd.gguf", "tokenizer.ggml.model", 12, "gemma5", 6, "tokenizer.ggml.model \"gemma5\" is not built yet"},
     {"moe-odd.gguf", "tokenizer.ggml.add_space_prefix", 4, "\1", 1, "add_space_prefix is not built yet"},
     {"moe-odd.gguf", "blk.2.attn_q.weigh", 0, "x", 1, "tensor blk.2.attn_q.weight is missing"},
     {"moe-odd.gguf", "rope_freqs.weight", 12, &(uint32_t){26}, 4, "expected F32, F16 or BF16"},

@@ -165,13 +165,12 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
 }
 
 /* In GLM-4's kind the end of a text stands for what else it has no token for (conversion/glm.py). */
-static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_family *family,
-                              const token *tokens, size_t vocab, fr_gguf_writer *writer) {
+static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
+                              const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
     int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
-    bool end_for_all = family->pre && strcmp(family->pre, "glm4") == 0;
-    if (end_for_all && begin < 0) begin = end;
-    if (end_for_all && unknown < 0) unknown = end;
+    if (kind->end_for_all && begin < 0) begin = end;
+    if (kind->end_for_all && unknown < 0) unknown = end;
     if (padding < 0) FR_TRY(configured_token(files, vocab, "pad_token_id", &padding));
     put_id(writer, "tokenizer.ggml.bos_token_id", begin);
     FR_TRY(put_ends(files, vocab, end, writer));
@@ -205,15 +204,16 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
 static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_family *family,
                          token *tokens, size_t vocab, fr_gguf_writer *writer) {
     if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
-    if (!fr_tokenizer_gguf_suits(source, family->tokenizer, family->pre))
+    const fr_pre_tokenizer *kind = fr_tokenizer_gguf_suits(source, family->tokenizer, family->pre);
+    if (!kind)
         return fr_fail(FR_UNBUILT, "%s: writing a tokenizer as GGUF that cuts texts otherwise than \"%s\" is not built",
                        source->path, family->pre ? family->pre : family->tokenizer);
     FR_TRY(collect(source, tokens, vocab));
     fr_gguf_put_string(writer, "tokenizer.ggml.model", family->tokenizer);
-    if (family->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", family->pre);
+    if (family->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", kind->names[0]);
     put_tokens(source, tokens, vocab, writer);
     FR_TRY(put_merges(source, writer));
-    FR_TRY(put_specials(files, source, family, tokens, vocab, writer));
+    FR_TRY(put_specials(files, source, kind, tokens, vocab, writer));
     return put_templates(files->path, source->config, writer);
 }
 

@@ -1,0 +1,50 @@
+/* The kinds of tokenizers that GGUF files name: tokenizer.ggml.model, and with it tokenizer.ggml.pre, which says how
+ * texts are cut into the pieces that merges stay within.
+ *
+ * In: the two names. Out: rules as a tokenizer.json would have them, and what else files of the kind leave unsaid. */
+#ifndef FR_FORMATS_PRE_TOKENIZERS_H
+#define FR_FORMATS_PRE_TOKENIZERS_H
+
+#include "formats/tokenizer_source.h"
+
+#define FR_MAX_PRE_NAMES     12
+#define FR_MAX_PRE_PATTERNS  6
+#define FR_MAX_ARCHITECTURES 4
+
+typedef struct fr_pre_tokenizer {
+    const char *model;                               /* tokenizer.ggml.model */
+    const char *names[FR_MAX_PRE_NAMES];             /* tokenizer.ggml.pre; the first one is written and told */
+    const char *patterns[FR_MAX_PRE_PATTERNS];       /* each cuts the pieces of the one before; inside, bytes */
+    void (*rules)(fr_tokenizer_source *source);      /* of kinds whose pieces are no bytes; else NULL */
+    const char *architectures[FR_MAX_ARCHITECTURES]; /* whose files are of the kind where they name none */
+    const char *const *ends;  /* tokens after which it is somebody else's turn; NULL: usual ones */
+    const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser sees them */
+    bool composed;            /* texts are brought into NFC first */
+    bool ignore_merges;       /* a piece that is a token stays whole */
+    bool begins;              /* a bos stands before every text, whatever the file says */
+    bool begins_unless_told;  /* the same where the file says nothing */
+    bool end_for_all;         /* the end of a text stands for bos and unknown where there are none */
+} fr_pre_tokenizer;
+
+/* The kind at a place of the table, NULL behind its end. */
+const fr_pre_tokenizer *fr_pre_tokenizer_at(size_t index);
+
+/* The kind of that model and name; NULL: there is none. Where a model has one kind alone, any name is its. */
+const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name);
+
+/* Whether a kind has that name, aliases too. */
+bool fr_pre_tokenizer_is(const fr_pre_tokenizer *kind, fr_text name);
+
+/* Tokens that end a turn in files of the kind, NULL behind them. */
+const char *const *fr_pre_tokenizer_ends(const fr_pre_tokenizer *kind);
+
+/* The names of a model's kinds, ", " between them, cut where size ends. */
+void fr_pre_tokenizer_list(fr_text model, char *line, size_t size);
+
+/* Makes the rules of a source those of the kind. */
+void fr_pre_tokenizer_apply(const fr_pre_tokenizer *kind, fr_tokenizer_source *source);
+
+/* The expression by which GPT-2 cut texts, and with it byte-level tokenizers that name no other. */
+extern const char *const fr_gpt2_pieces;
+
+#endif
