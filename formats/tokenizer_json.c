@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+#include "formats/pre_tokenizers.h"
 
 #define FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
 
@@ -74,6 +75,7 @@ static const struct {
     {"Prepend", NORMALIZER, FR_RULE_PREPEND},
     {"Replace", NORMALIZER | DECODER, FR_RULE_REPLACE},
     {"Split", PRE_TOKENIZER, FR_RULE_SPLIT},
+    {"Digits", PRE_TOKENIZER, FR_RULE_SPLIT},
     {"ByteFallback", DECODER, FR_RULE_BYTE_FALLBACK},
     {"Fuse", DECODER, FR_RULE_FUSE},
     {"Strip", DECODER, FR_RULE_STRIP},
@@ -115,40 +117,64 @@ static fr_status read_strip(const json_t *json, const char *where, fr_text_rule 
     return fr_json_int(json, "stop", 0, 0, 0, where, &stop); /* the end of a text that streams is not known */
 }
 
-static fr_status read_rule_members(const json_t *json, const char *where, fr_text_rule *rule) {
+/* Runs of digits by themselves, or each digit. */
+static fr_status read_digits(const json_t *json, const char *where, fr_text_rule *rule) {
+    bool each;
+    FR_TRY(fr_json_bool(json, "individual_digits", false, where, &each));
+    rule->pattern = (fr_text){"\\p{N}", 5};
+    rule->regex = true;
+    rule->behavior = each ? FR_SPLIT_ISOLATED : FR_SPLIT_CONTIGUOUS;
+    return FR_OK;
+}
+
+static fr_status read_rule_members(const json_t *json, fr_text type, const char *where, fr_text_rule *rule) {
     switch (rule->kind) {
     case FR_RULE_PREPEND: return read_required_text(json, "prepend", where, &rule->content);
     case FR_RULE_REPLACE:
         FR_TRY(read_required_text(json, "content", where, &rule->content));
         return read_pattern(json, where, rule);
-    case FR_RULE_SPLIT: return read_split(json, where, rule);
+    case FR_RULE_SPLIT:
+        return fr_text_is(type, "Digits") ? read_digits(json, where, rule) : read_split(json, where, rule);
     case FR_RULE_STRIP: return read_strip(json, where, rule);
     default: return FR_OK;
     }
+}
+
+/* Zeroes, at the end of the rules; NULL: there is no room. */
+static fr_text_rule *new_rule(fr_text_rules *rules) {
+    return rules->count < FR_MAX_TEXT_RULES ? &rules->items[rules->count++] : NULL;
+}
+
+static fr_status fail_rules(const rule_stage *stage, const char *where) {
+    return fr_fail(FR_INPUT, "%s: more than %d rules in \"%s\"", where, FR_MAX_TEXT_RULES, stage->key);
 }
 
 static fr_status add_rule(const json_t *json, fr_text type, const rule_stage *stage, const char *where,
                           fr_text_rules *rules) {
     for (size_t i = 0; i < sizeof rule_kinds / sizeof *rule_kinds; i++) {
         if (!(rule_kinds[i].stages & stage->bit) || !fr_text_is(type, rule_kinds[i].type)) continue;
-        if (rules->count == FR_MAX_TEXT_RULES)
-            return fr_fail(FR_INPUT, "%s: more than %d rules in \"%s\"", where, FR_MAX_TEXT_RULES, stage->key);
-        fr_text_rule *rule = &rules->items[rules->count++];
+        fr_text_rule *rule = new_rule(rules);
+        if (!rule) return fail_rules(stage, where);
         rule->kind = rule_kinds[i].kind;
-        return read_rule_members(json, where, rule);
+        return read_rule_members(json, type, where, rule);
     }
     return fr_fail(FR_UNBUILT, "%s: %s \"%s\" is not built yet", where, stage->key, type.bytes);
 }
 
 /* The pre-tokenizer that makes bytes of the pieces: the last one, and nothing more. */
-static fr_status read_byte_level(fr_tokenizer_source *json, const json_t *rule) {
+static fr_status read_byte_level(fr_tokenizer_source *json, const json_t *rule, fr_text_rules *rules) {
     bool prefix, splits;
     FR_TRY(fr_json_bool(rule, "add_prefix_space", true, json->path, &prefix));
     FR_TRY(fr_json_bool(rule, "use_regex", true, json->path, &splits));
-    if (prefix || splits)
-        return fr_fail(FR_UNBUILT, "%s: pre_tokenizer \"ByteLevel\" with %s is not built yet", json->path,
-                       prefix ? "add_prefix_space" : "use_regex");
+    if (prefix)
+        return fr_fail(FR_UNBUILT, "%s: pre_tokenizer \"ByteLevel\" with add_prefix_space is not built yet",
+                       json->path);
     json->byte_level = true;
+    if (!splits) return FR_OK;
+    fr_text_rule *split = new_rule(rules);
+    if (!split) return fail_rules(&pre_tokenizer, json->path);
+    *split = (fr_text_rule){.kind = FR_RULE_SPLIT, .regex = true, .behavior = FR_SPLIT_ISOLATED};
+    split->pattern = (fr_text){fr_gpt2_pieces, strlen(fr_gpt2_pieces)};
     return FR_OK;
 }
 
@@ -161,7 +187,7 @@ static fr_status read_rule(fr_tokenizer_source *source, const json_t *json, cons
     FR_TRY(read_required_text(json, "type", where, &type));
     if (stage == &pre_tokenizer && source->byte_level)
         return fr_fail(FR_UNBUILT, "%s: a pre_tokenizer behind \"ByteLevel\" is not built yet", where);
-    if (stage == &pre_tokenizer && fr_text_is(type, "ByteLevel")) return read_byte_level(source, json);
+    if (stage == &pre_tokenizer && fr_text_is(type, "ByteLevel")) return read_byte_level(source, json, rules);
     if (!fr_text_is(type, "Sequence")) return add_rule(json, type, stage, where, rules);
     json_t *sequence, *item;
     FR_TRY(read_array(json, stage->sequence, where, &sequence));

@@ -5,7 +5,7 @@
  *
  *   {"added_tokens":   [{"id", "content", "special", "lstrip", "rstrip", "single_word", "normalized"}, ...],
  *    "normalizer":     null, or a rule: {"type": "Replace", ...}, or {"type": "Sequence", "normalizers": [rule, ...]}
- *    "pre_tokenizer":  the same with "pretokenizers"
+ *    "pre_tokenizer":  the same with "pretokenizers"; the last one may be a ByteLevel
  *    "post_processor": null, or {"type": "TemplateProcessing", "single": [...], "special_tokens": {...}}
  *    "decoder":        a rule, or a Sequence of "decoders"
  *    "model":          {"type": "BPE", "vocab": {text: id}, "merges": [["a", "b"] or "a b", ...], "unk_token", ...}}

@@ -62,11 +62,10 @@ static fr_status open_kind(const char *model, const char *pre, fr_tokenizer **to
     return fr_tokenizer_open(folder.file, NULL, tokenizer);
 }
 
-static void check_name(const char *name, const json_t *wanted) {
+/* Closes the tokenizer. */
+static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *wanted) {
     const json_t *texts = json_object_get(cases, "texts"), *text;
-    fr_tokenizer *tokenizer;
     size_t i;
-    ck_assert_msg(open_kind("gpt2", name, &tokenizer) == FR_OK, "%s", fr_last_error());
     ck_assert_uint_eq(json_array_size(wanted), json_array_size(texts));
     json_array_foreach(texts, i, text) {
         size_t count, wanted_count;
@@ -80,6 +79,12 @@ static void check_name(const char *name, const json_t *wanted) {
         free(wanted_ids);
     }
     fr_tokenizer_close(tokenizer);
+}
+
+static void check_name(const char *name, const json_t *wanted) {
+    fr_tokenizer *tokenizer;
+    ck_assert_msg(open_kind("gpt2", name, &tokenizer) == FR_OK, "%s", fr_last_error());
+    check_ids(tokenizer, name, wanted);
 }
 
 /* A kind's cases stand under its first name; those of a kind that cuts alike, under the other's. */
@@ -99,7 +104,7 @@ START_TEST(each_name) {
             check_name(kind->names[n], cases_of(kind));
         }
     }
-    ck_assert_uint_eq(kinds, json_object_size(json_object_get(cases, "ids")));
+    ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids"))); /* one for rules_by_name alone */
 }
 END_TEST
 
@@ -117,6 +122,37 @@ START_TEST(unknown_names) {
 }
 END_TEST
 
+/* A tokenizer.json that says it by names: Digits, and ByteLevel's own expression. */
+static const struct {
+    const char *kind, *pre_tokenizer;
+} named[] = {
+    {"gpt-2", "{'type': 'ByteLevel', 'add_prefix_space': false, 'use_regex': true}"},
+    {"gpt-2", "{'type': 'ByteLevel', 'add_prefix_space': false}"},
+    {"smollm", "{'type': 'Sequence', 'pretokenizers': [{'type': 'Digits', 'individual_digits': true},"
+               " {'type': 'ByteLevel', 'add_prefix_space': false, 'trim_offsets': true, 'use_regex': true}]}"},
+    {"digits", "{'type': 'Sequence', 'pretokenizers': [{'type': 'Digits'},"
+               " {'type': 'ByteLevel', 'add_prefix_space': false, 'use_regex': true}]}"},
+};
+
+START_TEST(rules_by_name) {
+    char text[512];
+    size_t i;
+    const json_t *token;
+    snprintf(text, sizeof text, "%s", named[_i].pre_tokenizer);
+    for (char *c = text; *c; c++)
+        if (*c == '\'') *c = '"';
+    json_t *vocabulary = json_object(), *pre_tokenizer = json_loads(text, 0, NULL);
+    json_array_foreach(json_object_get(cases, "tokens"), i, token)
+        json_object_set_new(vocabulary, json_string_value(token), json_integer((json_int_t)i));
+    json_t *value =
+        json_pack("{s:{s:s, s:o, s:O}, s:o, s:{s:s}}", "model", "type", "BPE", "vocab", vocabulary, "merges",
+                  json_object_get(cases, "merges"), "pre_tokenizer", pre_tokenizer, "decoder", "type", "ByteLevel");
+    ck_assert_ptr_nonnull(value);
+    check_ids(fr_open_value(value), named[_i].kind, json_object_get(json_object_get(cases, "ids"), named[_i].kind));
+    json_decref(value);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("pre_tokenizers");
     TCase *tests = tcase_create("pre_tokenizers");
@@ -124,6 +160,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, each_name);
     tcase_add_test(tests, unknown_names);
+    tcase_add_loop_test(tests, rules_by_name, 0, sizeof named / sizeof *named);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

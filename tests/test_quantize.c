@@ -696,6 +696,32 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
+/* Llama's architecture with SmolLM2's cut: the file names that, and its readers cut so. */
+START_TEST(a_tokenizer_that_another_kind_has) {
+    fr_text pre;
+    make_folder();
+    copy_model(MODELS "llama");
+    json_t *root = json_load_file(in_folder("tokenizer.json"), 0, NULL);
+    json_object_set_new(json_object_get(root, "model"), "ignore_merges", json_false());
+    ck_assert_int_eq(json_dump_file(root, in_folder("tokenizer.json"), 0), 0);
+    json_decref(root);
+    change_json("tokenizer.json", "pre_tokenizer",
+                json_pack("{s:s, s:[{s:s, s:b}, {s:s, s:b, s:b}]}", "type", "Sequence", "pretokenizers", "type",
+                          "Digits", "individual_digits", 1, "type", "ByteLevel", "add_prefix_space", 0, "use_regex",
+                          1));
+    fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
+    ck_assert_int_eq(fr_gguf_text(files.gguf, "tokenizer.ggml.pre", &pre), FR_OK);
+    ck_assert(fr_text_is(pre, "smollm"));
+    fr_checkpoint_close(&files);
+    fr_command theirs = fr_command_ok("tokenize -m %s -p 'def f(1234): x'", folder);
+    fr_command ours = fr_command_ok("tokenize -m %s -p 'def f(1234): x'", in_folder("written.gguf"));
+    ck_assert_str_eq(ours.out, theirs.out);
+    fr_command_free(&theirs);
+    fr_command_free(&ours);
+    remove_folder();
+}
+END_TEST
+
 /* DeepSeek-V3's published folder: nothing in its tokenizer.json adds the bos. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();
@@ -772,6 +798,7 @@ int main(void) {
     tcase_add_test(tests, bad_models);
     tcase_add_test(tests, a_tensor_without_a_name);
     tcase_add_test(tests, a_tokenizer_of_another_kind);
+    tcase_add_test(tests, a_tokenizer_that_another_kind_has);
     tcase_add_test(tests, begin_that_the_config_adds);
     tcase_add_test(tests, empty_tensor);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);

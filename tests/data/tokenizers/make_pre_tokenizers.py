@@ -95,6 +95,16 @@ def tokenizer(name, vocab, merges):
     return t
 
 
+def check_named(ids, texts, model):
+    """The same cuts by the names that tokenizer.json has for them; "digits" is one that no GGUF file names."""
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    for name, first in (("gpt-2", []), ("smollm", [pre_tokenizers.Digits(individual_digits=True)]), ("digits", [pre_tokenizers.Digits()])):
+        t = tokenizer("gpt-2", model["vocab"], model["merges"])
+        t.pre_tokenizer = pre_tokenizers.Sequence(first + [level])
+        made = [e.ids for e in t.encode_batch(texts)]
+        assert ids.setdefault(name, made) == made, name
+
+
 def main():
     texts = TEXTS + random_texts(22)
     t = Tokenizer(models.BPE())
@@ -106,6 +116,7 @@ def main():
         assert text not in model["vocab"]
         model["vocab"][text] = len(model["vocab"])
     ids = {n: k if isinstance(k, str) else [e.ids for e in tokenizer(n, model["vocab"], model["merges"]).encode_batch(texts)] for n, k in KINDS.items()}
+    check_named(ids, texts, model)
     tokens = sorted(model["vocab"], key=model["vocab"].get)
     with open(os.path.join(HERE, "pre_tokenizers.json"), "w") as f:
         json.dump({"tokens": tokens, "merges": model["merges"], "texts": texts, "ids": ids}, f, ensure_ascii=True, separators=(",", ":"))
