@@ -79,37 +79,57 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
     return fr_jinja_render_fail(render, "%.*s", length, message->bytes);
 }
 
-/* One directive, %d or %-d or %Y: strftime gives at most some dozen bytes for it. */
+#define LONGEST_DIRECTIVE 16 /* bytes */
+
+/* How long the directive is that begins here: %, flags, a width, a modifier, a letter; %:z has a colon of its own. */
+static size_t directive_length(const char *bytes, size_t left) {
+    size_t length = 1;
+    if (left > 2 && bytes[1] == ':' && bytes[2] == 'z') return 3;
+    while (length < left && bytes[length] && strchr("-_0^#+", bytes[length])) length++;
+    while (length < left && bytes[length] >= '0' && bytes[length] <= '9') length++;
+    length += length < left && (bytes[length] == 'E' || bytes[length] == 'O');
+    length += length < left && bytes[length];
+    return length;
+}
+
+/* As Python's datetime has it: %f are microseconds, of which this clock has none; %:z is a zone like the others. */
 static void put_directive(fr_jinja_render *render, const struct tm *time, const char *directive, size_t length,
                           bool foreign) {
-    char format[8] = {0}, text[256];
+    char format[LONGEST_DIRECTIVE + 1] = {0}, text[1024];
+    if (!fr_jinja_render_step(render, sizeof text) || directive[1] == ':') return;
+    if (length == 2 && directive[1] == 'f') {
+        fr_jinja_put_text(render, "000000", foreign);
+        return;
+    }
     memcpy(format, directive, length);
-    if (!fr_jinja_render_step(render, sizeof text)) return;
     size_t written = strftime(text, sizeof text, format, time);
     fr_jinja_put(render, text, written, foreign);
 }
 
-static bool has_flag(char c) {
-    return c && strchr("-_0^#EO", c);
+/* datetime.now(): a time of the process's zone, which doesn't know that zone. */
+static bool naive_time(int64_t now, struct tm *time) {
+    time_t seconds = (time_t)now;
+    if (!localtime_r(&seconds, time)) return false;
+    time->tm_isdst = -1;
+    time->tm_zone = "";
+    return true;
 }
 
 static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_value *arguments) {
     if (arguments[0].kind != FR_KIND_STRING)
         return fr_jinja_render_fail(render, "strftime_now: the format is no string");
     const fr_jinja_string *format = arguments[0].string;
-    time_t seconds = (time_t)render->now;
     struct tm time;
-    if (!localtime_r(&seconds, &time)) return fr_jinja_render_fail(render, "strftime_now: a time that is no date");
+    if (!naive_time(render->now, &time)) return fr_jinja_render_fail(render, "strftime_now: a time that is no date");
     size_t begin = fr_jinja_text_begin(render);
     for (size_t at = 0, length; at < format->length && !fr_jinja_render_failed(render); at += length) {
-        bool directive = format->bytes[at] == '%', foreign = fr_jinja_string_foreign_at(format, at);
-        length = 1;
-        if (directive && at + 1 < format->length) length += 1 + has_flag(format->bytes[at + 1]);
-        if (length > format->length - at) length = format->length - at;
-        if (length > 1)
-            put_directive(render, &time, format->bytes + at, length, foreign);
+        const char *bytes = format->bytes + at;
+        bool foreign = fr_jinja_string_foreign_at(format, at);
+        length = *bytes == '%' ? directive_length(bytes, format->length - at) : 1;
+        if (length > 1 && length <= LONGEST_DIRECTIVE)
+            put_directive(render, &time, bytes, length, foreign);
         else
-            fr_jinja_put(render, format->bytes + at, length, foreign);
+            fr_jinja_put(render, bytes, length, foreign);
     }
     return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }

@@ -40,7 +40,8 @@ def environment():
         return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def strftime_now(format):
-        return datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).strftime(format)
+        now = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc)
+        return now.replace(tzinfo=None).strftime(format)  # transformers' has no zone
 
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                                        extensions=[Generation, jinja2.ext.loopcontrols])
