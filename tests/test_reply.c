@@ -655,6 +655,107 @@ START_TEST(schemas) {
 }
 END_TEST
 
+/* What a parameter "n" may be: its schema, what stands beside the properties, its types. */
+static const struct {
+    const char *schema, *beside;
+    fr_value_types types;
+} referring[] = {
+    {"{\"$ref\": \"#/$defs/N\"}", "\"$defs\": {\"N\": {\"type\": \"string\"}}", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/definitions/N\"}", "\"definitions\": {\"N\": {\"type\": \"integer\"}}", FR_VALUE_NUMBER},
+    {"{\"$ref\": \"#/$defs/N\"}", "\"$defs\": {\"N\": {\"enum\": [\"5\", \"6\"]}}", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/$defs/N\"}", "\"$defs\": {\"N\": {\"$ref\": \"#/$defs/M\"}, \"M\": {\"const\": \"x\"}}",
+     FR_VALUE_STRING},
+    {"{\"$ref\": \"#/$defs/a~1b~0c%20d\"}", "\"$defs\": {\"a/b~c d\": {\"type\": \"string\"}}", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/properties/m/anyOf/1\"}", "\"x\": 1", FR_VALUE_BOOLEAN},
+    {"{\"$ref\": \"#\"}", "\"type\": \"object\"", FR_VALUE_OBJECT},
+    {"{\"$ref\": \"#/$defs/N\", \"type\": \"string\"}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/$defs/N\"}", "\"x\": 1", 0},
+    {"{\"$ref\": \"other.json#/$defs/N\"}", "\"$defs\": {\"N\": {\"type\": \"string\"}}", 0},
+    {"{\"$ref\": \"#/properties/m/anyOf/x\"}", "\"x\": 1", 0},
+    {"{\"$ref\": 7}", "\"x\": 1", 0},
+    {"{\"const\": \"5\"}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"const\": 5}", "\"x\": 1", FR_VALUE_NUMBER},
+    {"{\"const\": null}", "\"x\": 1", FR_VALUE_NULL},
+    {"{\"enum\": [\"5\", null]}", "\"x\": 1", FR_VALUE_STRING | FR_VALUE_NULL},
+    {"{\"enum\": []}", "\"x\": 1", 0},
+    {"{\"type\": [\"string\", \"integer\"], \"enum\": [\"5\", \"6\"]}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* one of them is a mistake */
+    {"{\"allOf\": [{\"type\": \"string\"}]}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"allOf\": [{\"$ref\": \"#/$defs/N\"}], \"default\": 1}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
+     FR_VALUE_STRING},
+    {"{\"allOf\": [{\"minLength\": 1}, {\"type\": [\"string\", \"null\"]}, {\"type\": [\"string\", \"number\"]}]}",
+     "\"x\": 1", FR_VALUE_STRING},
+    {"{\"anyOf\": [{\"$ref\": \"#/$defs/N\"}, {\"type\": \"null\"}]}", "\"$defs\": {\"N\": {\"enum\": [\"5\"]}}",
+     FR_VALUE_STRING | FR_VALUE_NULL},
+    {"{\"oneOf\": [{\"const\": \"a\"}, {\"const\": \"b\"}]}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"oneOf\": [{\"const\": \"a\"}, {\"const\": 1}]}", "\"x\": 1", FR_VALUE_STRING | FR_VALUE_NUMBER},
+    {"{\"anyOf\": [{\"type\": \"string\"}, true]}", "\"x\": 1", 0},
+    {"{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"const\": \"5\"}", "\"x\": 1", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/$defs/N\", \"nullable\": true}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
+     FR_VALUE_STRING | FR_VALUE_NULL},
+    /* what refers to itself says nothing new */
+    {"{\"$ref\": \"#/properties/n\"}", "\"x\": 1", 0},
+    {"{\"$ref\": \"#/$defs/A\"}", "\"$defs\": {\"A\": {\"$ref\": \"#/$defs/B\"}, \"B\": {\"$ref\": \"#/$defs/A\"}}", 0},
+    {"{\"$ref\": \"#/$defs/A\"}",
+     "\"$defs\": {\"A\": {\"anyOf\": [{\"$ref\": \"#/$defs/A\"}, {\"type\": \"string\"}]}}", FR_VALUE_STRING},
+    {"{\"$ref\": \"#/$defs/A\"}",
+     "\"$defs\": {\"A\": {\"anyOf\": [{\"allOf\": [{\"$ref\": \"#/$defs/B\"}]}, {\"allOf\": [{\"$ref\": "
+     "\"#/$defs/B\"}]}]}, "
+     "\"B\": {\"oneOf\": [{\"$ref\": \"#/$defs/A\"}, {\"$ref\": \"#/$defs/A\"}, {\"type\": \"string\"}]}}",
+     FR_VALUE_STRING},
+};
+
+START_TEST(schemas_behind_references) {
+    for (size_t i = 0; i < COUNT_OF(referring); i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"n\": %s, \"m\": {\"anyOf\": [1, {\"type\": "
+                 "\"boolean\"}]}}, %s}}]",
+                 referring[i].schema, referring[i].beside);
+        json_t *tools = json_loads(text, 0, NULL);
+        ck_assert_msg(tools != NULL, "%s", text);
+        fr_value_types found = fr_tool_parameter_types(fr_tool_find(tools, "f"), "n");
+        ck_assert_msg(found == referring[i].types, "%s: %u, not %u", text, found, referring[i].types);
+        json_decref(tools);
+    }
+}
+END_TEST
+
+/* The parameters themselves may stand behind references. */
+START_TEST(parameters_behind_references) {
+    static const char *const parameters[] = {
+        "{\"$ref\": \"#/$defs/P\", \"$defs\": {\"P\": {\"properties\": {\"n\": {\"type\": \"string\"}}}}}",
+        "{\"allOf\": [{\"properties\": {\"m\": {}}}, {\"properties\": {\"n\": {\"type\": \"string\"}}}]}",
+        "{\"anyOf\": [{\"properties\": {\"m\": {}}}, {\"properties\": {\"n\": {\"type\": \"string\"}}}]}",
+        "{\"properties\": {\"m\": {}}, \"additionalProperties\": {\"type\": \"string\"}}",
+    };
+    for (size_t i = 0; i < COUNT_OF(parameters); i++) {
+        json_t *tool = json_pack("{s:o}", "parameters", json_loads(parameters[i], 0, NULL));
+        ck_assert_msg(fr_tool_parameter_types(tool, "n") == FR_VALUE_STRING, "%s", parameters[i]);
+        ck_assert_uint_eq(fr_tool_parameter_types(tool, "m"), 0);
+        json_decref(tool);
+    }
+}
+END_TEST
+
+/* All of 40 schemas refer to all: an answer comes at once, and it is that nothing is known. */
+START_TEST(schemas_without_end) {
+    json_t *all = json_array(), *definitions = json_object();
+    for (int i = 0; i < 40; i++) {
+        char name[16], reference[32];
+        snprintf(name, sizeof name, "d%d", i);
+        snprintf(reference, sizeof reference, "#/$defs/d%d", i);
+        json_array_append_new(all, json_pack("{s:s}", "$ref", reference));
+        json_object_set_new(definitions, name, json_pack("{s:O}", "anyOf", all));
+    }
+    json_t *tool = json_pack("{s:{s:{s:{s:s}}, s:o}}", "parameters", "properties", "n", "$ref", "#/$defs/d0", "$defs",
+                             definitions);
+    ck_assert_uint_eq(fr_tool_parameter_types(tool, "n"), 0);
+    json_decref(all);
+    json_decref(tool);
+}
+END_TEST
+
 static bool scans(const char *text, size_t length) {
     fr_json_scan scan = {0};
     for (size_t i = 0; i < length; i++)
@@ -836,6 +937,9 @@ int main(void) {
     tcase_add_test(tcase, control_tokens);
     tcase_add_test(tcase, values);
     tcase_add_test(tcase, schemas);
+    tcase_add_test(tcase, schemas_behind_references);
+    tcase_add_test(tcase, parameters_behind_references);
+    tcase_add_test(tcase, schemas_without_end);
     tcase_add_test(tcase, scanned_json);
     tcase_add_test(tcase, limits);
     tcase_add_test(tcase, held_back);

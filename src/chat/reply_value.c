@@ -1,90 +1,10 @@
-/* Types by a JSON schema, and texts as values of them: see reply_value.h. */
+/* Texts as values of types: see reply_value.h. */
 #include "src/chat/reply_value.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "src/chat/json_scan.h"
-
-#define MAX_SCHEMAS 8 /* within each other, of anyOf and its like */
-
-/* ---------------------------------------------------------------------------------------------------------- schemas */
-
-static const json_t *function_of(const json_t *tool) {
-    const json_t *function = json_object_get(tool, "function");
-    return function ? function : tool;
-}
-
-const json_t *fr_tool_find(const json_t *tools, const char *name) {
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *tool = function_of(json_array_get(tools, i));
-        const char *own = json_string_value(json_object_get(tool, "name"));
-        if (own && strcmp(own, name) == 0) return tool;
-    }
-    return NULL;
-}
-
-static fr_value_types named_type(const char *name) {
-    static const struct {
-        const char *name;
-        fr_value_types type;
-    } types[] = {{"string", FR_VALUE_STRING},   {"integer", FR_VALUE_NUMBER}, {"number", FR_VALUE_NUMBER},
-                 {"boolean", FR_VALUE_BOOLEAN}, {"null", FR_VALUE_NULL},      {"object", FR_VALUE_OBJECT},
-                 {"array", FR_VALUE_ARRAY}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (strcasecmp(types[i].name, name) == 0) return types[i].type;
-    return 0;
-}
-
-static fr_value_types type_of(const json_t *value) {
-    switch (json_typeof(value)) {
-    case JSON_STRING: return FR_VALUE_STRING;
-    case JSON_INTEGER:
-    case JSON_REAL: return FR_VALUE_NUMBER;
-    case JSON_TRUE:
-    case JSON_FALSE: return FR_VALUE_BOOLEAN;
-    case JSON_NULL: return FR_VALUE_NULL;
-    case JSON_OBJECT: return FR_VALUE_OBJECT;
-    default: return FR_VALUE_ARRAY;
-    }
-}
-
-static fr_value_types schema_types(const json_t *schema, size_t depth);
-
-static fr_value_types types_of_any(const json_t *schemas, size_t depth) {
-    fr_value_types types = 0;
-    for (size_t i = 0; i < json_array_size(schemas); i++) {
-        fr_value_types one = schema_types(json_array_get(schemas, i), depth);
-        if (!one) return 0; /* anything */
-        types |= one;
-    }
-    return types;
-}
-
-static fr_value_types schema_types(const json_t *schema, size_t depth) {
-    if (depth == MAX_SCHEMAS) return 0;
-    const json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum");
-    fr_value_types types = 0;
-    if (json_is_string(type)) types = named_type(json_string_value(type));
-    for (size_t i = 0; i < json_array_size(type); i++) {
-        const char *name = json_string_value(json_array_get(type, i));
-        types |= name ? named_type(name) : 0;
-    }
-    if (!types)
-        for (size_t i = 0; i < json_array_size(values); i++) types |= type_of(json_array_get(values, i));
-    if (!types) types = types_of_any(json_object_get(schema, "anyOf"), depth + 1);
-    if (!types) types = types_of_any(json_object_get(schema, "oneOf"), depth + 1);
-    if (types && json_is_true(json_object_get(schema, "nullable"))) types |= FR_VALUE_NULL;
-    return types;
-}
-
-fr_value_types fr_tool_parameter_types(const json_t *tool, const char *parameter) {
-    const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
-    return schema_types(json_object_get(properties, parameter), 0);
-}
-
-/* ----------------------------------------------------------------------------------------------------------- values */
 
 static bool needs_escape(char byte) {
     return (unsigned char)byte < ' ' || byte == '"' || byte == '\\';
