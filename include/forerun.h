@@ -283,8 +283,10 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
  * rendered byte for byte as transformers does. A checkpoint without one is given one of the library's own if its tokens
  * tell of a family that has one. A template that can't be read as one is FR_INPUT here, and in nobody else's way.
  *
- * messages_json: JSON text of an array of {"role", "content", ...}, at least one. options_json: NULL, or JSON text of
- * an object with variables of the template:
+ * messages_json: JSON text of an array of {"role", "content", ...}, at least one, in whichever form clients send them:
+ * arguments of calls are JSON text or objects, contents texts or lists of text parts (joined by line breaks), thoughts
+ * `reasoning_content` or `reasoning`. The template gets the form that it takes, which it is asked for beforehand.
+ * options_json: NULL, or JSON text of an object with variables of the template:
  *
  *     add_generation_prompt   true (default): the text ends where the model begins to answer
  *     enable_thinking         default: the template's own

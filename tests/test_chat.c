@@ -50,12 +50,11 @@ static fr_status render_values(const fr_tokenizer *tokenizer, const json_t *mess
     return status;
 }
 
-static void check_case(const fr_tokenizer *tokenizer, const json_t *item, const char *where) {
+static void check_case(const fr_tokenizer *tokenizer, const json_t *item, const char *where, const json_t *rendered) {
     const char *title = json_string_value(json_object_get(item, "title")), *message;
     fr_marked_text text;
     fr_status status =
         render_values(tokenizer, json_object_get(item, "messages"), json_object_get(item, "context"), &text);
-    const json_t *rendered = json_object_get(item, "rendered");
     message = status == FR_OK ? text.text : fr_last_error();
     ck_assert_msg(status == (rendered ? FR_OK : FR_INPUT), "%s, %s: %s: %s", where, title, fr_status_name(status),
                   message);
@@ -82,9 +81,13 @@ START_TEST(reference_cases) {
                  {FAMILIES_CASES, "llama3.1", "llama3", 21}};
     fr_tokenizer *tokenizer = open_published(files[_i].tokens);
     json_t *root = fr_load_json(files[_i].path), *cases = json_object_get(root, files[_i].style);
+    json_t *adapted = fr_load_json("tests/data/chat/adapted.json");
     ck_assert_uint_ge(json_array_size(cases), files[_i].count);
-    for (size_t i = 0; i < json_array_size(cases); i++)
-        check_case(tokenizer, json_array_get(cases, i), files[_i].style);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *item = json_array_get(cases, i);
+        check_case(tokenizer, item, files[_i].style, fr_chat_case_text(adapted, files[_i].style, item));
+    }
+    json_decref(adapted);
     json_decref(root);
     fr_tokenizer_close(tokenizer);
 }
@@ -193,7 +196,8 @@ START_TEST(nuls_in_texts) {
              "<bos><|turn>user\na\0b<turn|>\n<|turn>model\n\0c<turn|>\n"),
         CASE("[{\"role\": \"user\\u0000\", \"content\": [{\"type\": \"text\", \"text\": \"x\\u0000\"}]}]",
              "<bos><|turn>user\0\nx\0<turn|>\n"),
-        CASE("[{\"role\": \"system\", \"content\": [\"'\\u0000'\"]}]", "<bos><|turn>system\n[\"'\\x00'\"]<turn|>\n"),
+        CASE("[{\"role\": \"system\", \"content\": [1, \"'\\u0000'\"]}]",
+             "<bos><|turn>system\n[1, \"'\\x00'\"]<turn|>\n"),
         CASE("[{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\\u0000\", \"arguments\": "
              "\"\\u0000x\"}}]}, {\"role\": \"tool\", \"content\": [{\"type\": \"text\", \"text\": \"\\u0000y\"}]}]",
              "<bos><|turn>model\n<|tool_call>call:f\0{\0x}<tool_call|><|tool_response>response:f\0"
@@ -302,7 +306,7 @@ START_TEST(families_as_published) {
         bool left_out = false;
         for (size_t b = 0; b < COUNT_OF(beyond); b++) left_out |= strncmp(title, beyond[b], strlen(beyond[b])) == 0;
         if (left_out) continue;
-        check_case(tokenizer, item, "forerun's own");
+        check_case(tokenizer, item, "forerun's own", json_object_get(item, "rendered"));
         checked++;
     }
     ck_assert_uint_ge(checked, 14);

@@ -118,23 +118,6 @@ START_TEST(rest) {
 }
 END_TEST
 
-/* Of a call that comes back in the next prompt: templates ask for its arguments by name. */
-START_TEST(unpacked) {
-    shown s = show(CALL, false, NULL);
-    const json_t *call = json_array_get(json_object_get(s.rest, "tool_calls"), 0);
-    const json_t *function = json_object_get(call, "function");
-    ck_assert(json_is_string(json_object_get(function, "arguments")));
-    fr_conversation_unpack_calls(s.rest);
-    const json_t *value = json_object_get(json_object_get(function, "arguments"), "s");
-    ck_assert_str_eq(json_string_value(value), "a");
-    fr_conversation_unpack_calls(s.rest); /* there is nothing left to do */
-    ck_assert_ptr_eq(json_object_get(json_object_get(function, "arguments"), "s"), value);
-    json_decref(s.rest);
-    free(s.text);
-    free(s.said);
-}
-END_TEST
-
 int main(void) {
     Suite *suite = suite_create("reply_view");
     TCase *tcase = tcase_create("reply_view");
@@ -142,7 +125,6 @@ int main(void) {
     tcase_add_test(tcase, dim);
     tcase_add_test(tcase, stops);
     tcase_add_test(tcase, rest);
-    tcase_add_test(tcase, unpacked);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

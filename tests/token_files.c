@@ -23,6 +23,17 @@ char *fr_load_text(const char *path, size_t *length) {
     return text;
 }
 
+const json_t *fr_chat_case_text(const json_t *adapted, const char *style, const json_t *item) {
+    const json_t *instead = json_object_get(adapted, "instead");
+    for (size_t i = 0; i < json_array_size(instead); i++) {
+        const json_t *other = json_array_get(instead, i);
+        if (strcmp(json_string_value(json_object_get(other, "style")), style) == 0 &&
+            json_equal(json_object_get(other, "title"), json_object_get(item, "title")))
+            return json_object_get(other, "rendered");
+    }
+    return json_object_get(item, "rendered");
+}
+
 /* ---------------------------------------------------------------------------------------------------------- folders */
 
 void fr_folder_make(fr_test_folder *folder) {

@@ -14,6 +14,10 @@
 json_t *fr_load_json(const char *path);
 char *fr_load_text(const char *path, size_t *length);
 
+/* What a case of tests/data/chat should give behind fr_chat_render, which brings messages into the form that the
+ * template takes: its own "rendered", or that of adapted.json. NULL: a failure. */
+const json_t *fr_chat_case_text(const json_t *adapted, const char *style, const json_t *item);
+
 /* What fr_tokenizer_open says to a folder with this tokenizer.json, and, unless NULL, this tokenizer_config.json. */
 fr_status fr_open_text(const char *text, size_t length, const char *config, fr_tokenizer **tokenizer);
 

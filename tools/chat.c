@@ -101,7 +101,6 @@ static int answer(fr_chat *chat) {
         fr_reply_remark(&reply, &chat->loaded, args);
         fr_conversation_add(chat->messages, "assistant", chat->text.bytes, chat->text.length, 0);
         code = fr_exit_status(fr_reply_view_add(&chat->view, fr_conversation_last(chat->messages)));
-        fr_conversation_unpack_calls(fr_conversation_last(chat->messages));
         fr_figures figures = fr_figures_since(fr_figures_take(chat->loaded.session), &chat->before);
         if (args->given[FR_ARG_STATS]) fr_figures_print(&figures, stderr);
         fr_tracer_stats(&chat->loaded.trace, fr_end_name(reply.end), &figures, chat->loaded.session);

@@ -56,16 +56,6 @@ json_t *fr_conversation_last(const json_t *messages) {
     return json_array_get(messages, json_array_size(messages) - 1);
 }
 
-void fr_conversation_unpack_calls(json_t *message) {
-    const json_t *calls = json_object_get(message, "tool_calls");
-    for (size_t i = 0; i < json_array_size(calls); i++) {
-        json_t *function = json_object_get(json_array_get(calls, i), "function");
-        const json_t *text = json_object_get(function, "arguments");
-        json_t *object = json_loadb(json_string_value(text), json_string_length(text), JSON_ALLOW_NUL, NULL);
-        if (object) fr_json_put(function, "arguments", object);
-    }
-}
-
 static bool is_of(const json_t *message, const char *role) {
     const char *word = json_string_value(json_object_get(message, "role"));
     return word && strcmp(word, role) == 0;

@@ -19,9 +19,6 @@ void fr_conversation_add_placed(json_t *messages, const char *bytes, size_t leng
 /* The message that was added last, which belongs to the conversation. */
 json_t *fr_conversation_last(const json_t *messages);
 
-/* Arguments of a message's calls as templates take them: objects instead of their JSON text. */
-void fr_conversation_unpack_calls(json_t *message);
-
 /* Makes this the system turn that it begins with. */
 void fr_conversation_set_system(json_t *messages, const char *system);
 

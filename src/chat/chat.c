@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "src/chat/chat_messages.h"
 #include "src/text/tokenizer_parts.h"
 
 static fr_status check_messages(const json_t *messages) {
@@ -74,13 +75,14 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
 
 static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,
                         fr_marked_text *text) {
-    const fr_template *template;
+    fr_chat_probe probe = {.own = own, .given = given, .now = (int64_t)time(NULL)};
     FR_TRY(check_messages(messages));
     FR_TRY(check_options(given));
     FR_TRY(add_defaults(given, messages));
     FR_TRY(set_own(own, given, tokenizer));
-    FR_TRY(choose(&tokenizer->chat, given, &template));
-    return fr_template_render(template, own, given, (int64_t)time(NULL), text);
+    FR_TRY(choose(&tokenizer->chat, given, &probe.template));
+    FR_TRY(fr_chat_messages_adapt(messages, &probe));
+    return fr_template_render(probe.template, own, given, probe.now, text);
 }
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,

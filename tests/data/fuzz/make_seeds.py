@@ -204,6 +204,12 @@ def gguf_texts(keys, most):
 def lines():
     write("messages", "turns", '\n[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},'
           '{"role":"user","content":" What? "}]')
+    write("messages", "calls-as-text", "\n" + json.dumps([
+        {"role": "user", "content": [{"type": "text", "text": "a"}, "b"]},
+        {"role": "assistant", "reasoning": "r", "content": None, "tool_calls": [
+            {"id": "c", "function": {"name": "f", "arguments": '{"a": [1, {"b": 12345678901234567890}]}'}},
+            {"function": {"name": "g", "arguments": ""}}]},
+        {"role": "tool", "content": [{"type": "text", "text": "1"}]}]))
     write("messages", "picture", '{"pictures":true,"enable_thinking":true}\n[{"role":"user","content":'
           '[{"type":"image"},{"type":"text","text":"Read"}]}]')
     for case in json.loads(read("chat/reference.json"))["gemma4"]:

@@ -1,0 +1,185 @@
+"""adapted_cases.py: tests/data/chat/adapted.json, conversations as clients send them, and the prompts they should give.
+
+A chat template takes messages in one form; clients send others: the arguments of a call as JSON text, a list of text
+parts where the template knows texts alone, thoughts in `reasoning`. Out: conversations as they are sent, and what
+transformers renders of each in a template's form, null for an error; which form that is stands here, by hand, for each.
+In: templates of tests/data/chat/templates and tests/data/templates; reference.json and gemma4_more.json, of whose cases
+those are told that give something else so. Needs transformers (5.17.0)."""
+
+import datetime
+import json
+import os
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+from transformers.utils import chat_template_utils  # noqa: E402
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/data")
+CLOCK = datetime.datetime(1970, 1, 1)
+TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": True}
+
+# template: what arguments it reads, and the roles of which it takes texts alone
+MAPPING, TEXT, EITHER = "mapping", "text", "either"
+ALL = ("system", "user", "assistant", "tool")
+FORMS = {
+    "chat/templates/gemma4": (MAPPING, ("system", "developer")),
+    "chat/templates/glm4.6": (MAPPING, ("tool",)),
+    "chat/templates/glm4.7": (MAPPING, ("tool",)),
+    "chat/templates/qwen3.5": (MAPPING, ()),
+    "chat/templates/deepseek-v3.1": (MAPPING, ALL),
+    "chat/templates/llama3.1": (MAPPING, ALL),
+    "templates/qwen2.5": (MAPPING, ALL),
+    "templates/qwen3": (EITHER, ALL),
+    "templates/qwen3-coder": (MAPPING, ALL),
+    "templates/hermes": (EITHER, ALL),
+    "templates/minimax": (MAPPING, ()),
+    "templates/mistral-small": (EITHER, ("tool",)),
+    "templates/kimi": (EITHER, ()),
+    "templates/nemotron": (EITHER, ALL),
+    "templates/llama4": (MAPPING, ()),
+    "joins": (TEXT, ALL),
+    "prints": (TEXT, ALL),
+}
+INLINE = {
+    "joins": "{% for m in messages %}{{ m.role + ': ' + m.content }}{% for c in m.tool_calls or [] %}"
+             "[{{ c.function.name + ':' + c.function.arguments + ';' }}]{% endfor %}\n{% endfor %}",
+    "prints": "{% for m in messages %}{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}"
+              "[{{ c.function.name }}:{{ c.function.arguments }}]{% endfor %}\n{% endfor %}",
+}
+
+
+def adapt(messages, form, text_roles):
+    out = json.loads(json.dumps(messages))
+    for m in out if all(isinstance(m, dict) for m in out) else []:
+        content = m.get("content")
+        texts = isinstance(content, list) and all(
+            isinstance(p, str) or isinstance(p, dict) and p.get("type") in ("text", "input_text", "output_text")
+            and isinstance(p.get("text"), str) for p in content)
+        if texts and m.get("role") in text_roles:
+            m["content"] = "\n".join(p if isinstance(p, str) else p["text"] for p in content)
+        if m.get("role") == "assistant" and isinstance(m.get("reasoning"), str):
+            if m.get("reasoning_content") is None:
+                m["reasoning_content"] = m["reasoning"]
+            m["reasoning"] = m["reasoning_content"]
+        calls = m.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            function = call.get("function", call)
+            arguments = function.get("arguments")
+            if form == MAPPING and isinstance(arguments, str):
+                function["arguments"] = parsed(arguments)
+            if form == TEXT and isinstance(arguments, dict):
+                function["arguments"] = json.dumps(arguments, ensure_ascii=False)
+    return out
+
+
+def parsed(text):
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except ValueError:
+        return text
+    return value if isinstance(value, dict) else text
+
+
+# ------------------------------------------------------------------------------------------------------------ messages
+
+
+def text(value, **more):
+    return {"type": "text", "text": value, **more}
+
+
+def asked(*calls, answer="ok", **more):
+    calls = [{"id": f"call0000{i}", "type": "function", "function": {"name": "get", "arguments": arguments}}
+             for i, arguments in enumerate(calls)]
+    answers = [{"role": "tool", "tool_call_id": call["id"], "name": "get", "content": answer} for call in calls]
+    return [{"role": "user", "content": "weather?"},
+            {"role": "assistant", "content": "", "tool_calls": calls, **more}, *answers]
+
+
+NESTED = '{"city":"Bern","n":3,"r":2.50,"deep":{"l":[1,null,true,{"ä":"\\u00e4\\n\\"q\\""}]},"none":{}}'
+CALLS = [
+    ("text", asked('{"city": "Bern", "n": 3}')),
+    ("compact text", asked('{"city":"Bern","n":3}')),
+    ("nested text", asked(NESTED)),
+    ("object", asked(json.loads(NESTED))),
+    ("empty object in text", asked(" {} ")),
+    ("no text", asked("")),
+    ("flat", [{"role": "user", "content": "a"},
+              {"role": "assistant", "content": "", "tool_calls": [{"name": "get", "arguments": '{"a": "b"}'}]}]),
+    ("content null", asked('{"a": "b"}', content=None)),
+]
+NO_OBJECTS = [(f"no object: {value}", asked(value)) for value in ("Bern", "5", "[1]", '"{}"', "{", "null")]
+PARTS = [
+    ("user", [{"role": "user", "content": [text("Hello"), text("you")]}]),
+    ("one part", [{"role": "user", "content": [text("Hello")]}]),
+    ("system", [{"role": "system", "content": [text("Be"), text(" brief.\n")]}, {"role": "user", "content": "hi"}]),
+    ("assistant", [{"role": "user", "content": "a"}, {"role": "assistant", "content": [text("b"), text("c")]},
+                   {"role": "user", "content": [text("d")]}]),
+    ("tool", asked({"a": "b"}, answer=[text("1"), text("2")])),
+]
+ODD_PARTS = [
+    ("no part", [{"role": "user", "content": []}]),
+    ("other words", [{"role": "user", "content": ["a", {"type": "input_text", "text": "b"},
+                                                  {"type": "output_text", "text": "c"}]}]),
+]
+THOUGHTS = [
+    (f"thoughts: {json.dumps(more)}", asked({"a": "b"}, **more))
+    for more in ({"reasoning": "Let me."}, {"reasoning": "no", "reasoning_content": "Let me."},
+                 {"reasoning": "Let me.", "reasoning_content": None}, {"reasoning": "no", "reasoning_content": ""},
+                 {"reasoning": None, "reasoning_content": "Let me."}, {"reasoning": None},
+                 {"reasoning_content": "Let me."})
+]
+
+
+
+CONVERSATIONS = CALLS + PARTS + ODD_PARTS + THOUGHTS + [("two", asked('{"a": 1}', {"b": "2"}))] + NO_OBJECTS
+
+
+def render(template, messages, context):
+    try:
+        return {"rendered": template.render(messages=messages, strftime_now=CLOCK.strftime, **context)}
+    except Exception as error:  # whatever a template may raise
+        return {"error": f"{type(error).__name__}: {error}"[:200]}
+
+
+def compiled(name):
+    if name in INLINE:
+        return chat_template_utils._compile_jinja_template(INLINE[name])
+    with open(f"{DATA}/{name}.jinja") as f:
+        return chat_template_utils._compile_jinja_template(f.read())
+
+
+def own_cases(name):
+    template, (form, text_roles) = compiled(name), FORMS[name]
+    for _, messages in CONVERSATIONS:
+        yield render(template, adapt(messages, form, text_roles), TOKENS).get("rendered")
+
+
+def adapted_references():
+    """Those of the other files that give something else, by their style and title."""
+    for file in ("reference", "gemma4_more"):
+        with open(f"{DATA}/chat/{file}.json") as f:
+            styles = json.load(f)
+        for style, cases in styles.items():
+            template, (form, text_roles) = compiled(f"chat/templates/{style}"), FORMS[f"chat/templates/{style}"]
+            for case in cases:
+                wanted = adapt(case["messages"], form, text_roles)
+                if wanted == case["messages"]:
+                    continue
+                result = render(template, wanted, case["context"])
+                if result.get("rendered") != case.get("rendered"):
+                    yield {"style": style, "title": case["title"], **result}
+
+
+def main():
+    rendered = {name: list(own_cases(name)) for name in FORMS}
+    instead = list(adapted_references())
+    with open(f"{DATA}/chat/adapted.json", "w") as f:
+        said = ",\n".join(json.dumps({"title": title, "messages": messages}) for title, messages in CONVERSATIONS)
+        texts = ",\n".join(f"{json.dumps(name)}: {json.dumps(texts)}" for name, texts in rendered.items())
+        others = ",\n".join(json.dumps(case) for case in instead)
+        f.write(f'{{"inline": {json.dumps(INLINE)},\n"context": {json.dumps(TOKENS)},\n"conversations": [\n{said}\n],\n'
+                f'"rendered": {{\n{texts}\n}},\n"instead": [\n{others}\n]}}\n')
+    print(len(rendered), "templates,", len(CONVERSATIONS), "conversations,", len(instead), "instead of others")
+
+
+if __name__ == "__main__":
+    main()
