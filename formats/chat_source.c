@@ -80,16 +80,31 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     return FR_OK;
 }
 
-static fr_status read_folder(fr_chat_sources *sources, const json_t *config, const char *path, const char *where) {
-    if (!path || !where) return fr_fail_memory("a path", 1);
-    return fr_file_exists(path) ? read_file(&sources->any, path) : read_config(sources, config, where);
+/* A named template's file goes before one of that name in the configuration. */
+static fr_status read_beside(fr_chat_source *source, const char *folder, const char *name) {
+    char *path = fr_path_join(folder, name);
+    if (!path) return fr_fail_memory("a path", strlen(folder));
+    fr_status status = FR_OK;
+    if (fr_file_exists(path)) {
+        close_source(source);
+        status = read_file(source, path);
+    }
+    free(path);
+    return status;
+}
+
+/* chat_template.jinja goes before all that the configuration has, whatever its name. */
+static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
+    if (!where) return fr_fail_memory("a path", strlen(folder));
+    FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));
+    if (!sources->any.text) FR_TRY(read_config(sources, config, where));
+    return read_beside(&sources->tools, folder, "additional_chat_templates/tool_use.jinja");
 }
 
 fr_status fr_chat_sources_read_folder(fr_chat_sources *sources, const char *folder, const json_t *config) {
     *sources = (fr_chat_sources){0};
-    char *path = fr_path_join(folder, "chat_template.jinja"), *where = fr_path_join(folder, "tokenizer_config.json");
-    fr_status status = read_folder(sources, config, path, where);
-    free(path);
+    char *where = fr_path_join(folder, "tokenizer_config.json");
+    fr_status status = read_folder(sources, folder, config, where);
     free(where);
     return settle(sources, status);
 }

@@ -1,7 +1,7 @@
 /* The chat templates that a checkpoint carries, as text: Jinja, of which nothing is looked at here.
  *
  * In: one of
- *     chat_template.jinja in a folder
+ *     chat_template.jinja in a folder, and additional_chat_templates/tool_use.jinja
  *     tokenizer_config.json's "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...]
  *     GGUF's tokenizer.chat_template and tokenizer.chat_template.tool_use
  *     a file of the user's

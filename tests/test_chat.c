@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/text/tokenizer.h"
 #include "tests/token_files.h"
@@ -336,6 +338,23 @@ static fr_status open_folder(fr_test_folder *folder, const char *config, const c
     return status;
 }
 
+static void open_tools_beside(fr_test_folder *folder, const char *config, const char *template, const char *tools,
+                              fr_tokenizer **tokenizer) {
+    char json[512], more[96];
+    snprintf(json, sizeof json, small, "a", "b");
+    fr_folder_make(folder);
+    snprintf(more, sizeof more, "%s/additional_chat_templates", folder->path);
+    ck_assert_int_eq(mkdir(more, 0700), 0);
+    write_file(folder, "tokenizer.json", json);
+    if (config) write_file(folder, "tokenizer_config.json", config);
+    if (template) write_file(folder, "chat_template.jinja", template);
+    write_file(folder, "additional_chat_templates/tool_use.jinja", tools);
+    ck_assert_msg(fr_tokenizer_open(folder->path, NULL, tokenizer) == FR_OK, "%s", fr_last_error());
+    ck_assert_int_eq(unlink(folder->file), 0);
+    ck_assert_int_eq(rmdir(more), 0);
+    fr_folder_remove(folder);
+}
+
 START_TEST(places) {
     static const struct {
         const char *config, *template, *options, *text;
@@ -368,6 +387,42 @@ START_TEST(places) {
         check_text(tokenizer, HELLO, cases[i].options, cases[i].text);
         fr_tokenizer_close(tokenizer);
     }
+}
+END_TEST
+
+/* A template of its own for tools, in the folder that transformers saves named ones in. */
+START_TEST(tools_beside) {
+    static const struct {
+        const char *config, *template, *plain, *tools;
+    } cases[] = {
+        {NULL, "file", "file", "with 1"},
+        {"{\"chat_template\": \"config\"}", NULL, "config", "with 1"},
+        {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}, {\"name\": \"default\", "
+         "\"template\": "
+         "\"default\"}]}",
+         NULL, "default", "with 1"},
+        {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}]}", "file", "file", "with 1"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_test_folder folder;
+        fr_tokenizer *tokenizer;
+        open_tools_beside(&folder, cases[i].config, cases[i].template, "with {{ tools | length }}", &tokenizer);
+        check_text(tokenizer, HELLO, NULL, cases[i].plain);
+        check_text(tokenizer, HELLO, "{\"tools\": null}", cases[i].plain);
+        check_text(tokenizer, HELLO, "{\"tools\": [{}]}", cases[i].tools);
+        fr_tokenizer_close(tokenizer);
+    }
+}
+END_TEST
+
+/* One that is no template is in the way of conversations with tools alone. */
+START_TEST(broken_tools_beside) {
+    fr_test_folder folder;
+    fr_tokenizer *tokenizer;
+    open_tools_beside(&folder, NULL, "file", "{% if %}", &tokenizer);
+    check_text(tokenizer, HELLO, NULL, "file");
+    check_failure(tokenizer, HELLO, "{\"tools\": [{}]}", "additional_chat_templates/tool_use.jinja:1: ");
+    fr_tokenizer_close(tokenizer);
 }
 END_TEST
 
@@ -540,6 +595,8 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, own_templates_drop_thoughts);
     tcase_add_loop_test(cases, families_as_published, 0, 3);
     tcase_add_test(cases, places);
+    tcase_add_test(cases, tools_beside);
+    tcase_add_test(cases, broken_tools_beside);
     tcase_add_test(cases, wrong_places);
     tcase_add_test(cases, pictures_without_a_template);
     tcase_add_test(cases, a_template_without_end);
