@@ -207,12 +207,20 @@ static shard_name parse_shard_name(const char *name) {
     return strcmp(again, name + shard.stem) == 0 ? shard : alone;
 }
 
+/* How many shards a file says there are: itself where it says nothing; 0 is what llama-gguf-split leaves in a merged
+ * file. */
+static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
+    FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
+    if (*count == 0) *count = 1;
+    return FR_OK;
+}
+
 /* A shard's metadata must say what its name says. */
 static fr_status check_shard(const fr_gguf *gguf, size_t number, size_t count) {
     int64_t own_number, own_count;
-    FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, &own_count));
+    FR_TRY(count_shards(gguf, &own_count));
     FR_TRY(fr_gguf_int(gguf, "split.no", 0, UINT16_MAX, 0, &own_number));
-    if (own_count == 0) own_count = 1;
+    if (own_count == 1 && count == 1) return FR_OK;
     if ((size_t)own_count == count && (size_t)own_number == number) return FR_OK;
     return fr_fail(FR_INPUT, "%s: it is shard %lld of %lld, and its name says %zu of %zu", gguf->path,
                    (long long)own_number + 1, (long long)own_count, number + 1, count);
@@ -230,8 +238,30 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
+/* Whether the file is a whole model, whatever its name is: shards that were merged often keep the first one's. */
+static fr_status read_whether_whole(const char *path, bool *whole) {
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    int64_t count = 1;
+    FR_TRY(fr_map_open(&map, path, true));
+    fr_status status = fr_gguf_read(&gguf, &map, 0, &tensors, &unread);
+    if (status == FR_OK) {
+        status = count_shards(&gguf, &count);
+        fr_gguf_close(&gguf);
+    }
+    fr_tensors_free(&tensors);
+    fr_tensors_free(&unread);
+    fr_map_close(&map);
+    *whole = count == 1;
+    return status;
+}
+
 static fr_status add_gguf_files(fr_checkpoint *checkpoint, const char *folder, char *name, bool use_mmap) {
     shard_name shard = parse_shard_name(name);
+    bool whole = shard.number == 1 && shard.count == 1;
+    if (!whole) FR_TRY(read_whether_whole(checkpoint->path, &whole));
+    if (whole) shard = (shard_name){.number = 1, .count = 1};
     if (shard.number < 1 || shard.number > shard.count || shard.count > FR_MAX_SHARDS)
         return fr_fail(FR_INPUT, "%s: no name for a shard: 1 to %d of them are read", checkpoint->path, FR_MAX_SHARDS);
     FR_TRY(reserve_files(checkpoint, shard.count));

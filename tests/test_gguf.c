@@ -479,6 +479,32 @@ START_TEST(shards) {
 }
 END_TEST
 
+/* Shards that were merged, under one's old name: llama.cpp, too, goes by split.count. 0 is what llama-gguf-split leaves
+ * there. */
+START_TEST(whole_file_by_a_shards_name) {
+    static const char *const names[] = {"s-00001-of-00002.gguf", "s-00002-of-00002.gguf", "s-00005-of-00002.gguf",
+                                        "s-00001-of-02000.gguf"};
+    const char *name = names[_i / 4];
+    fr_builder b = {0};
+    fr_build_header(&b, 1, _i % 4 ? 1 : 0);
+    if (_i % 4) fr_build_key_u32(&b, _i % 4 == 3 ? "split.no" : "split.count", _i % 4 == 2);
+    fr_build_tensor(&b, "a", 1, (uint64_t[]){8}, F32_ID, 0);
+    fr_build_align(&b, 32);
+    fr_build_zeros(&b, 32);
+    fr_build_write(&b, in_folder(name));
+    fr_build_free(&b);
+    for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
+        fr_checkpoint files;
+        ck_assert_msg(fr_checkpoint_open(&files, in_folder(name), use_mmap) == FR_OK, "%s", fr_last_error());
+        ck_assert_uint_eq(files.file_count, 1);
+        ck_assert_str_eq(files.file_names[0], name);
+        ck_assert_uint_eq(files.tensors.count, 1);
+        fr_checkpoint_close(&files);
+    }
+    unlink(in_folder(name));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("gguf");
     TCase *tests = tcase_create("gguf");
@@ -495,6 +521,7 @@ int main(void) {
     tcase_add_test(tests, tensor_lies);
     tcase_add_test(tests, tensor_pairs);
     tcase_add_test(tests, shards);
+    tcase_add_loop_test(tests, whole_file_by_a_shards_name, 0, 16);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
