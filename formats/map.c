@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "formats/mapped_files.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
 static fr_status open_regular(const char *path, int *fd, size_t *size) {
@@ -54,6 +55,13 @@ static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap
     return FR_OK;
 }
 
+/* Its path is told to who asks for a byte's; a file that could not be told of is not kept. */
+static fr_status enter(uint8_t *bytes, size_t size, const char *path) {
+    fr_status status = fr_mapped_files_enter(bytes, size, path);
+    if (status != FR_OK) munmap(bytes, size);
+    return status;
+}
+
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
     *map = (fr_map){.fd = -1};
     char *copy = strdup(path);
@@ -63,6 +71,7 @@ fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
     uint8_t *bytes = NULL;
     fr_status status = open_regular(path, &fd, &size);
     if (status == FR_OK) status = take_pages(path, fd, size, use_mmap, &bytes);
+    if (bytes && use_mmap) status = enter(bytes, size, copy);
     if (fd >= 0 && (use_mmap || status != FR_OK)) {
         close(fd);
         fd = -1;
@@ -113,6 +122,7 @@ void fr_map_ahead(const uint8_t *bytes, size_t count) {
 }
 
 void fr_map_close(fr_map *map) {
+    if (map->fd < 0) fr_mapped_files_leave(map->bytes);
     if (map->bytes) munmap((void *)(uintptr_t)map->bytes, map->size);
     if (map->path && map->fd >= 0) close(map->fd);
     free(map->path);

@@ -1,8 +1,8 @@
 /* A file's bytes in memory, read-only.
  *
  * In: a path. Out: bytes [0, size), mapped and used as they lie in the file, or read into anonymous memory (--no-mmap).
- * Only regular files are taken. A file that shrinks while it is mapped is outside the contract (the system sends
- * SIGBUS). */
+ * Only regular files are taken. A file that shrinks while it is mapped is outside the contract: the system sends
+ * SIGBUS, and fr_mapped_file says which file it is about. */
 #ifndef FR_FORMATS_MAP_H
 #define FR_FORMATS_MAP_H
 

@@ -70,6 +70,12 @@ const char *fr_status_name(fr_status status);
 /* The line of this thread's last failure, "" before any. Valid until the thread's next failing call. */
 const char *fr_last_error(void);
 
+/* A weights file that gets shorter while it is open, or whose disk fails, ends the program by SIGBUS as soon as a byte
+ * is read that is gone; the library handles no signals. A handler can tell by this what happened: the path of the
+ * library's mapped file that the address (siginfo_t's si_addr) lies in, as it was opened; NULL: in none.
+ * Async-signal-safe. The path lasts as long as what it was opened for. */
+const char *fr_mapped_file(const void *address);
+
 /* ---------------------------------------------------------------------------------------------------------- options */
 
 /* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. */

@@ -179,6 +179,33 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
+/* By any byte of it, while it is mapped; one that was read into memory can't get lost. */
+START_TEST(mapped_files_are_told_by_address) {
+    fr_map maps[3], copy;
+    static const char *const names[] = {"file", "other", "third"};
+    for (size_t i = 0; i < 3; i++) {
+        put(names[i], "0123456789", 10);
+        ck_assert_int_eq(fr_map_open(&maps[i], in_folder(names[i]), true), FR_OK);
+    }
+    ck_assert_int_eq(fr_map_open(&copy, in_folder("file"), false), FR_OK);
+    ck_assert_ptr_null(fr_mapped_file(copy.bytes));
+    ck_assert_ptr_null(fr_mapped_file(NULL));
+    ck_assert_ptr_null(fr_mapped_file(names));
+    fr_map_close(&copy);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_str_eq(fr_mapped_file(maps[i].bytes), in_folder(names[i]));
+        ck_assert_str_eq(fr_mapped_file(maps[i].bytes + 9), in_folder(names[i]));
+        ck_assert_ptr_null(fr_mapped_file(maps[i].bytes + 10));
+    }
+    const uint8_t *gone = maps[1].bytes;
+    fr_map_close(&maps[1]);
+    ck_assert_ptr_null(fr_mapped_file(gone));
+    ck_assert_str_eq(fr_mapped_file(maps[2].bytes), in_folder("third"));
+    fr_map_close(&maps[0]);
+    fr_map_close(&maps[2]);
+}
+END_TEST
+
 START_TEST(map_short_read) {
     fr_map map;
     put_text("file", "0123456789");
@@ -910,6 +937,7 @@ static void add_basics(Suite *suite) {
     tcase_add_test(errors, error_line_cut);
     tcase_add_test(errors, error_is_per_thread);
     tcase_add_test(maps, map_reads_and_fills);
+    tcase_add_test(maps, mapped_files_are_told_by_address);
     tcase_add_test(maps, map_short_read);
     tcase_add_test(maps, map_takes_regular_files_only);
     tcase_add_test(maps, text_is_read_whole);

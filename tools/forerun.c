@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "forerun.h"
+#include "lost_file.h"
 #include "manual.h"
 #include "output.h"
 #include "overlap.h"
@@ -244,6 +245,7 @@ static int dispatch(int count, char **words) {
 
 int main(int argc, char **argv) {
     fr_output_begin();
+    fr_lost_file_watch();
     int code = dispatch(argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;

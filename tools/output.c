@@ -255,12 +255,12 @@ static FILE *open_outlet(int fd, const char *name) {
 
 static char temporary_path[PATH_MAX]; /* "" when there is none */
 
-static void remove_temporary(void) {
+void fr_writer_remove(void) {
     if (*temporary_path) unlink(temporary_path);
 }
 
 static void end_by_signal(int signal_number) {
-    remove_temporary();
+    fr_writer_remove();
     raise(signal_number); /* its default action again, by SA_RESETHAND */
 }
 
@@ -272,7 +272,7 @@ static void watch_for_end(void) {
         sigaction(signals[i], NULL, &old);
         if (old.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);
     }
-    atexit(remove_temporary);
+    atexit(fr_writer_remove);
 }
 
 /* mkstemp in the folder of path. Signals wait, so that the handler finds either no name or that of our own file. */
@@ -360,7 +360,7 @@ void fr_writer_abandon(fr_writer *writer) {
         __fpurge(writer->file);
         fclose(writer->file);
     }
-    remove_temporary();
+    fr_writer_remove();
     *temporary_path = '\0';
     free(writer->path);
     *writer = (fr_writer){0};

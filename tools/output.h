@@ -100,4 +100,7 @@ int fr_writer_close(fr_writer *writer);
 /* Without completing it. */
 void fr_writer_abandon(fr_writer *writer);
 
+/* Removes the temporary file, if there is one: for a signal handler that ends the command. */
+void fr_writer_remove(void);
+
 #endif
