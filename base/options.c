@@ -13,7 +13,7 @@ typedef struct option_range {
 
 static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_THREADS] = {"threads", 1, FR_MAX_THREADS, -1},
-    [FR_OPT_PIN] = {"pin", 0, 1, 1},
+    [FR_OPT_PIN] = {"pin", -1, 1, -1},
     [FR_OPT_NUMA] = {"numa", 0, 1, 1},
     [FR_OPT_ISA] = {"isa", 0, -1, 0}, /* text only */
     [FR_OPT_MMAP] = {"mmap", 0, 1, 1},

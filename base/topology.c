@@ -78,6 +78,10 @@ static size_t order_places(const fr_machine *machine, bool numa, candidate *list
     return cores;
 }
 
+bool fr_pinning_pays(const fr_machine *machine, bool numa) {
+    return numa && machine->nodes > 1;
+}
+
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan) {
     candidate list[FR_MAX_THREADS];
     size_t cores = order_places(machine, numa, list), quota = (size_t)machine->quota;

@@ -40,6 +40,10 @@ fr_status fr_machine_read(fr_machine *machine);
  * can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
 int fr_cpu_quota(const char *root);
 
+/* Whether threads that are not told otherwise are pinned: where memory is placed for one of several nodes. Elsewhere a
+ * pinned thread waits for its core while others are idle. */
+bool fr_pinning_pays(const fr_machine *machine, bool numa);
+
 /* threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1. numa false: nodes are
  * ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores, then on siblings; when
  * every unit has one, it starts again. At most FR_MAX_THREADS. */

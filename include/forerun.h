@@ -83,7 +83,9 @@ typedef struct fr_options fr_options;
 
 typedef enum fr_option {
     FR_OPT_THREADS,       /* 1 to 1024; default: the cores this process may use (affinity and CPU quota) */
-    FR_OPT_PIN,           /* 0 or 1 (default): pin threads to cores, a session's to those that others leave */
+    FR_OPT_PIN,           /* pin threads to cores, a session's to those that others leave: 0, 1, or -1 (default): 1
+                             where threads are spread over several NUMA nodes. One node's are left to the system,
+                             which takes them out of other programs' way */
     FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
     FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
     FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */

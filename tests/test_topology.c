@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "src/model/model.h"
 #include "tests/made_root.h"
 
 /* -------------------------------------------------------------------------------------------------------- partition */
@@ -179,6 +181,32 @@ START_TEST(plan_without_pins_or_nodes) {
     ck_assert_int_eq(plan.nodes, 1);
     ck_assert_uint_eq(threads_on(&plan, 0), 5);
     ck_assert_int_eq(memcmp(plan.cpu, (int[]){0, 1, 2, 3, 4}, 5 * sizeof(int)), 0);
+}
+END_TEST
+
+static bool pins(const fr_options *options, fr_machine *machine) {
+    fr_plan plan;
+    const fr_options resolved = fr_options_resolve(options);
+    ck_assert_int_eq(fr_plan_from_options(&resolved, machine, &plan), FR_OK);
+    return plan.cpu[0] >= 0;
+}
+
+START_TEST(several_nodes_are_pinned) {
+    fr_machine machine;
+    build(&machine, 2, (int[]){2, 2}, 2, 0);
+    ck_assert(fr_pinning_pays(&machine, true));
+    ck_assert(!fr_pinning_pays(&machine, false));
+    build(&machine, 1, (int[]){64}, 2, 0);
+    ck_assert(!fr_pinning_pays(&machine, true));
+
+    fr_options *options = fr_options_new();
+    ck_assert(pins(NULL, &machine) == (machine.nodes > 1));
+    for (int pin = -1; pin < 2; pin++) {
+        ck_assert_int_eq(fr_options_set(options, FR_OPT_PIN, pin), FR_OK);
+        ck_assert(pins(options, &machine) == (pin < 0 ? machine.nodes > 1 : pin));
+    }
+    ck_assert_int_eq(fr_options_set(options, FR_OPT_PIN, 2), FR_USAGE);
+    fr_options_free(options);
 }
 END_TEST
 
@@ -437,6 +465,7 @@ int main(void) {
     tcase_add_test(pure, plan_of_two_uneven_nodes);
     tcase_add_test(pure, plan_defaults);
     tcase_add_test(pure, plan_without_pins_or_nodes);
+    tcase_add_test(pure, several_nodes_are_pinned);
     tcase_add_loop_test(pure, rows_of_a_node_are_one_range, 0, sizeof machines / sizeof *machines);
     tcase_add_test(pure, claims_take_free_cores);
     tcase_add_test(pure, claims_are_even_where_cores_are_few);

@@ -52,7 +52,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
     } map[] = {
         {FR_ARG_THREADS, FR_OPT_THREADS, -1},      {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
         {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},  {FR_ARG_DRAFT_MIN, FR_OPT_DRAFT_MIN, -1},
-        {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
+        {FR_ARG_PIN, FR_OPT_PIN, 1},               {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
         {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},          {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
         {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
         {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},

@@ -180,6 +180,11 @@ static void draw_seed(fr_arguments *args) {
     if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
 }
 
+static int check_pinning(const fr_arguments *args) {
+    if (!args->given[FR_ARG_PIN] || !args->given[FR_ARG_NO_PIN]) return 0;
+    return fr_wrong_usage("--pin and --no-pin: which of them?");
+}
+
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
@@ -210,7 +215,8 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("template needs --messages FILE");
     }
     draw_seed(args);
-    int code = check_drafting(args);
+    int code = check_pinning(args);
+    if (!code) code = check_drafting(args);
     if (!code) code = check_prompt(args);
     if (!code) code = check_chat(args);
     return code ? code : check_part(args);

@@ -69,9 +69,10 @@ static fr_status read_suppressed(fr_model *model) {
 
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
     FR_TRY(fr_machine_read(machine));
-    int64_t threads = options->value[FR_OPT_THREADS];
-    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, options->value[FR_OPT_PIN] != 0,
-                 options->value[FR_OPT_NUMA] != 0, plan);
+    int64_t threads = options->value[FR_OPT_THREADS], pin = options->value[FR_OPT_PIN];
+    bool numa = options->value[FR_OPT_NUMA] != 0;
+    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, pin < 0 ? fr_pinning_pays(machine, numa) : pin != 0, numa,
+                 plan);
     return FR_OK;
 }
 
