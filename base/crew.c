@@ -1,0 +1,159 @@
+/* The decisions of crew.h.
+ *
+ *     settled -- threads stand in line -------> trial of fewer ---- faster ---> settled on them
+ *     settled -- some are parked, time is up --> trial of one more - as fast --> settled on it
+ *                                                              \---- else -----> settled as before, for longer
+ *
+ * A trial compares what its jobs took with what the same kinds of jobs took before, as sums: long jobs count most. How
+ * many are parked at once follows from how many stand in line: of eight threads beside three busy loops, seven are no
+ * faster. */
+#include "base/crew.h"
+
+#define MILLISECOND INT64_C(1000000)
+#define WATCH (100 * MILLISECOND)  /* of jobs, before what stood in line is believed: 30 turns of 3 ms */
+#define TRIAL (100 * MILLISECOND)  /* of jobs, */
+#define TRIAL_JOBS 3               /* and so many; */
+#define TRIAL_CLEAR (TRIAL / 4)    /* it ends when it has cost or gained this much, */
+#define TRIAL_MOST (10 * TRIAL)    /* or took this long and knows nothing */
+#define FIRST_PERIOD (250 * MILLISECOND)
+#define LONGEST_PERIOD (2000 * MILLISECOND)
+#define PAUSE (1000 * MILLISECOND) /* without a job, after which nothing is known of the neighbours */
+
+#define CROWDED 0.1 /* share of the time that threads stand in line, from which on fewer are tried; */
+#define FREE 0.05   /* below it one more stays if it does no harm */
+#define FASTER 0.97
+#define AS_FAST 1.02
+
+void fr_crew_open(fr_crew *crew, size_t seats) {
+    *crew = (fr_crew){.seats = seats, .settled = seats, .taking = seats, .stride = 1};
+    crew->fewer.period = crew->more.period = FIRST_PERIOD;
+}
+
+static void forget_watched(fr_crew *crew) {
+    crew->watched = crew->in_line = 0;
+}
+
+static bool crowded(const fr_crew *crew) {
+    return crew->watched >= (double)WATCH && crew->in_line >= CROWDED * crew->watched;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- trials */
+
+static void begin_trial(fr_crew *crew, size_t taking, int64_t now) {
+    crew->taking = taking;
+    crew->expected = crew->actual = 0;
+    crew->tried = 0;
+    crew->began = now;
+    forget_watched(crew);
+}
+
+static void put_off(fr_crew_patience *patience, int64_t now) {
+    patience->until = now + patience->period;
+    patience->period = 2 * patience->period < LONGEST_PERIOD ? 2 * patience->period : LONGEST_PERIOD;
+}
+
+/* What is tried stays: the next step the same way may follow at once, one back after the first period. */
+static void settle(fr_crew *crew, int64_t now) {
+    double ratio = crew->actual / crew->expected;
+    bool fewer = crew->taking < crew->settled;
+    for (size_t i = 0; i < FR_CREW_KINDS; i++) crew->kinds[i].usual *= ratio;
+    crew->fewer = crew->more = (fr_crew_patience){.until = now, .period = FIRST_PERIOD};
+    put_off(fewer ? &crew->more : &crew->fewer, now);
+    crew->settled = crew->taking;
+    crew->stride = 1;
+    forget_watched(crew);
+}
+
+static void turn_back(fr_crew *crew, int64_t now) {
+    bool fewer = crew->taking < crew->settled;
+    put_off(fewer ? &crew->fewer : &crew->more, now);
+    if (fewer) crew->stride = crew->taking > 1 ? 2 * crew->stride : 1;
+    crew->taking = crew->settled;
+    forget_watched(crew);
+}
+
+static bool is_better(const fr_crew *crew) {
+    double ratio = crew->actual / crew->expected;
+    if (ratio < FASTER) return true;
+    return crew->taking > crew->settled && ratio < AS_FAST && crew->in_line < FREE * crew->watched;
+}
+
+static void look_at_trial(fr_crew *crew, int64_t now) {
+    double cost = crew->actual - crew->expected;
+    bool whole = crew->expected >= (double)TRIAL && crew->tried >= TRIAL_JOBS;
+    bool clear = crew->tried > 1 && (cost > (double)TRIAL_CLEAR || cost < -(double)TRIAL_CLEAR);
+    if (!whole && !clear && now - crew->began < TRIAL_MOST) return;
+    if ((whole || clear) && is_better(crew)) settle(crew, now);
+    else turn_back(crew, now);
+}
+
+/* Of threads and as many neighbours that want the same core each gets half of it: twice as many are in the way as
+ * stand in line at a time. */
+static size_t fewer_by(const fr_crew *crew) {
+    size_t most = crew->settled - 1, in_the_way = (size_t)(2 * crew->in_line / crew->watched + 0.5);
+    size_t by = (in_the_way ? in_the_way : 1) * crew->stride;
+    return by < most ? by : most;
+}
+
+size_t fr_crew_taking(fr_crew *crew, int64_t now) {
+    if (crew->jobs && now - crew->ended > PAUSE) {
+        crew->taking = crew->settled;
+        crew->more = (fr_crew_patience){.until = now, .period = FIRST_PERIOD};
+        forget_watched(crew);
+    }
+    if (crew->taking != crew->settled) return crew->taking;
+    if (crew->settled > 1 && now >= crew->fewer.until && crowded(crew))
+        begin_trial(crew, crew->settled - fewer_by(crew), now);
+    else if (crew->settled < crew->seats && now >= crew->more.until) begin_trial(crew, crew->settled + 1, now);
+    return crew->taking;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- jobs */
+
+/* Its entry, or that of the kind that has not come for longest, emptied. */
+static fr_crew_kind *find_kind(fr_crew *crew, uint64_t kind) {
+    fr_crew_kind *oldest = crew->kinds;
+    for (size_t i = 0; i < FR_CREW_KINDS; i++) {
+        fr_crew_kind *at = &crew->kinds[i];
+        if (at->times && at->kind == kind) return at;
+        if (at->used < oldest->used) oldest = at;
+    }
+    *oldest = (fr_crew_kind){.kind = kind};
+    return oldest;
+}
+
+/* The mean of the first ones, then of about the last eight: a job grows with the context. */
+static void learn(fr_crew_kind *kind, double took) {
+    kind->times++;
+    kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);
+}
+
+/* A kind that is not known well tells nothing. */
+static void compare(fr_crew *crew, const fr_crew_kind *kind, double took) {
+    if (kind->times < TRIAL_JOBS) return;
+    crew->expected += kind->usual;
+    crew->actual += took;
+    crew->tried++;
+}
+
+static void watch(fr_crew *crew, double took, double in_line) {
+    crew->watched += took;
+    crew->in_line += in_line;
+    if (crew->watched < 2 * (double)WATCH) return;
+    crew->watched /= 2;
+    crew->in_line /= 2;
+}
+
+void fr_crew_ran(fr_crew *crew, uint64_t kind, int64_t now, int64_t took, int64_t in_line) {
+    fr_crew_kind *entry = find_kind(crew, kind);
+    crew->jobs++;
+    crew->ended = now;
+    entry->used = crew->jobs;
+    if (in_line >= 0) watch(crew, (double)took, (double)in_line);
+    if (crew->taking == crew->settled) {
+        learn(entry, (double)took);
+        return;
+    }
+    compare(crew, entry, (double)took);
+    look_at_trial(crew, now);
+}
