@@ -6,7 +6,8 @@
 
 static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd",
                                      "tests/data/models/gemma4-moe", "tests/data/models/glm-ocr-odd",
-                                     "tests/data/models/llama-odd"};
+                                     "tests/data/models/llama-odd", "tests/data/models/qwen2-window",
+                                     "tests/data/models/gemma3-odd", "tests/data/models/gemma3-tower"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static void run(const fr_checkpoint *weights, const fr_checkpoint *configs) {

@@ -12,6 +12,8 @@ static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gg
                            {.mark = "glm4v", .path = "tests/data/glm-ocr/mmproj-bf16.gguf"},
                            {.mark = "glm4", .path = "tests/data/glm-ocr/model-q4_0.gguf"},
                            {.mark = "llama.block", .path = "tests/data/llama/q4_0.gguf"},
+                           {.mark = "qwen2.block", .path = "tests/data/dense/qwen2-yarn.gguf"},
+                           {.mark = "gemma3.block", .path = "tests/data/dense/gemma3-tower.gguf"},
                            {.mark = "", .path = "tests/data/gguf/e-q4_0.gguf"}};
 
 static void walk_values(const fr_gguf *gguf) {

@@ -92,7 +92,7 @@ def text_array(key, texts):
 
 def gguf():
     for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0",
-                 "glm-ocr/mmproj-bf16", "llama/q4_0"):
+                 "glm-ocr/mmproj-bf16", "llama/q4_0", "dense/qwen2-yarn", "dense/gemma3-tower"):
         write("gguf", path.replace("/", "-"), gguf_head(f"{DATA}/{path}.gguf"))
 
 
@@ -121,7 +121,8 @@ def weights():
 
 
 def configurations():
-    for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd", "llama", "llama-odd"):
+    for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd", "llama", "llama-odd", "qwen2-window",
+                 "gemma3-odd", "gemma3-tower"):
         write("config", name, compact(json.loads(read(f"models/{name}/config.json"))))
     write("generation", "two-ends", read("models/gemma4-dense-odd/generation_config.json"))
     write("generation", "one-end", '{"eos_token_id": 1}')

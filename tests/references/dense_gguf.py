@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""dense_gguf.py LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of models of dense.py, by the converter of its source tree.
+
+In: a source tree of llama.cpp; tests/data. Out: DATA/dense/NAME.gguf in BF16, whose logits are those of
+DATA/models/NAME/reference.safetensors: values are stored as they are, and norms of Gemma with their 1 added.
+
+Gemma's published folders have a tokenizer.model beside tokenizer.json, and the converter takes that: it is made here,
+of the pieces of tokenizer.json. The converter knows the other tokenizers by what they make of a text, which a cut one
+makes otherwise: it is told.
+"""
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
+
+NAMES = ("qwen2-tied", "qwen2-yarn", "gemma3-tower")
+NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
+
+
+def write_pieces(folder):
+    """tokenizer.model of a folder whose tokenizer.json is Gemma's: a piece that is merged later has a lower score."""
+    from sentencepiece import sentencepiece_model_pb2 as proto
+
+    spec = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    added = {token["content"] for token in spec["added_tokens"]}
+    model = proto.ModelProto()
+    model.trainer_spec.model_type = proto.TrainerSpec.BPE
+    model.trainer_spec.byte_fallback = True
+    for i, name in enumerate(("pad_id", "eos_id", "bos_id", "unk_id")): setattr(model.trainer_spec, name, i)
+    model.normalizer_spec.name = "identity"
+    model.normalizer_spec.add_dummy_prefix = model.normalizer_spec.remove_extra_whitespaces = False
+    for piece, i in sorted(spec["model"]["vocab"].items(), key=lambda item: item[1]):
+        first = {"<unk>": UNKNOWN, "<pad>": CONTROL, "<eos>": CONTROL, "<bos>": CONTROL}
+        kind = first.get(piece, USER if piece in added else BYTE if piece.startswith("<0x") else NORMAL)
+        model.pieces.add(piece=piece, score=-float(i) if kind == NORMAL else 0.0, type=kind)
+    (folder / "tokenizer.model").write_bytes(model.SerializeToString())
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings["added_tokens_decoder"] = {str(t["id"]): {"content": t["content"], "special": t["special"]}
+                                        for t in spec["added_tokens"]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
+def convert_here(tree, folder, out):
+    """In a process of its own: the converter runs as the program that it is."""
+    sys.path[:0] = [tree, f"{tree}/gguf-py"]
+    from conversion.qwen import Qwen2Model
+
+    Qwen2Model.get_vocab_base_pre = lambda self, tokenizer: "qwen2"
+    if not Path(folder, "tokenizer.json").exists(): Qwen2Model.set_vocab = lambda self: self._set_vocab_none()
+    sys.argv = ["convert_hf_to_gguf.py", folder, "--outtype", "bf16", "--outfile", out]
+    runpy.run_path(f"{tree}/convert_hf_to_gguf.py", run_name="__main__")
+
+
+def convert(tree, data, name):
+    source, out = data / "models" / name, data / "dense" / f"{name}.gguf"
+    out.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, name)
+        folder.mkdir()
+        for file in source.iterdir():
+            if not file.name.startswith("reference."): shutil.copy(file, folder)
+        config = json.loads((folder / "config.json").read_text())
+        if config["model_type"] == "gemma3": write_pieces(folder)
+        subprocess.run([sys.executable, __file__, "--here", tree, folder, out], check=True)
+    out.chmod(0o644)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--here": convert_here(*sys.argv[2:])
+    else:
+        for name in sys.argv[3:] or NAMES: convert(sys.argv[1], Path(sys.argv[2]), name)
