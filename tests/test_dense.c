@@ -1,0 +1,225 @@
+/* Dense decoders against transformers (tests/references/dense.py): logits of prompts and greedy text, of folders and of
+ * llama.cpp's GGUF of them, and one answer in every manner of running. A family is rows of tables.
+ *
+ * That a window, a bias, a norm were left out would move logits by a hundred times the bound and more: each reference
+ * says so of itself, and is held to it here. */
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "tests/reference.h"
+
+#define GGUF       "tests/data/dense/"
+#define LEAST_MOVE 1e-2 /* of an overlooked feature, in the largest logit; fr_rows_compare allows 5e-5 */
+
+enum { IDS = 48, CHUNKS = 3 };
+
+/* Folders; how many features the reference says that it would miss, at least. */
+static const struct {
+    const char *name;
+    size_t features;
+} models[] = {{"qwen2-tied", 6}, {"qwen2-yarn", 9}, {"qwen2-window", 8}, {"gemma3-odd", 14}, {"gemma3-tower", 14}};
+
+/* Which of them are GGUF files too, and which of these have a tokenizer. */
+static const char *const files[] = {"qwen2-tied", "qwen2-yarn"};
+static const char *const tokenizers[] = {"qwen2-tied"};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void generate(fr_session *session, const int32_t *prompt, size_t count, int32_t *ids, size_t wanted) {
+    require(fr_session_prompt(session, prompt, count));
+    for (size_t made = 0, got, accepted; made < wanted; made += got)
+        require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
+}
+
+static fr_options *endless(void) {
+    fr_options *options = fr_options_new();
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    return options;
+}
+
+/* ------------------------------------------------------------------------------------------- against the reference */
+
+/* All rows of all prompts. */
+static void compare_logits(const fr_reference *r, const fr_model *model) {
+    fr_session *session;
+    json_t *prompt;
+    size_t p;
+    require(fr_session_open(model, NULL, NULL, &session));
+    json_array_foreach(json_object_get(r->info, "prompts"), p, prompt) {
+        size_t count, expected_count;
+        int32_t *ids = fr_json_ids_of(prompt, &count);
+        const float *expected = fr_reference_floats(r, &expected_count, "prompt.%zu.logits", p);
+        fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+        require(fr_session_logits(session, ids, count, 0, fr_rows_collect, &got));
+        ck_assert_uint_eq(got.count, expected_count);
+        fr_rows_compare(got.values, expected, expected_count);
+        free(got.values);
+        free(ids);
+    }
+    ck_assert_uint_ge(p, 4);
+    fr_session_close(session);
+}
+
+static void compare_greedy(const fr_reference *r, const fr_model *model) {
+    fr_options *options = endless();
+    json_t *prompts = json_object_get(r->info, "prompts"), *text;
+    size_t i;
+    json_array_foreach(json_object_get(r->info, "greedy"), i, text) {
+        fr_session *session;
+        size_t count, expected_count, prompt = (size_t)json_integer_value(json_object_get(text, "prompt"));
+        int32_t *ids = fr_json_ids_of(json_array_get(prompts, prompt), &count), got[IDS];
+        int32_t *expected = fr_json_ids_of(json_object_get(text, "tokens"), &expected_count);
+        require(fr_session_open(model, NULL, options, &session));
+        generate(session, ids, count, got, IDS);
+        ck_assert_uint_eq(expected_count, IDS);
+        ck_assert_mem_eq(got, expected, sizeof got);
+        fr_session_close(session);
+        free(expected);
+        free(ids);
+    }
+    ck_assert_uint_ge(i, 2);
+    fr_options_free(options);
+}
+
+START_TEST(a_folder_has_the_references_logits) {
+    fr_reference r;
+    fr_reference_open(&r, models[_i].name, NULL);
+    compare_logits(&r, r.model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(a_folder_says_what_the_reference_says) {
+    fr_reference r;
+    fr_reference_open(&r, models[_i].name, NULL);
+    compare_greedy(&r, r.model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+START_TEST(no_feature_could_be_overlooked) {
+    fr_reference r;
+    json_t *moves;
+    const char *feature;
+    json_t *move;
+    fr_reference_open(&r, models[_i].name, NULL);
+    moves = json_object_get(r.info, "overlooked");
+    ck_assert_uint_ge(json_object_size(moves), models[_i].features);
+    json_object_foreach(moves, feature, move)
+        ck_assert_msg(json_number_value(move) > LEAST_MOVE, "%s: %s", models[_i].name, feature);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
+
+static fr_model *open_file(const char *name) {
+    char path[128];
+    fr_model *model;
+    snprintf(path, sizeof path, GGUF "%s.gguf", name);
+    require(fr_model_open(path, NULL, &model));
+    return model;
+}
+
+START_TEST(a_file_is_the_references_model) {
+    fr_reference r;
+    fr_model *model = open_file(files[_i]);
+    fr_reference_open(&r, files[_i], NULL);
+    compare_logits(&r, model);
+    compare_greedy(&r, model);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* Both tokenizers on texts with spaces, lines, digits, marks, and bytes of letters that the vocabulary lacks. */
+START_TEST(a_file_has_the_folders_tokenizer) {
+    static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
+                                        "caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\xa6\x99", "<|im_end|><turn|>"};
+    fr_reference r;
+    fr_model *model = open_file(tokenizers[_i]);
+    fr_reference_open(&r, tokenizers[_i], NULL);
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        int32_t *ids, *expected;
+        size_t count, expected_count, length = strlen(texts[t]);
+        require(fr_tokenize(fr_model_tokenizer(r.model), texts[t], length, true, true, &expected, &expected_count));
+        require(fr_tokenize(fr_model_tokenizer(model), texts[t], length, true, true, &ids, &count));
+        ck_assert_uint_eq(count, expected_count);
+        ck_assert_mem_eq(ids, expected, count * sizeof *ids);
+        fr_free(ids);
+        fr_free(expected);
+    }
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------------- one answer */
+
+/* Sampled text, which goes through every logit. */
+static void text_of(const char *path, const char *isa, int threads, int chunk, const char *method, int32_t *ids) {
+    static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
+    fr_options *options = endless();
+    fr_model *model;
+    fr_session *session;
+    require(fr_options_set_text(options, FR_OPT_ISA, isa));
+    require(fr_options_set(options, FR_OPT_THREADS, threads));
+    require(fr_options_set(options, FR_OPT_CHUNK, chunk));
+    require(fr_options_set(options, FR_OPT_PIN, 0));
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, method));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 0.7));
+    require(fr_model_open(path, options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    generate(session, prompt, sizeof prompt / sizeof *prompt, ids, IDS);
+    fr_session_close(session);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+
+START_TEST(every_manner_of_running_gives_one_answer) {
+    static const char *const methods[] = {"none", "ngram"};
+    static const int chunks[CHUNKS] = {1, 7, 64};
+    int32_t first[IDS], ids[IDS];
+    bool begun = false;
+    char path[128];
+    snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
+    for (size_t i = 0; fr_lab_isa_word(i); i++) {
+        const char *isa = fr_lab_isa_word(i);
+        for (int c = 0; fr_lab_isa_here(isa) && c < CHUNKS; c++)
+            for (size_t m = 0; m < 2; m++) {
+                text_of(path, isa, c + 1, chunks[c], methods[m], begun ? ids : first);
+                if (begun)
+                    ck_assert_msg(memcmp(ids, first, sizeof ids) == 0, "%s: %s, %d threads, %s", path, isa, c + 1,
+                                  methods[m]);
+                begun = true;
+            }
+    }
+    ck_assert(begun);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("dense");
+    TCase *tests = tcase_create("dense");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_folder_has_the_references_logits, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, a_folder_says_what_the_reference_says, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, no_feature_could_be_overlooked, 0, COUNT_OF(models));
+    tcase_add_loop_test(tests, a_file_is_the_references_model, 0, COUNT_OF(files));
+    tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(tokenizers));
+    tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
