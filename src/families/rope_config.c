@@ -194,7 +194,7 @@ fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
         FR_TRY(read_divisors(source, full));
         return fr_rope_scaling_from_gguf(full, source->gguf);
     }
-    sliding->trained = full->trained = (double)spec->trunk.context_limit;
+    sliding->original_context = full->original_context = (double)spec->trunk.context_limit;
     FR_TRY(read_kind(source, "sliding_attention", false, sliding));
     return read_kind(source, "full_attention", true, full);
 }
