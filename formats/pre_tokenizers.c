@@ -55,15 +55,11 @@ const char *const fr_gpt2_pieces = GPT2;
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* SentencePiece's way with spaces: a space is U+2581 inside. */
-static void gemma4_rules(fr_tokenizer_source *source) {
+static void space_rules(fr_tokenizer_source *source) {
     const fr_text space = text_of(" "), lower_block = text_of("\xe2\x96\x81");
     source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
     source->normalizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
-        .count = 1,
-    };
-    source->pre_tokenizer = (fr_text_rules){
-        .items = {{.kind = FR_RULE_SPLIT, .pattern = space, .behavior = FR_SPLIT_MERGED_WITH_PREVIOUS}},
         .count = 1,
     };
     source->decoder = (fr_text_rules){
@@ -71,6 +67,14 @@ static void gemma4_rules(fr_tokenizer_source *source) {
                   {.kind = FR_RULE_BYTE_FALLBACK},
                   {.kind = FR_RULE_FUSE}},
         .count = 3,
+    };
+}
+
+static void gemma4_rules(fr_tokenizer_source *source) {
+    space_rules(source);
+    source->pre_tokenizer = (fr_text_rules){
+        .items = {{.kind = FR_RULE_SPLIT, .pattern = text_of(" "), .behavior = FR_SPLIT_MERGED_WITH_PREVIOUS}},
+        .count = 1,
     };
 }
 
@@ -108,8 +112,9 @@ static const char *const llama_ends[] = {"<|eot_id|>", "<|eom_id|>", "<|end_of_t
 
 /* What kinds that many makers use end turns with. */
 static const char *const usual_ends[] = {
-    "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",    "<|end|>", "<|return|>",
-    "<|call|>",   "<EOT>",         "[EOT]",      "[EOS]",      "<end_of_utterance>", "[e~[",    NULL};
+    "<|im_end|>", "<|endoftext|>", "<|eot_id|>",         "<|eom_id|>", "<|end_of_text|>",
+    "<|end|>",    "<|return|>",    "<|call|>",           "<EOT>",      "[EOT]",
+    "[EOS]",      "<end_of_turn>", "<end_of_utterance>", "[e~[",       NULL};
 
 static const fr_pre_tokenizer kinds[] = {
     {.model = "gemma4",
@@ -118,6 +123,12 @@ static const fr_pre_tokenizer kinds[] = {
      .ends = gemma4_ends,
      .shown = gemma4_shown,
      .begins = true},
+    {.model = "llama",
+     .names = {"default"},
+     .rules = space_rules,
+     .begins_unless_told = true,
+     .scored = true,
+     .usual_ids = true},
     {.model = "gpt2",
      .names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
                "jina-v5-nano"},

@@ -23,6 +23,8 @@ typedef struct fr_pre_tokenizer {
     bool ignore_merges;       /* a piece that is a token stays whole */
     bool begins;              /* a bos stands before every text, whatever the file says */
     bool begins_unless_told;  /* the same where the file says nothing */
+    bool scored;              /* pairs are merged by the tokens' scores */
+    bool usual_ids;           /* unknown, bos and eos are 0, 1 and 2 where the file names none */
     bool end_for_all;         /* the end of a text stands for bos and unknown where there are none */
 } fr_pre_tokenizer;
 

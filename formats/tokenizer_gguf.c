@@ -4,6 +4,7 @@
  * copied, all into one block, for the NUL behind them. */
 #include "formats/tokenizer_gguf.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,25 @@ static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
+/* Of each token; what is no number can't be compared. */
+static fr_status read_scores(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    const fr_gguf_value *scores;
+    size_t count = source->vocabulary_count;
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.scores", FR_GGUF_F32, &scores));
+    if (!scores) return fr_fail(FR_INPUT, "%s: key tokenizer.ggml.scores is missing", gguf->path);
+    if (scores->count != count)
+        return fr_fail(FR_INPUT, "%s: %llu scores for %zu tokens", gguf->path, (unsigned long long)scores->count,
+                       count);
+    source->scores = malloc((count + 1) * sizeof *source->scores);
+    if (!source->scores) return fr_fail_memory(gguf->path, count * sizeof *source->scores);
+    for (size_t id = 0; id < count; id++) {
+        source->scores[id] = fr_gguf_f32(scores, id);
+        if (isnan(source->scores[id]))
+            return fr_fail(FR_INPUT, "%s: the score of token %zu is no number", gguf->path, id);
+    }
+    return FR_OK;
+}
+
 /* ---------------------------------------------------------------------------------------------------- single tokens */
 
 fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id) {
@@ -166,14 +186,27 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
+/* Ids of single tokens in files that name none: those that SentencePiece gives where it isn't told. */
+enum { USUAL_UNKNOWN = 0, USUAL_BOS = 1, USUAL_EOS = 2 };
+
+/* The same, or that usual id in files of a kind that has such. */
+static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t usual,
+                         size_t count, fr_notes *notes, int32_t *id) {
+    bool unsaid = kind->usual_ids && !fr_gguf_find(gguf, key);
+    FR_TRY(fr_tokenizer_gguf_id(gguf, key, count, notes, id));
+    if (unsaid && (size_t)usual < count) *id = usual;
+    return FR_OK;
+}
+
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown;
     bool add_begin, add_end;
     size_t count = source->vocabulary_count;
-    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.bos_token_id", count, &source->notes, &begin));
-    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.eos_token_id", count, &source->notes, &end));
-    FR_TRY(fr_tokenizer_gguf_id(gguf, "tokenizer.ggml.unknown_token_id", count, &source->notes, &unknown));
+    fr_notes *notes = &source->notes;
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.bos_token_id", USUAL_BOS, count, notes, &begin));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.eos_token_id", USUAL_EOS, count, notes, &end));
+    FR_TRY(read_id(gguf, kind, "tokenizer.ggml.unknown_token_id", USUAL_UNKNOWN, count, notes, &unknown));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", kind->begins_unless_told, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
@@ -184,12 +217,19 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     return FR_OK;
 }
 
-/* Of tokenizers whose pieces are bytes nobody reads that key: llama.cpp puts the space in SentencePiece's texts. */
-static fr_status refuse_space_prefix(const fr_tokenizer_source *source, const fr_gguf *gguf) {
+/* A space before each text, and gone again when it is printed. Of tokenizers whose pieces are bytes nobody reads that
+ * key: llama.cpp puts the space in SentencePiece's texts, unless it is told not to. */
+static fr_status read_space_prefix(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    fr_text_rules *before = &source->normalizer, *behind = &source->decoder;
     bool adds;
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &adds));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", kind->scored, &adds));
     if (!adds || source->byte_level) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
+    if (!kind->scored)
+        return fr_fail(FR_UNBUILT, "%s: key tokenizer.ggml.add_space_prefix is not built yet", gguf->path);
+    memmove(before->items + 1, before->items, before->count++ * sizeof *before->items);
+    before->items[0] = (fr_text_rule){.kind = FR_RULE_PREPEND, .content = text_of(" ")};
+    behind->items[behind->count++] = (fr_text_rule){.kind = FR_RULE_STRIP, .content = text_of(" "), .start = 1};
+    return FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
@@ -204,10 +244,10 @@ static fr_status read_all(fr_tokenizer_source *source, const fr_gguf *gguf) {
     FR_TRY(find_kind(gguf, &kind, &source->notes));
     FR_TRY(read_tokens(source, gguf));
     FR_TRY(read_added(source, gguf, kind));
-    FR_TRY(read_merges(source, gguf));
+    FR_TRY(kind->scored ? read_scores(source, gguf) : read_merges(source, gguf));
     FR_TRY(read_ids(source, gguf, kind));
     fr_pre_tokenizer_apply(kind, source);
-    return refuse_space_prefix(source, gguf);
+    return read_space_prefix(source, gguf, kind);
 }
 
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf) {
@@ -233,6 +273,8 @@ static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, fr_notes *not
     if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
     FR_TRY(find_kind(gguf, &kind, notes));
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
+    bool unsaid = kind->usual_ids && !fr_gguf_find(gguf, "tokenizer.ggml.eos_token_id");
+    if (unsaid && USUAL_EOS < vocab) FR_TRY(add_end(gguf, USUAL_EOS, ids, capacity, count));
     for (size_t id = 0; id < tokens->count && id < vocab; id++)
         if (is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind)))
             FR_TRY(add_end(gguf, (int32_t)id, ids, capacity, count));

@@ -9,9 +9,11 @@
  *     tokenizer.ggml.merges         "left right", the first one ranks first
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
  *     tokenizer.ggml.add_bos_token, .add_eos_token
- *     tokenizer.ggml.add_space_prefix   not built, and without meaning where pieces are bytes
+ *     tokenizer.ggml.scores         of each token, where pairs are merged by them (model "llama"); else not needed
+ *     tokenizer.ggml.add_space_prefix   of model "llama", where it is true unless told; not built for others, and
+ *                                   without meaning where pieces are bytes
  *     tokenizer.ggml.suppress_tokens  ids that a text must never go on with
- * The scores are not needed: merges have ranks. */
+ * Model "llama" has no merges, and where it names no ids the ones of SentencePiece: unknown 0, bos 1, eos 2. */
 #ifndef FR_FORMATS_TOKENIZER_GGUF_H
 #define FR_FORMATS_TOKENIZER_GGUF_H
 

@@ -11,6 +11,7 @@ void fr_tokenizer_source_close(fr_tokenizer_source *source) {
     free(source->path);
     free(source->vocabulary);
     free(source->merges);
+    free(source->scores);
     free(source->added);
     *source = (fr_tokenizer_source){0};
 }

@@ -77,6 +77,7 @@ typedef struct fr_tokenizer_source {
     size_t vocabulary_count;
     fr_merge_entry *merges; /* the first one ranks first */
     size_t merge_count;
+    float *scores; /* of the vocabulary's entries, numbers all, where pairs are merged by them; else NULL */
     fr_added_entry *added;
     size_t added_count;
     fr_text unknown;    /* bytes NULL: there is no unk_token */

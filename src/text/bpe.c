@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "src/text/byte_level.h"
+#include "src/text/merge_heap.h"
 
 typedef struct fr_bpe_merge {
     uint64_t pair; /* left id << 32 | right id; NO_PAIR: an empty slot */
@@ -169,36 +170,13 @@ static void start_symbols(const fr_bpe *bpe, const char *text, size_t length, fr
     if (work->symbol_count > 0) work->symbols[work->symbol_count - 1].next = -1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- heap */
-
-/* Candidates as rank << 32 | position: the smallest is the lowest rank, the leftmost of equals. Four children a node:
- * half the levels of a binary heap, and siblings share a cache line. */
-static void heap_push(fr_bpe_work *work, uint64_t key) {
-    size_t at = work->heap_count++;
-    for (; at > 0 && work->heap[(at - 1) / 4] > key; at = (at - 1) / 4) work->heap[at] = work->heap[(at - 1) / 4];
-    work->heap[at] = key;
-}
-
-static uint64_t heap_pop(fr_bpe_work *work) {
-    uint64_t *heap = work->heap, top = heap[0], key = heap[--work->heap_count];
-    size_t at = 0;
-    for (size_t child; (child = 4 * at + 1) < work->heap_count; at = child) {
-        size_t end = child + 4 < work->heap_count ? child + 4 : work->heap_count;
-        for (size_t sibling = child + 1; sibling < end; sibling++)
-            if (heap[sibling] < heap[child]) child = sibling;
-        if (heap[child] >= key) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = key;
-    return top;
-}
-
 /* ---------------------------------------------------------------------------------------------------------- merging */
 
 static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
     if (left < 0 || work->symbols[left].next < 0) return;
     const merge *found = find_merge(bpe, work->symbols[left].id, work->symbols[work->symbols[left].next].id);
-    if (found && allows(bpe, work, found->result)) heap_push(work, (uint64_t)found->rank << 32 | (uint32_t)left);
+    if (found && allows(bpe, work, found->result))
+        fr_merge_heap_push(work->heap, &work->heap_count, (uint64_t)found->rank << 32 | (uint32_t)left);
 }
 
 /* A candidate is out of date when its place has gone or another pair stands there. */
@@ -207,7 +185,7 @@ static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
     work->heap_count = 0;
     for (size_t i = 0; i < work->symbol_count; i++) offer(bpe, work, (int32_t)i);
     while (work->heap_count > 0) {
-        uint64_t key = heap_pop(work);
+        uint64_t key = fr_merge_heap_pop(work->heap, &work->heap_count);
         int32_t at = (int32_t)(uint32_t)key;
         if (symbols[at].id < 0 || symbols[at].next < 0) continue;
         symbol *right = &symbols[symbols[at].next];

@@ -106,7 +106,9 @@ static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *sourc
     FR_TRY(copy_token(source->end, "eos_token", &tokenizer->end));
     FR_TRY(fr_chat_templates_open(&tokenizer->chat, chat, fr_chat_family_find(&tokenizer->vocabulary), source->path));
     FR_TRY(find_control(tokenizer, source, chat));
-    FR_TRY(fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
+    tokenizer->scored = source->scores != NULL;
+    FR_TRY(tokenizer->scored ? fr_score_merges_open(&tokenizer->score_merges, &tokenizer->vocabulary, source)
+                             : fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
     FR_TRY(fr_rules_open(&tokenizer->normalizer, &source->normalizer, source->path));
     FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
     FR_TRY(add_added_tokens(tokenizer, source));
@@ -171,6 +173,7 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer) {
     if (!tokenizer) return;
     fr_vocabulary_close(&tokenizer->vocabulary);
     fr_bpe_close(&tokenizer->bpe);
+    fr_score_merges_close(&tokenizer->score_merges);
     fr_added_tokens_close(&tokenizer->raw);
     fr_added_tokens_close(&tokenizer->normalized);
     fr_rules_close(&tokenizer->normalizer);
@@ -227,13 +230,18 @@ typedef struct encoding {
     fr_text_buffer joined; /* a stretch, rewritten in parts, */
     fr_span *spans;        /* and which of its parts are trusted: room for as many as the text has */
     fr_bpe_work bpe;
+    fr_score_work scored;
     uint64_t allowance;
     fr_id_list ids;
 } encoding;
 
 static fr_status encode_piece(void *context, const char *text, size_t length) {
     encoding *state = context;
-    return fr_bpe_encode(&state->tokenizer->bpe, text, length, state->foreign, &state->bpe, &state->ids);
+    const fr_tokenizer *tokenizer = state->tokenizer;
+    if (tokenizer->scored)
+        return fr_score_merges_encode(&tokenizer->score_merges, text, length, state->foreign, &state->scored,
+                                      &state->ids);
+    return fr_bpe_encode(&tokenizer->bpe, text, length, state->foreign, &state->bpe, &state->ids);
 }
 
 static fr_status encode_normalized(void *context, const char *text, size_t length, int32_t id) {
@@ -302,6 +310,7 @@ static fr_status tokenize(const fr_tokenizer *tokenizer, const char *text, size_
     fr_text_free(&state.joined);
     free(state.spans);
     fr_bpe_work_free(&state.bpe);
+    fr_score_work_free(&state.scored);
     if (status != FR_OK) {
         free(state.ids.items);
         return status;

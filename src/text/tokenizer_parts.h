@@ -5,6 +5,7 @@
 #include "src/chat/chat_templates.h"
 #include "src/text/added_tokens.h"
 #include "src/text/bpe.h"
+#include "src/text/score_merges.h"
 #include "src/text/text_rules.h"
 #include "src/text/tokenizer.h"
 #include "src/text/vocabulary.h"
@@ -21,6 +22,8 @@ typedef struct fr_printed_tokens {
 struct fr_tokenizer {
     fr_vocabulary vocabulary;
     fr_bpe bpe;
+    bool scored; /* pieces are merged by scores, not by listed merges */
+    fr_score_merges score_merges;
     fr_added_tokens raw, normalized; /* found before the normalizer, behind it */
     fr_ready_rules normalizer, pre_tokenizer;
     fr_printed_tokens printed;
