@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/turn_tokens.h"
 
-enum { UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4 };
 
 static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
@@ -113,23 +114,53 @@ static fr_status read_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
+/* What a file says of its tokens, and what of that was not taken. */
+typedef struct token_types {
+    const fr_gguf_value *list; /* NULL: nothing */
+    const fr_pre_tokenizer *kind;
+    size_t retyped; /* tokens of turns that the list has as ordinary ones */
+    int32_t first;
+} token_types;
+
+/* Whether a token is looked for before anything else; special: it opens or closes what is no text. Tokens that are
+ * known to do that do it whatever the list says. */
+static bool is_added(token_types *types, fr_text text, int32_t id, bool *special) {
+    int32_t type = types->list ? fr_gguf_i32(types->list, (size_t)id) : NORMAL;
+    fr_turn_token turn = fr_turn_token_of(text);
+    bool said = type >= UNKNOWN && type <= USER_DEFINED, control = type == UNKNOWN || type == CONTROL;
+    bool meant = types->kind->shown && is_one_of(text, types->kind->shown);
+    bool looks = turn == FR_TURN_CONTROL || (!types->list && turn == FR_TURN_NONE && fr_looks_like_turn_token(text));
+    *special = control || looks || (said && meant);
+    bool retyped = (looks && !control && !meant) || (turn == FR_TURN_SHOWN && !said);
+    if (retyped && types->retyped++ == 0) types->first = id;
+    return said || retyped;
+}
+
+static void note_types(fr_tokenizer_source *source, const token_types *types) {
+    if (types->retyped == 0) return;
+    fr_text text = source->vocabulary[types->first].text;
+    fr_notes_add(&source->notes,
+                 "%s: token %d, \"%.*s\", opens or ends a turn, and is %s: it is taken as one that does, and so are "
+                 "%zu more",
+                 source->path, types->first, shown(text), text.bytes,
+                 types->list ? "not typed so" : "of no type, as key tokenizer.ggml.token_type is missing",
+                 types->retyped - 1);
+}
+
 static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
-    const fr_gguf_value *types;
+    token_types types = {.kind = kind};
     size_t count = source->vocabulary_count;
-    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types));
-    if (!types) return FR_OK;
-    if (types->count != count)
-        return fr_fail(FR_INPUT, "%s: %llu token types for %zu tokens", gguf->path, (unsigned long long)types->count,
-                       count);
+    FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.token_type", FR_GGUF_I32, &types.list));
+    if (types.list && types.list->count != count)
+        return fr_fail(FR_INPUT, "%s: %llu token types for %zu tokens", gguf->path,
+                       (unsigned long long)types.list->count, count);
     source->added = calloc(count + 1, sizeof *source->added);
     if (!source->added) return fail_list(gguf, count);
     for (size_t id = 0; id < count; id++) {
-        int32_t type = fr_gguf_i32(types, id);
-        if (type < UNKNOWN || type > USER_DEFINED) continue;
-        fr_text text = source->vocabulary[id].text;
-        bool special = type != USER_DEFINED || (kind->shown && is_one_of(text, kind->shown));
-        source->added[source->added_count++] = (fr_added_entry){.text = text, .id = (int32_t)id, .special = special};
+        fr_added_entry entry = {.text = source->vocabulary[id].text, .id = (int32_t)id};
+        if (is_added(&types, entry.text, entry.id, &entry.special)) source->added[source->added_count++] = entry;
     }
+    note_types(source, &types);
     return FR_OK;
 }
 
@@ -198,6 +229,17 @@ static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, cons
     return FR_OK;
 }
 
+/* A token that the file names as the beginning or end of texts, and that no text has by chance, is a control token
+ * whatever its type; -1: there is none. */
+static void add_control(fr_tokenizer_source *source, int32_t id) {
+    fr_text text = id < 0 ? (fr_text){"", 0} : source->vocabulary[id].text;
+    size_t at = 0;
+    if (text.length < 3 || !strchr("<[", text.bytes[0]) || !strchr(">]", text.bytes[text.length - 1])) return;
+    while (at < source->added_count && source->added[at].id != id) at++;
+    if (at == source->added_count) source->added[source->added_count++] = (fr_added_entry){.text = text, .id = id};
+    source->added[at].special = true;
+}
+
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown;
@@ -209,6 +251,8 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     FR_TRY(read_id(gguf, kind, "tokenizer.ggml.unknown_token_id", USUAL_UNKNOWN, count, notes, &unknown));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_bos_token", kind->begins_unless_told, &add_begin));
     FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_eos_token", false, &add_end));
+    add_control(source, begin);
+    add_control(source, end);
     if (unknown >= 0) source->unknown = source->vocabulary[unknown].text;
     if (begin >= 0) source->begin = source->vocabulary[begin].text;
     if (end >= 0) source->end = source->vocabulary[end].text;

@@ -5,7 +5,9 @@
  *                                   general.architecture and the tokens is assumed, with a note, or the file is refused
  *     tokenizer.ggml.tokens         texts by id; no NUL in them
  *     tokenizer.ggml.token_type     2 unknown, 3 control, 4 user-defined: looked for before anything else, as the added
- *                                   tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte
+ *                                   tokens of a tokenizer.json; 1 normal, 5 unused, 6 byte. Whatever is said, or where
+ *                                   nothing is, tokens that are known to open or end turns do (turn_tokens.h), and so
+ *                                   do bos and eos, with a note
  *     tokenizer.ggml.merges         "left right", the first one ranks first
  *     tokenizer.ggml.KIND_token_id  bos, eos, eot, eom, unknown
  *     tokenizer.ggml.add_bos_token, .add_eos_token

@@ -1,0 +1,125 @@
+/* Tokens of turns: see turn_tokens.h. */
+#include "formats/turn_tokens.h"
+
+/* FULLWIDTH VERTICAL LINE and LOWER ONE EIGHTH BLOCK, which DeepSeek's tokens are written with. */
+#define BAR   "\xef\xbd\x9c"
+#define BLANK "\xe2\x96\x81"
+
+static const char *const control[] = {"<|im_start|>",
+                                      "<|im_end|>",
+                                      "<|im_sep|>",
+                                      "<|endoftext|>",
+                                      "<|begin_of_text|>",
+                                      "<|end_of_text|>",
+                                      "<|start_header_id|>",
+                                      "<|end_header_id|>",
+                                      "<|eot_id|>",
+                                      "<|eom_id|>",
+                                      "<|python_tag|>",
+                                      "<|header_start|>",
+                                      "<|header_end|>",
+                                      "<|eot|>",
+                                      "<|eom|>",
+                                      "<start_of_turn>",
+                                      "<end_of_turn>",
+                                      "<|turn>",
+                                      "<turn|>",
+                                      "<|system|>",
+                                      "<|user|>",
+                                      "<|assistant|>",
+                                      "<|observation|>",
+                                      "<|tool|>",
+                                      "<|end|>",
+                                      "<|return|>",
+                                      "<|call|>",
+                                      "<|calls|>",
+                                      "<|flush|>",
+                                      "[gMASK]",
+                                      "<sop>",
+                                      "<eop>",
+                                      "<|start_of_role|>",
+                                      "<|end_of_role|>",
+                                      "[INST]",
+                                      "[/INST]",
+                                      "[SYSTEM_PROMPT]",
+                                      "[/SYSTEM_PROMPT]",
+                                      "[AVAILABLE_TOOLS]",
+                                      "[/AVAILABLE_TOOLS]",
+                                      "[TOOL_RESULTS]",
+                                      "[/TOOL_RESULTS]",
+                                      "<|START_OF_TURN_TOKEN|>",
+                                      "<|END_OF_TURN_TOKEN|>",
+                                      "<|SYSTEM_TOKEN|>",
+                                      "<|USER_TOKEN|>",
+                                      "<|CHATBOT_TOKEN|>",
+                                      "<|im_system|>",
+                                      "<|im_user|>",
+                                      "<|im_assistant|>",
+                                      "<|im_middle|>",
+                                      "[BOS]",
+                                      "[EOS]",
+                                      "[EOT]",
+                                      "<EOT>",
+                                      "_<EOT>",
+                                      "<end_of_utterance>",
+                                      "[|system|]",
+                                      "[|user|]",
+                                      "[|assistant|]",
+                                      "[|endofturn|]",
+                                      "]~b]",
+                                      "[e~[",
+                                      "<" BAR "begin" BLANK "of" BLANK "sentence" BAR ">",
+                                      "<" BAR "end" BLANK "of" BLANK "sentence" BAR ">",
+                                      "<" BAR "User" BAR ">",
+                                      "<" BAR "Assistant" BAR ">",
+                                      "<" BAR "fim" BLANK "begin" BAR ">",
+                                      "<" BAR "fim" BLANK "hole" BAR ">",
+                                      "<" BAR "fim" BLANK "end" BAR ">",
+                                      "<|fim_prefix|>",
+                                      "<|fim_suffix|>",
+                                      "<|fim_middle|>",
+                                      "<|fim_pad|>",
+                                      "<|repo_name|>",
+                                      "<|file_sep|>",
+                                      "<fim_prefix>",
+                                      "<fim_suffix>",
+                                      "<fim_middle>",
+                                      "<fim_pad>",
+                                      "<fim-prefix>",
+                                      "<fim-suffix>",
+                                      "<fim-middle>",
+                                      "<fim-pad>",
+                                      "<reponame>",
+                                      "<|code_prefix|>",
+                                      "<|code_suffix|>",
+                                      "<|code_middle|>"};
+
+static const char *const inside[] = {
+    "<think>",          "</think>",    "<tool_call>",  "</tool_call>", "<tool_response>",
+    "</tool_response>", "<|channel|>", "<|message|>",  "<|start|>",    "<|constrain|>",
+    "<|channel>",       "<channel|>",  "<|tool_call>", "<tool_call|>", "<|tool_response>",
+    "<tool_response|>", "<|\"|>",      "<|think|>",    "[THINK]",      "[/THINK]",
+    "[TOOL_CALLS]",     "<arg_key>",   "</arg_key>",   "<arg_value>",  "</arg_value>"};
+
+static bool is_one_of(fr_text text, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (fr_text_is(text, words[i])) return true;
+    return false;
+}
+
+/* Vocabularies have hundreds of thousands of texts that begin otherwise. */
+fr_turn_token fr_turn_token_of(fr_text text) {
+    if (text.length < 4 || !strchr("<[]_", text.bytes[0])) return FR_TURN_NONE;
+    if (is_one_of(text, control, sizeof control / sizeof *control)) return FR_TURN_CONTROL;
+    return is_one_of(text, inside, sizeof inside / sizeof *inside) ? FR_TURN_SHOWN : FR_TURN_NONE;
+}
+
+static bool is_between(fr_text text, const char *open, const char *close) {
+    size_t before = strlen(open), behind = strlen(close);
+    return text.length > before + behind && memcmp(text.bytes, open, before) == 0 &&
+           memcmp(text.bytes + text.length - behind, close, behind) == 0 && !memchr(text.bytes, ' ', text.length);
+}
+
+bool fr_looks_like_turn_token(fr_text text) {
+    return is_between(text, "<|", "|>") || is_between(text, "<" BAR, BAR ">");
+}
