@@ -655,6 +655,48 @@ START_TEST(schemas) {
 }
 END_TEST
 
+/* Gemma 4's calls as small and quantized models write them: strings and keys in plain quotes, or in both. */
+START_TEST(plain_quotes) {
+    static const char *const cases[][2] = {
+        {"s:\"Bern\"", "{\"s\":\"Bern\"}"},
+        {"\"s\":\"Bern\"", "{\"s\":\"Bern\"}"},
+        {"\"s\" : \"Bern\" , \"n\" : 3 ", "{\"s\":\"Bern\",\"n\":3}"},
+        {"s:<|\"|>a<|\"|>,t:\"b\",\"u\":<|\"|>c<|\"|>,<|\"|>v<|\"|>:\"d\"",
+         "{\"s\":\"a\",\"t\":\"b\",\"u\":\"c\",\"v\":\"d\"}"},
+        {"s:\"\"", "{\"s\":\"\"}"},
+        {"o:{\"a\":\"b\",c:{\"d\":[\"e\",<|\"|>f<|\"|>,{g:\"h\"}]}},l:[\"x\",\"y\",[]]",
+         "{\"o\":{\"a\":\"b\",\"c\":{\"d\":[\"e\",\"f\",{\"g\":\"h\"}]}},\"l\":[\"x\",\"y\",[]]}"},
+        {"s:\"a, b: {c} [d]\"", "{\"s\":\"a, b: {c} [d]\"}"},
+        {"s:\"say \\\"hi\\\" \\\\ \\n \\u00e4 \\/\"", "{\"s\":\"say \\\"hi\\\" \\\\ \\n \\u00e4 \\/\"}"},
+        {"s:\"C:\\dir \\' \\\n\"", "{\"s\":\"C:\\\\dir \\\\' \\\\\\n\"}"},
+        {"s:\"two\nlines\tof ä\"", "{\"s\":\"two\\nlines\\tof ä\"}"},
+        {"s:\"the token <|\"|> itself, <turn|>\"", "{\"s\":\"the token <|\\\"|> itself, <turn|>\"}"},
+        {"s:<|\"|>a \"b\" \\c<|\"|>", "{\"s\":\"a \\\"b\\\" \\\\c\"}"},
+        {"\"a \\\"b\\\" \\\\\":1", "{\"a \\\"b\\\" \\\\\":1}"},
+        {"\"\":1", "{\"\":1}"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char reply[512], parts[512];
+        snprintf(reply, sizeof reply, "<|tool_call>call:now{%s}<tool_call|>", cases[i][0]);
+        snprintf(parts, sizeof parts, "nnow|a%s|e", cases[i][1]);
+        check_parts("gemma4", "", false, reply, parts);
+    }
+}
+END_TEST
+
+/* What is no call then is content, byte for byte. */
+START_TEST(plain_quotes_gone_wrong) {
+    static const char *const cases[] = {"s:\"Bern", "s:\"a\"b\"", "s:\"\\u12g4\"", "\"s\"",         "\"s\"1:2",
+                                        "\"s:1",    "\"\\n\":1",  "s:1\"",         "\"s\":\"a\" 1", "s\"t\":1"};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char reply[128], parts[192];
+        snprintf(reply, sizeof reply, "<|tool_call>call:now{%s}<tool_call|>", cases[i]);
+        snprintf(parts, sizeof parts, "c%s", reply);
+        check_parts("gemma4", "", true, reply, parts);
+    }
+}
+END_TEST
+
 /* What a parameter "n" may be: its schema, what stands beside the properties, its types. */
 static const struct {
     const char *schema, *beside;
@@ -936,6 +978,8 @@ int main(void) {
     tcase_add_test(tcase, void_calls);
     tcase_add_test(tcase, control_tokens);
     tcase_add_test(tcase, values);
+    tcase_add_test(tcase, plain_quotes);
+    tcase_add_test(tcase, plain_quotes_gone_wrong);
     tcase_add_test(tcase, schemas);
     tcase_add_test(tcase, schemas_behind_references);
     tcase_add_test(tcase, parameters_behind_references);

@@ -1,5 +1,5 @@
 /* Gemma 4's calls: call:NAME{KEY:VALUE,...}, keys bare, strings between two quote marks, lists and objects within each
- * other.
+ * other. Small and quantized models write strings and keys in plain quotes as well, as JSON has them.
  *
  * They become JSON as they come: an automaton with a bit for each object or list around it. */
 #include <string.h>
@@ -17,6 +17,11 @@ enum {
     VALUE,
     STRING,
     QUOTED_KEY,
+    PLAIN_STRING, /* between plain quotes */
+    PLAIN_ESCAPE, /* behind a backslash there */
+    PLAIN_HEX,    /* of \u, of which call->field digits are to come */
+    PLAIN_KEY,
+    PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
     NEXT, /* a comma, or the end of what it is in */
     AFTER,
@@ -72,6 +77,7 @@ static fr_call_verdict key_byte(fr_reply_call *call, char byte) {
     bool empty = call->key.length == 0;
     if (empty && fr_json_is_space(byte)) return FR_CALL_ON;
     if (empty && byte == '}' && call->state == KEY_OR_END) return close_container(call, byte);
+    if (empty && byte == '"') return go(call, PLAIN_KEY);
     if (byte == ':') return empty ? FR_CALL_FAULT : put_key(call);
     if (strchr("{}[],\"", byte) || (unsigned char)byte < ' ') return FR_CALL_FAULT;
     call->state = KEY;
@@ -82,6 +88,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (byte == '{' || byte == '[') return open_container(call, byte == '{');
     if (byte == ']' && call->state == VALUE_OR_END) return close_container(call, byte);
+    if (byte == '"') return put(call, "\"", PLAIN_STRING);
     if (strchr("]},:", byte)) return FR_CALL_FAULT;
     fr_call_clear(&call->value);
     fr_text_append(&call->value, &byte, 1);
@@ -99,6 +106,57 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     if (string) return FR_CALL_FAULT;
     call->state = NEXT;
     return next_byte(call, byte);
+}
+
+/* ---------------------------------------------------------------------------------------------------- plain quotes */
+
+/* JSON's escapes stay; a backslash before anything else is one. */
+static fr_call_verdict escaped_byte(fr_reply_call *call, char byte) {
+    if (!byte || !strchr("\"\\/bfnrtu", byte)) {
+        fr_text_append_string(&call->arguments, "\\\\");
+        fr_value_put_escaped(&call->arguments, &byte, 1);
+        return go(call, PLAIN_STRING);
+    }
+    fr_text_append_string(&call->arguments, "\\");
+    fr_text_append(&call->arguments, &byte, 1);
+    call->field = 4;
+    return go(call, byte == 'u' ? PLAIN_HEX : PLAIN_STRING);
+}
+
+static fr_call_verdict hex_byte(fr_reply_call *call, char byte) {
+    if (!byte || !strchr("0123456789abcdefABCDEF", byte)) return FR_CALL_FAULT;
+    fr_text_append(&call->arguments, &byte, 1);
+    return go(call, --call->field == 0 ? PLAIN_STRING : PLAIN_HEX);
+}
+
+static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
+    if (byte == '"') return put(call, "\"", NEXT);
+    if (byte == '\\') return go(call, PLAIN_ESCAPE);
+    fr_value_put_escaped(&call->arguments, &byte, 1);
+    return FR_CALL_ON;
+}
+
+/* Of a key's escapes only quotes and backslashes are known. */
+static fr_call_verdict plain_key_byte(fr_reply_call *call, char byte) {
+    bool escaped = call->state == PLAIN_KEY_ESCAPE;
+    if (!escaped && byte == '"') return go(call, COLON);
+    if (!escaped && byte == '\\') return go(call, PLAIN_KEY_ESCAPE);
+    if (escaped && byte != '"' && byte != '\\') return FR_CALL_FAULT;
+    call->state = PLAIN_KEY;
+    return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+}
+
+static bool in_plain_quotes(const fr_reply_call *call) {
+    return call->state >= PLAIN_STRING && call->state <= PLAIN_KEY_ESCAPE;
+}
+
+/* The token for quotes is text there; a call that begins or ends tells of a quote that was left out. */
+static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
+    if (mark == FR_MARK_CALL || mark == FR_MARK_CALL_END) return FR_CALL_FAULT;
+    if (mark != FR_MARK_QUOTE) return FR_CALL_TEXT;
+    if (call->state != PLAIN_STRING) return FR_CALL_FAULT;
+    fr_value_put_escaped(&call->arguments, call->format->marks[mark], strlen(call->format->marks[mark]));
+    return FR_CALL_ON;
 }
 
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
@@ -123,6 +181,11 @@ static fr_call_verdict gemma_byte(fr_reply_call *call, char byte) {
     case VALUE_OR_END:
     case VALUE: return value_byte(call, byte);
     case STRING: fr_value_put_escaped(&call->arguments, &byte, 1); return FR_CALL_ON;
+    case PLAIN_STRING: return plain_byte(call, byte);
+    case PLAIN_ESCAPE: return escaped_byte(call, byte);
+    case PLAIN_HEX: return hex_byte(call, byte);
+    case PLAIN_KEY:
+    case PLAIN_KEY_ESCAPE: return plain_key_byte(call, byte);
     case WORD: return word_byte(call, byte);
     case NEXT: return next_byte(call, byte);
     default: return fr_json_is_space(byte) && call->state == AFTER ? FR_CALL_ON : FR_CALL_FAULT;
@@ -142,6 +205,7 @@ static fr_call_verdict quote_mark(fr_reply_call *call) {
 }
 
 static fr_call_verdict gemma_mark(fr_reply_call *call, fr_mark mark) {
+    if (in_plain_quotes(call)) return plain_mark(call, mark);
     if (mark == FR_MARK_QUOTE) return quote_mark(call);
     if (call->state == STRING || call->state == QUOTED_KEY) return FR_CALL_TEXT;
     if (call->state == BEGIN && mark == FR_MARK_CALL) {

@@ -18,7 +18,7 @@ typedef enum fr_call_form {
     FR_CALLS_GLM,      /* <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call> */
     FR_CALLS_XML,      /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen
                           3.5 */
-    FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> */
+    FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> or " */
 } fr_call_form;
 
 typedef enum fr_mark {

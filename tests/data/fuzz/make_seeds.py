@@ -226,6 +226,7 @@ def lines():
             write("reply", name, chr(ord("8") + form) + "b" + case["reply"].replace("get_weather", "now"))
     write("reply", "python-tag", '=b<|python_tag|>now.call(s="a", n="b")')
     write("reply", "opened", b"8c\nhm\n\xff\xfe<channel|>\xffhi\n\xff\xfe<|tool_call>\xffcall:now{}\xff\xfe<tool_call|>")
+    write("reply", "plain-quotes", '8b<|tool_call>call:now{s:"a\\"\\u00e4",o:{"k":[<|"|>b<|"|>,"c"]}}<tool_call|>')
     write("reply", "void", ':b<tool_call>now\n<arg_key>s</arg_key><arg_value>a</arg_value></arg_value>b')
     write("marked_text", "gemma", "\0\x11\x07\x08\0\x0d\n<bos><|turn>user\n<turn|><turn|>\n<|turn>model\n")
     write("marked_text", "qwen", "\0\x11\x0b\x0c\x03\x07\n<|im_start|>user\n<|im_start|im_end|>\n <think>e\u0301 </think>")
