@@ -4,10 +4,12 @@
  * Two towers: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of odd widths whose
  * pictures shrink, grow and stay (tests/data/vision/make_cases.py). */
 #include <check.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/safetensors.h"
 #include "src/vision/image_resize.h"
@@ -409,6 +411,68 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
 }
 END_TEST
 
+/* A folder of the odd tower's with these files for its picture processor, NULL for none; in `limits`, what was read. */
+static fr_status read_limits(const char *processor, const char *preprocessor, fr_vision_config *limits) {
+    char folder[] = "/tmp/test_vision_XXXXXX", path[64], published[64], target[PATH_MAX];
+    const char *const names[] = {"config.json", "model.safetensors", "processor_config.json",
+                                 "preprocessor_config.json"};
+    const char *const texts[] = {NULL, NULL, processor, preprocessor};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        snprintf(published, sizeof published, "tests/data/vision/tower/%s", names[i]);
+        if (i < 2) ck_assert(realpath(published, target) && symlink(target, path) == 0);
+        FILE *file = texts[i] ? fopen(path, "wb") : NULL;
+        ck_assert(!texts[i] || (file && fputs(texts[i], file) >= 0 && fclose(file) == 0));
+    }
+    fr_checkpoint files;
+    fr_weights weights;
+    ck_assert_msg(fr_checkpoint_open(&files, folder, true) == FR_OK, "%s", fr_last_error());
+    ck_assert_int_eq(fr_weights_open(&weights, &files), FR_OK);
+    fr_status status = fr_vision_config_read(limits, &weights);
+    fr_weights_close(&weights);
+    fr_checkpoint_close(&files);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+    return status;
+}
+
+#define REST              ", \"patch_size\": 6, \"temporal_patch_size\": 2, \"merge_size\": 2}"
+#define SIZE(least, most) "{\"size\": {\"shortest_edge\": " #least ", \"longest_edge\": " #most "}" REST
+#define NESTED(inner)     "{\"image_processor\": " inner ", \"processor_class\": \"Glm46VProcessor\"}"
+
+/* transformers reads image_processor of processor_config.json, or else preprocessor_config.json, and never both. */
+START_TEST(a_picture_processor_in_either_file) {
+    static const struct {
+        const char *processor, *preprocessor;
+        int64_t least, most;
+    } wanted[] = {
+        {NULL, SIZE(784, 3136), 784, 3136},
+        {NESTED(SIZE(784, 3136)), NULL, 784, 3136},
+        {NESTED(SIZE(784, 3136)), SIZE(1, 2), 784, 3136},
+        {NESTED("{\"size\": {\"longest_edge\": 20000}" REST), SIZE(1, 2), 12544, 20000},
+        {NESTED("{\"do_resize\": true" REST), SIZE(1, 2), 12544, 11760000},
+        {NESTED("null"), SIZE(784, 3136), 784, 3136},
+        {SIZE(1, 2), SIZE(784, 3136), 784, 3136},
+    };
+    fr_vision_config c;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        ck_assert_msg(read_limits(wanted[i].processor, wanted[i].preprocessor, &c) == FR_OK, "%s", fr_last_error());
+        ck_assert_int_eq(c.min_pixels, wanted[i].least);
+        ck_assert_int_eq(c.max_pixels, wanted[i].most);
+    }
+    ck_assert_int_eq(read_limits(NESTED("{\"patch_size\": 7}"), NULL, &c), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "processor_config.json: image_processor: patch_size is 7, the vision tower in "
+                                      "config.json has 6");
+    ck_assert_int_eq(read_limits(NESTED("[]"), SIZE(784, 3136), &c), FR_INPUT);
+    ck_assert_int_eq(read_limits("[]", SIZE(784, 3136), &c), FR_INPUT);
+    ck_assert_int_eq(read_limits(NULL, "[]", &c), FR_INPUT);
+}
+END_TEST
+
 int main(void) {
     const int all = sizeof subjects / sizeof *subjects;
     Suite *suite = suite_create("vision");
@@ -416,6 +480,7 @@ int main(void) {
     tcase_add_loop_test(tower, pixel_values_are_those_of_the_processor, 0, all);
     tcase_add_loop_test(tower, every_layer_is_that_of_transformers, 0, all);
     tcase_add_test(tower, a_picture_of_any_size_is_seen);
+    tcase_add_test(tower, a_picture_processor_in_either_file);
     tcase_add_loop_test(tower, any_number_of_threads_gives_the_same_bits, 0, all);
     tcase_add_loop_test(tower, any_instruction_set_gives_the_same_bits, 0, all);
     tcase_add_test(tower, a_tower_that_does_not_fit_is_refused);

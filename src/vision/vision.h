@@ -1,6 +1,6 @@
 /* The vision tower of GLM-OCR: a picture in, rows that stand in a prompt where its image tokens are, out.
  *
- * In: a checkpoint's tensors model.visual.*, vision_config of its config.json, its preprocessor_config.json, or
+ * In: a checkpoint's tensors model.visual.*, vision_config of its config.json, its picture processor's limits, or
  * llama.cpp's mmproj file (mmproj.h); a picture as formats/image.h gives it. Out: an embedding for every 2 x 2 patches,
  * as wide as the text model. One answer: no row depends on the number of threads or the instruction set. */
 #ifndef FR_SRC_VISION_H

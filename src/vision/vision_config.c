@@ -1,8 +1,8 @@
 /* The vision tower's configuration, and that of the picture's way to it: JSON, or GGUF metadata, to checked numbers.
  *
- * In: vision_config of config.json, preprocessor_config.json beside it; or a GGUF file of architecture "clip" as
- * llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config. Keys left out take the defaults of
- * transformers' classes; what would change the answer and is not built is refused. */
+ * In: vision_config of config.json; image_processor of processor_config.json beside it, or preprocessor_config.json; or
+ * a GGUF file of architecture "clip" as llama.cpp's converter writes it for a GLM tower. Out: fr_vision_config. Keys
+ * left out take the defaults of transformers' classes; what would change the answer and is not built is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "src/vision/vision_parts.h"
 
-#define MODEL     "config.json"
-#define PROCESSOR "preprocessor_config.json"
+#define MODEL      "config.json"
+#define PROCESSOR  "preprocessor_config.json"
+#define PROCESSORS "processor_config.json"
+#define NESTED     "image_processor" /* in the latter */
 
 /* Of a picture times frames. */
 #define MIN_PIXELS (112 * 112)
@@ -74,9 +76,15 @@ static fr_status read_tower(const json_t *root, fr_vision_config *c) {
     return check(c, MODEL);
 }
 
+/* The picture's way to the tower, as one of two files says. */
+typedef struct processor {
+    json_t *file, *root; /* root: the object in it that counts */
+    const char *where;
+} processor;
+
 /* Three numbers, or the defaults; low is the least that is allowed. */
-static fr_status read_three(const json_t *object, const char *key, double low, const double *defaults, double *values) {
-    const json_t *array = json_object_get(object, key);
+static fr_status read_three(const processor *p, const char *key, double low, const double *defaults, double *values) {
+    const json_t *array = json_object_get(p->root, key);
     memcpy(values, defaults, FR_VISION_CHANNELS * sizeof *values);
     if (!array || json_is_null(array)) return FR_OK;
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++) {
@@ -84,68 +92,78 @@ static fr_status read_three(const json_t *object, const char *key, double low, c
         values[i] = json_number_value(entry);
         if (json_array_size(array) != FR_VISION_CHANNELS || !json_is_number(entry) || values[i] < low ||
             values[i] > 1e6)
-            return fr_fail(FR_INPUT, PROCESSOR ": %s must be %d numbers of %g to 1e6", key, FR_VISION_CHANNELS, low);
+            return fr_fail(FR_INPUT, "%s: %s must be %d numbers of %g to 1e6", p->where, key, FR_VISION_CHANNELS, low);
     }
     return FR_OK;
 }
 
-static fr_status read_values(const json_t *root, fr_vision_config *c) {
+static fr_status read_values(const processor *p, fr_vision_config *c) {
     static const double clip_mean[] = {0.48145466, 0.4578275, 0.40821073}, none[FR_VISION_CHANNELS] = {0};
     static const double clip_deviation[] = {0.26862954, 0.26130258, 0.27577711}, one[] = {1.0, 1.0, 1.0};
     bool rescale, normalize;
     double factor, mean[FR_VISION_CHANNELS], deviation[FR_VISION_CHANNELS];
-    FR_TRY(fr_json_bool(root, "do_rescale", true, PROCESSOR, &rescale));
-    FR_TRY(fr_json_bool(root, "do_normalize", true, PROCESSOR, &normalize));
-    FR_TRY(fr_json_real(root, "rescale_factor", 1e-9, 1e9, 1.0 / 255.0, PROCESSOR, &factor));
-    FR_TRY(read_three(root, "image_mean", -1e6, clip_mean, mean));
-    FR_TRY(read_three(root, "image_std", 1e-6, clip_deviation, deviation));
+    FR_TRY(fr_json_bool(p->root, "do_rescale", true, p->where, &rescale));
+    FR_TRY(fr_json_bool(p->root, "do_normalize", true, p->where, &normalize));
+    FR_TRY(fr_json_real(p->root, "rescale_factor", 1e-9, 1e9, 1.0 / 255.0, p->where, &factor));
+    FR_TRY(read_three(p, "image_mean", -1e6, clip_mean, mean));
+    FR_TRY(read_three(p, "image_std", 1e-6, clip_deviation, deviation));
     normalize_bytes(c, rescale ? factor : 1.0, normalize ? mean : none, normalize ? deviation : one);
     return FR_OK;
 }
 
-static fr_status same(const json_t *root, const char *key, size_t wanted) {
+static fr_status same(const processor *p, const char *key, size_t wanted) {
     size_t found;
-    FR_TRY(read_size(root, key, 1, 1 << 16, (int64_t)wanted, PROCESSOR, &found));
+    FR_TRY(read_size(p->root, key, 1, 1 << 16, (int64_t)wanted, p->where, &found));
     if (found == wanted) return FR_OK;
-    return fr_fail(FR_INPUT, PROCESSOR ": %s is %zu, the vision tower in " MODEL " has %zu", key, found, wanted);
+    return fr_fail(FR_INPUT, "%s: %s is %zu, the vision tower in " MODEL " has %zu", p->where, key, found, wanted);
 }
 
-static fr_status read_processor(const json_t *root, fr_vision_config *c) {
+static fr_status read_processor(const processor *p, fr_vision_config *c) {
     json_t *size;
     bool resize;
     int64_t bicubic;
-    FR_TRY(fr_json_object(root, "size", PROCESSOR, &size));
-    FR_TRY(fr_json_int(size, "shortest_edge", 1, INT32_MAX, MIN_PIXELS, PROCESSOR, &c->min_pixels));
-    FR_TRY(fr_json_int(size, "longest_edge", 1, INT32_MAX, MAX_PIXELS, PROCESSOR, &c->max_pixels));
-    FR_TRY(fr_json_bool(root, "do_resize", true, PROCESSOR, &resize));
-    if (!resize) return fr_fail(FR_UNBUILT, PROCESSOR ": do_resize false is not built");
-    FR_TRY(fr_json_int(root, "resample", 3, 3, 3, PROCESSOR, &bicubic));
-    FR_TRY(same(root, "patch_size", c->patch));
-    FR_TRY(same(root, "temporal_patch_size", c->frames));
-    FR_TRY(same(root, "merge_size", c->merge));
-    return read_values(root, c);
+    FR_TRY(fr_json_object(p->root, "size", p->where, &size));
+    FR_TRY(fr_json_int(size, "shortest_edge", 1, INT32_MAX, MIN_PIXELS, p->where, &c->min_pixels));
+    FR_TRY(fr_json_int(size, "longest_edge", 1, INT32_MAX, MAX_PIXELS, p->where, &c->max_pixels));
+    FR_TRY(fr_json_bool(p->root, "do_resize", true, p->where, &resize));
+    if (!resize) return fr_fail(FR_UNBUILT, "%s: do_resize false is not built", p->where);
+    FR_TRY(fr_json_int(p->root, "resample", 3, 3, 3, p->where, &bicubic));
+    FR_TRY(same(p, "patch_size", c->patch));
+    FR_TRY(same(p, "temporal_patch_size", c->frames));
+    FR_TRY(same(p, "merge_size", c->merge));
+    return read_values(p, c);
 }
 
-/* The processor's file, or an empty object where there is none. */
-static fr_status open_processor(const fr_checkpoint *files, json_t **root) {
-    char *path = fr_path_join(files->path, PROCESSOR);
+/* A file's object; NULL: there is no such file. */
+static fr_status read_file(const fr_checkpoint *files, const char *name, json_t **root) {
+    char *path = fr_path_join(files->path, name);
+    *root = NULL;
     if (!path) return fr_fail_memory("path", strlen(files->path));
-    fr_status status = FR_OK;
-    if (fr_file_exists(path))
-        status = fr_json_read(path, 1 << 20, root);
-    else if (!(*root = json_object()))
-        status = fr_fail_memory("configuration", 1);
+    fr_status status = fr_file_exists(path) ? fr_json_read(path, 1 << 20, root) : FR_OK;
     free(path);
+    if (*root && !json_is_object(*root)) status = fr_fail(FR_INPUT, "%s: expected an object", name);
     return status;
 }
 
+/* image_processor of processor_config.json, as newer checkpoints are saved; or else the file of its own; or nothing. */
+static fr_status open_processor(const fr_checkpoint *files, processor *p) {
+    FR_TRY(read_file(files, PROCESSORS, &p->file));
+    FR_TRY(fr_json_object(p->file, NESTED, PROCESSORS, &p->root));
+    p->where = PROCESSORS ": " NESTED;
+    if (p->root) return FR_OK;
+    json_decref(p->file);
+    p->where = PROCESSOR;
+    FR_TRY(read_file(files, PROCESSOR, &p->file));
+    p->root = p->file;
+    return FR_OK;
+}
+
 static fr_status from_json(fr_vision_config *c, const fr_checkpoint *files) {
-    json_t *processor = NULL;
+    processor p = {0};
     FR_TRY(read_tower(files->config, c));
-    FR_TRY(open_processor(files, &processor));
-    fr_status status =
-        json_is_object(processor) ? read_processor(processor, c) : fr_fail(FR_INPUT, PROCESSOR ": expected an object");
-    json_decref(processor);
+    fr_status status = open_processor(files, &p);
+    if (status == FR_OK) status = read_processor(&p, c);
+    json_decref(p.file);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* The vision tower as data, and the activations of one picture in it: private to vision*.c and its suite.
  *
- * In: config.json and preprocessor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
+ * In: config.json and (pre)processor_config.json, tensors model.visual.*; or llama.cpp's mmproj file. Out: fr_vision
  * (immutable), fr_vision_activations (one picture on its way). Source of the architecture: the published checkpoint and
  * transformers 5.17, models glm_ocr and glm46v. */
 #ifndef FR_SRC_VISION_PARTS_H

@@ -1,4 +1,4 @@
-/* libFuzzer's target for preprocessor_config.json: any bytes, beside a vision tower, which is then shown a picture.
+/* libFuzzer's target for (pre)processor_config.json: any bytes, beside a vision tower, which is then shown a picture.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_link(folder, "config.json", TOWER "/config.json");
         fuzz_link(folder, "model.safetensors", TOWER "/model.safetensors");
         fuzz_link(folder, "preprocessor_config.json", processor.path);
+        fuzz_link(folder, "processor_config.json", processor.path); /* looked at first, for what is nested */
         fuzz_open_files(&files, folder);
         if (fr_image_open(&image, TOWER "/grown.png") != FR_OK) die(fr_last_error(), "");
     }

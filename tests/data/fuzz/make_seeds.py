@@ -137,6 +137,8 @@ def configurations():
     for name in ("vision/tower", "glm-ocr"):
         write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
     write("preprocessor", "none", "{}")
+    write("preprocessor", "nested",
+          compact({"image_processor": json.loads(read("vision/tower/preprocessor_config.json"))}))
 
 
 # -------------------------------------------------------------------------------------------------------- tokenizers
