@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "src/convert/synth.h"
 #include "src/draft/eagle.h"
-#include "src/families/llama.h"
+#include "src/families/uniform.h"
 
 enum { VOCAB = 128256, DRAFT_VOCAB = 32000 };
 

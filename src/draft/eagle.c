@@ -106,7 +106,8 @@ static fr_binding layer_binding(fr_weights *weights, const fr_trunk_spec *spec) 
 }
 
 static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
-    FR_TRY(fr_uniform_spec(&c->layer, &trunk->spec));
+    trunk->spec = c->layer.trunk;
+    FR_TRY(fr_spec_repeat(&trunk->spec, &c->layer.layer));
     trunk->layers = calloc(1, sizeof *trunk->layers);
     return trunk->layers ? FR_OK : fr_fail_memory("drafter", sizeof *trunk->layers);
 }
@@ -115,10 +116,11 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
-        return fr_bind_matrix(weights, "", name, c->layer.vocab, c->layer.hidden, FR_LOOKED_UP, &e->trunk.embedding);
-    if (c->layer.hidden == c->target_hidden) return FR_OK;
+        return fr_bind_matrix(weights, "", name, c->layer.trunk.vocab, c->layer.trunk.hidden, FR_LOOKED_UP,
+                              &e->trunk.embedding);
+    if (c->layer.trunk.hidden == c->target_hidden) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is missing, and its width of %zu is not the target's %zu",
-                   weights->files->path, name, c->layer.hidden, c->target_hidden);
+                   weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
 }
 
 /* Its own head, or the target's, if it scores all ids and is as wide. */
@@ -127,11 +129,11 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     const char *name = own_name(weights, HEAD);
     e->own_head = fr_weights_has(weights, "", name);
     if (e->own_head)
-        return fr_bind_matrix(weights, "", name, c->draft_vocab, c->layer.hidden, FR_STREAMED, &e->trunk.head);
-    bool alike = c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", own_name(weights, IDS));
-    if (!alike || c->layer.hidden != c->target_hidden)
+        return fr_bind_matrix(weights, "", name, c->draft_vocab, c->layer.trunk.hidden, FR_STREAMED, &e->trunk.head);
+    bool alike = c->draft_vocab == c->layer.trunk.vocab && !fr_weights_has(weights, "", own_name(weights, IDS));
+    if (!alike || c->layer.trunk.hidden != c->target_hidden)
         return fr_fail(FR_INPUT, "%s: tensor %s is missing, and the target's is no head of %zu ids by %zu",
-                       weights->files->path, name, c->draft_vocab, c->layer.hidden);
+                       weights->files->path, name, c->draft_vocab, c->layer.trunk.hidden);
     if (drafter->target) {
         e->trunk.head = drafter->target->trunk.head;
         e->pairs.softcap = drafter->target->trunk.spec.softcap;
@@ -141,13 +143,13 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
 
 /* The target's id of each of the drafter's: differences to its own in folders, the ids themselves in GGUF. */
 static fr_status bind_ids(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
-    int64_t vocab = (int64_t)c->layer.vocab;
+    int64_t vocab = (int64_t)c->layer.trunk.vocab;
     const char *name = own_name(weights, IDS);
-    if (c->draft_vocab == c->layer.vocab && !fr_weights_has(weights, "", name)) return FR_OK;
+    if (c->draft_vocab == c->layer.trunk.vocab && !fr_weights_has(weights, "", name)) return FR_OK;
     FR_TRY(weights->files->gguf ? fr_bind_indices(weights, "", name, c->draft_vocab, vocab, &e->ids)
                                 : fr_bind_offsets(weights, "", name, c->draft_vocab, vocab, &e->ids));
-    uint8_t *seen = calloc(c->layer.vocab, 1);
-    if (!seen) return fr_fail_memory("draft vocabulary", c->layer.vocab);
+    uint8_t *seen = calloc(c->layer.trunk.vocab, 1);
+    if (!seen) return fr_fail_memory("draft vocabulary", c->layer.trunk.vocab);
     size_t i = 0;
     while (i < c->draft_vocab && !seen[e->ids[i]]++) i++;
     free(seen);
@@ -189,12 +191,12 @@ fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     size_t aux_layers = c->aux_layers.count * c->target_hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
-    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.hidden, aux_layers, FR_STREAMED, &e->fc));
+    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.trunk.hidden, aux_layers, FR_STREAMED, &e->fc));
     if (c->norm_before_fc) FR_TRY(fr_bind_vector(weights, "", own_name(weights, FC_NORM), aux_layers, &e->fc_norm));
     FR_TRY(fr_tensor_names_bind(&b, wide_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, norm_names, e));
-    FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->layer.hidden, &e->trunk.norm));
+    FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->layer.trunk.hidden, &e->trunk.norm));
     e->norm_before_residual = c->norm_before_residual;
     e->pairs.norm = e->trunk.norm;
     e->pairs.carries_norm = c->norm_output;
@@ -205,11 +207,12 @@ fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
 
 fr_status fr_eagle1_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
+    size_t hidden = c->layer.trunk.hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
-    FR_TRY(fr_bind_matrix(weights, "", "fc.weight", c->layer.hidden, 2 * c->layer.hidden, FR_STREAMED, &e->fc));
+    FR_TRY(fr_bind_matrix(weights, "", "fc.weight", hidden, 2 * hidden, FR_STREAMED, &e->fc));
     if (fr_weights_has(weights, "", "fc.bias"))
-        FR_TRY(fr_bind_vector(weights, "", "fc.bias", c->layer.hidden, &e->fc_bias));
+        FR_TRY(fr_bind_vector(weights, "", "fc.bias", hidden, &e->fc_bias));
     FR_TRY(fr_tensor_names_bind(&b, narrow_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     return finish(e, c, drafter);

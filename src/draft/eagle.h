@@ -16,10 +16,10 @@
 #define FR_SRC_EAGLE_H
 
 #include "src/draft/pairs.h"
-#include "src/families/uniform.h"
+#include "src/families/family.h"
 
 typedef struct fr_eagle_config {
-    fr_uniform_config layer; /* of its one layer; vocab: the target's */
+    fr_model_spec layer;     /* of its one layer, which is not there yet; vocab: the target's */
     size_t draft_vocab;      /* ids that its own head scores */
     size_t target_hidden;
     const char *width_key, *vocab_key; /* what says that, and the target's ids */

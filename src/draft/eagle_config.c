@@ -8,9 +8,11 @@
  * (SpecForge algorithms/model_providers.py; SGLang models/llama.py, set_eagle3_layers_to_capture). */
 #include "src/draft/eagle.h"
 
+#include <stdlib.h>
+
 #include "base/error.h"
+#include "src/families/config.h"
 #include "src/families/config_keys.h"
-#include "src/families/llama.h"
 
 static const char where[] = "config.json";
 
@@ -31,7 +33,7 @@ static fr_status check_target(const fr_eagle_config *c, const fr_weights *weight
         return fr_fail(FR_INPUT, "%s: by its verifier's architectures it drafts for %s, the target is %s",
                        weights->files->path, c->target, fr_checkpoint_architecture(&target->files));
     FR_TRY(check_number(weights, c->width_key, c->target_hidden, spec->hidden));
-    FR_TRY(check_number(weights, c->vocab_key, c->layer.vocab, spec->vocab));
+    FR_TRY(check_number(weights, c->vocab_key, c->layer.trunk.vocab, spec->vocab));
     for (size_t i = 0; i < c->aux_layers.count; i++)
         if (c->aux_layers.layer[i] > spec->layers)
             return fr_fail(FR_INPUT,
@@ -42,13 +44,13 @@ static fr_status check_target(const fr_eagle_config *c, const fr_weights *weight
 }
 
 static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
-    if (c->layer.layers != 1)
+    if (c->layer.trunk.layers != 1)
         return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
-                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.layers);
+                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.trunk.layers);
     if (target) FR_TRY(check_target(c, weights, target));
-    if (c->draft_vocab <= c->layer.vocab) return FR_OK;
+    if (c->draft_vocab <= c->layer.trunk.vocab) return FR_OK;
     return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
-                   weights->files->path, c->draft_vocab, c->layer.vocab);
+                   weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
 }
 
 /* Early, middle and late, where nothing else is said. */
@@ -72,7 +74,18 @@ static int64_t usual_width(const fr_eagle_config *c, const fr_weights *weights, 
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
     size_t aux_layers = c->aux_layers.count ? c->aux_layers.count : DEFAULT_AUX_LAYERS;
-    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.hidden;
+    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
+}
+
+/* Its layer is one of Llama's; text: the object that says so, in a folder. */
+static fr_status read_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+    const fr_gguf *gguf = weights->files->gguf;
+    const fr_source source = {.root = text, .text = text, .gguf = gguf, .where = gguf ? gguf->path : where,
+                              .weights = weights, .drafter = true};
+    fr_status status = fr_family_read(&fr_family_llama, &source, &c->layer);
+    free(c->layer.trunk.layer);
+    c->layer.trunk.layer = NULL;
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -125,10 +138,10 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     json_t *nested, *below;
     FR_TRY(fr_json_object(root, "transformer_layer_config", where, &nested));
     FR_TRY(fr_json_object(root, "eagle_config", where, &below));
-    FR_TRY(fr_llama_layer_config(&c->layer, nested ? nested : root, weights));
+    FR_TRY(read_layer(c, nested ? nested : root, weights));
     FR_TRY(fr_config_without(nested ? nested : root, "use_sliding_window", where));
     c->vocab_key = "vocab_size";
-    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.vocab, where, &c->draft_vocab));
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
     FR_TRY(read_aux_layers(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
                         &c->target_hidden));
@@ -163,21 +176,21 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) usual = (int64_t)rows->shape[0];
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
-    if (said || usual) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, usual, &c->layer.vocab);
+    if (said || usual) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, usual, &c->layer.trunk.vocab);
     return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
                              "with -md", gguf->path);
 }
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
-    FR_TRY(fr_llama_layer_config(&c->layer, NULL, weights));
+    FR_TRY(read_layer(c, NULL, weights));
     FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
     FR_TRY(gguf_aux_layers(c, gguf));
     FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), &c->target_hidden));
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
-    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.vocab;
+    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.trunk.vocab;
     return FR_OK;
 }
 
@@ -192,9 +205,9 @@ fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const f
     *c = (fr_eagle_config){.width_key = "hidden_size", .vocab_key = "vocab_size"};
     if (weights->files->gguf)
         return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
-    FR_TRY(fr_llama_layer_config(&c->layer, weights->files->config, weights));
-    c->draft_vocab = c->layer.vocab;
-    c->target_hidden = c->layer.hidden;
+    FR_TRY(read_layer(c, weights->files->config, weights));
+    c->draft_vocab = c->layer.trunk.vocab;
+    c->target_hidden = c->layer.trunk.hidden;
     return check(c, weights, target);
 }
 
@@ -210,5 +223,5 @@ fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *w) {
     fr_gguf_put_u32(w, ".target_hidden_size", (uint32_t)drafter->target->trunk.spec.hidden);
     fr_gguf_put_bool(w, ".norm_before_residual", e->norm_before_residual);
     fr_gguf_put_bool(w, ".norm_before_fc", e->fc_norm != NULL);
-    return fr_llama_put_keys(&e->trunk.spec, 0, drafter->files.path, w);
+    return fr_family_put(&fr_family_llama, &e->trunk.spec, 0, drafter->files.path, w);
 }

@@ -103,9 +103,14 @@ static fr_status read_same(const fr_source *s, const fr_config_row *row, fr_mode
                    s->gguf->path, s->gguf->architecture, row->gguf, value, wanted);
 }
 
-static fr_status check_absent(const fr_source *s, const char *key) {
-    const json_t *value = json_object_get(s->text, key);
-    return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, key);
+static fr_status check_absent(const fr_source *s, const fr_config_row *row) {
+    const json_t *value = json_object_get(s->text, row->json);
+    int64_t number = 0;
+    if (s->gguf) FR_TRY(fr_gguf_int(s->gguf, row->gguf, 0, INT64_MAX, 0, &number));
+    if (number)
+        return fr_fail(FR_UNBUILT, "%s: key %s%s: %lld is not built", s->where, s->gguf->architecture, row->gguf,
+                       (long long)number);
+    return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, row->json);
 }
 
 static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
@@ -118,7 +123,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_SAME: return read_same(s, row, spec);
     case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
     case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
-    case FR_ROW_ABSENT: return check_absent(s, row->json);
+    case FR_ROW_ABSENT: return check_absent(s, row);
     }
     return FR_OK;
 }
@@ -178,7 +183,7 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
 
 /* Of the files, not of their keys: the head, and a table of ids. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
-    if (!source->weights) return FR_OK;
+    if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);
     return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
 }
@@ -205,6 +210,13 @@ float fr_rsqrt(size_t n) {
 
 bool fr_source_has(const fr_source *source, const char *tensor) {
     return source->weights && fr_weights_has(source->weights, "", tensor);
+}
+
+void fr_find_biases(const fr_source *source, fr_layer_spec *layer) {
+    layer->attention.qkv_bias =
+        fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
+    layer->attention.o_bias = fr_source_has(source, "blk.0.attn_output.bias");
+    layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
 }
 
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {

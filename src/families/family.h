@@ -30,6 +30,7 @@ typedef struct fr_source {
     const fr_gguf *gguf;
     const char *where;   /* for error lines */
     fr_weights *weights; /* NULL: a shape without tensors */
+    bool drafter;        /* of a drafter, whose head and table of ids may be its target's: they are not asked for */
 } fr_source;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -42,7 +43,7 @@ typedef enum fr_row_kind {
     FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
     FR_ROW_WITHOUT, /* if it says true, */
-    FR_ROW_ABSENT,  /* if it says anything */
+    FR_ROW_ABSENT,  /* if it says anything, or GGUF a number but 0 */
 } fr_row_kind;
 
 /* What stands in a field before is the default. Rows are read in order, and a key may have several. */
@@ -69,6 +70,7 @@ typedef struct fr_config_row {
 #define FR_ONLY(j, built)    {.kind = FR_ROW_ONLY, .json = j, .word = built}
 #define FR_WITHOUT(j)        {.kind = FR_ROW_WITHOUT, .json = j}
 #define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
+#define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
  * a rotary form for each kind of layer. */
@@ -139,6 +141,9 @@ fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
 /* As scores are scaled: rounded once. */
 float fr_rsqrt(size_t n);
+
+/* Which biases the first layer of a GGUF file has: there are no keys for that. */
+void fr_find_biases(const fr_source *source, fr_layer_spec *layer);
 
 /* Whether the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);
