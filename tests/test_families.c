@@ -1,0 +1,144 @@
+/* Families in rows (src/families/config.c): what configurations must not say, and that a folder written as GGUF is the
+ * same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
+#include <check.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "forerun_lab.h"
+#include "tests/reference.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
+
+static char folder[64], file[128];
+
+static void require(fr_status status) {
+    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+}
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "%s/forerun-families-XXXXXX", P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void) {
+    static const char *const names[] = {"config.json", "model.safetensors", "model.gguf"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(file, sizeof file, "%s/%s", folder, names[i]);
+        unlink(file);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Refused where there is a line. */
+static const struct {
+    const char *name, *changes;
+    fr_status status;
+    const char *line;
+} cases[] = {
+    {"qwen2-tied", "{}", FR_OK, ""},
+    {"qwen2-tied", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    {"qwen2-tied", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "rope_type dynamic"},
+    {"qwen2-tied", "{\"num_hidden_layers\": 1}", FR_INPUT, "nothing reads tensor model.layers.1."},
+    {"qwen2-tied", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
+    {"qwen2-tied", "{\"rms_norm_eps\": 2}", FR_INPUT, "rms_norm_eps"},
+    {"qwen2-window", "{\"sliding_window\": 0}", FR_INPUT, "sliding_window"},
+    {"qwen2-window", "{\"max_window_layers\": -1}", FR_INPUT, "max_window_layers"},
+    {"qwen2-window", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "layer_types"},
+    {"qwen2-window", KINDS("full", "linear", "full") "\"full_attention\"]}", FR_INPUT, "linear_attention"},
+    {"qwen2-window", KINDS("full", "full", "full") "\"sliding_attention\"], \"use_sliding_window\": false}", FR_INPUT,
+     "layer 3 slides"},
+    {"gemma3-odd", "{}", FR_OK, ""},
+    {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
+    {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
+    {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
+    {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
+    {"gemma3-odd", "{\"num_attention_heads\": 7}", FR_INPUT, "no multiple"},
+};
+
+START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
+    fr_status status = fr_reference_open_changed(cases[_i].name, cases[_i].changes, folder);
+    ck_assert_msg(status == cases[_i].status, "%s: %d, %s", cases[_i].changes, status,
+                  status == FR_OK ? "" : fr_last_error());
+    if (status == FR_OK) return;
+    ck_assert_msg(strstr(fr_last_error(), cases[_i].line) && !strchr(fr_last_error(), '\n'), "%s", fr_last_error());
+}
+END_TEST
+
+/* A folder, with changes, as a GGUF file of float32. */
+static fr_status write_file(const char *name, const char *changes) {
+    const fr_lab_quantization how = {.type = "f32", .pure = true};
+    require(fr_reference_open_changed(name, changes, folder));
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    ck_assert_ptr_nonnull(out);
+    fr_status status = fr_lab_quantize(folder, &how, NULL, out);
+    fclose(out);
+    return status;
+}
+
+static fr_rows rows_of(const char *path) {
+    static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
+    fr_model *model;
+    fr_session *session;
+    require(fr_model_open(path, NULL, &model));
+    size_t capacity = COUNT_OF(prompt) * (size_t)fr_model_fact(model, FR_FACT_VOCAB);
+    fr_rows rows = {malloc(capacity * sizeof(float)), 0, capacity};
+    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_session_logits(session, prompt, COUNT_OF(prompt), 0, fr_rows_collect, &rows));
+    fr_session_close(session);
+    fr_model_close(model);
+    return rows;
+}
+
+static const struct {
+    const char *name, *changes;
+} written[] = {
+    {"qwen2-tied", "{}"},
+    {"qwen2-yarn", "{}"},
+    /* Gemma's kinds of layers: irregular, each third, each sixth; the last of them is the usual, and has no key. */
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
+                   "\"final_logit_softcapping\": 2.5}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
+    {"gemma3-tower", "{}"},
+};
+
+START_TEST(a_folder_as_gguf_is_the_same_model) {
+    require(write_file(written[_i].name, written[_i].changes));
+    fr_rows of_folder = rows_of(folder), of_file = rows_of(file);
+    fr_rows_expect_same(&of_file, &of_folder);
+    free(of_folder.values);
+    free(of_file.values);
+}
+END_TEST
+
+START_TEST(what_gguf_has_no_key_for_is_not_written) {
+    static const struct {
+        const char *name, *line;
+    } refused[] = {{"qwen2-window", "no key for its window"}, {"gemma3-odd", "no key for its query_pre_attn_scalar"}};
+    ck_assert_int_eq(write_file(refused[_i].name, "{}"), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), refused[_i].line), "%s", fr_last_error());
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("families");
+    TCase *tests = tcase_create("families");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
+    tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 2);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
