@@ -15,7 +15,8 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, MOST_HIDDEN, .required = true),
-    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, MOST_FFN, .required = true),
+    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, MOST_FFN, .required = true,
+            .unless = ".expert_count"), /* no layer may be dense */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, MOST_HEADS, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, MOST_HEADS,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -69,7 +70,8 @@ static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_mode
     size_t *field = at(spec, row->field);
     int64_t low = (int64_t)row->low, high = (int64_t)row->high, usual = size_without(row, spec);
     if (!s->gguf) return fr_json_size(s->text, row->json, low, high, usual, s->where, field);
-    return fr_gguf_size(s->gguf, row->gguf, low, high, row->required ? FR_GGUF_REQUIRED : usual, field);
+    if (row->required) usual = row->unless && fr_gguf_find(s->gguf, row->unless) ? 1 : FR_GGUF_REQUIRED;
+    return fr_gguf_size(s->gguf, row->gguf, low, high, usual, field);
 }
 
 static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
@@ -113,7 +115,23 @@ static fr_status check_absent(const fr_source *s, const fr_config_row *row) {
     return !value || json_is_null(value) ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s is not built", s->where, row->json);
 }
 
+static fr_status check_with(const fr_source *s, const char *key) {
+    bool has;
+    FR_TRY(fr_json_bool(s->text, key, true, s->where, &has));
+    return has ? FR_OK : fr_fail(FR_UNBUILT, "%s: %s false is not built", s->where, key);
+}
+
+static fr_status read_mtp(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    if (s->gguf) return fr_config_gguf_mtp(s->gguf, &spec->trunk.layers, &spec->mtp_layers);
+    return fr_config_mtp(s->text, row->json, (int64_t)spec->mtp_layers, s->where, &spec->mtp_layers);
+}
+
+static bool is_row(const fr_config_row *row) {
+    return row->json || row->gguf || row->part;
+}
+
 static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    if (row->part) return row->part->read ? row->part->read(s, spec) : FR_OK;
     if (!(s->gguf ? row->gguf : row->json)) return FR_OK;
     switch (row->kind) {
     case FR_ROW_SIZE: return read_size(s, row, spec);
@@ -123,14 +141,17 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_SAME: return read_same(s, row, spec);
     case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
     case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
+    case FR_ROW_WITH: return check_with(s, row->json);
     case FR_ROW_ABSENT: return check_absent(s, row);
+    case FR_ROW_MTP: return read_mtp(s, row, spec);
+    case FR_ROW_PART: break;
     }
     return FR_OK;
 }
 
 static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
-        for (const fr_config_row *row = family->rows[t]; row->json || row->gguf; row++) FR_TRY(read_row(s, row, spec));
+        for (const fr_config_row *row = family->rows[t]; is_row(row); row++) FR_TRY(read_row(s, row, spec));
     return FR_OK;
 }
 
@@ -157,9 +178,14 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
                        a->kv_heads);
     for (size_t i = 0; i < spec->trunk.ropes; i++) {
         size_t dims = spec->trunk.rope[i].dims;
+        size_t angles = 0;
+        for (size_t axis = 0; axis < FR_AXES; axis++) angles += spec->trunk.rope[i].sections[axis];
         if (dims < 2 || dims % 2 || dims > a->head_dim)
             return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, dims,
                            a->head_dim);
+        if (angles != dims / 2)
+            return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where,
+                           angles, dims / 2);
     }
     return FR_OK;
 }
@@ -194,8 +220,8 @@ fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_mo
     complete_defaults(spec);
     FR_TRY(read_rows(family, source, spec));
     FR_TRY(read_tensors(source, spec));
-    FR_TRY(family->rope(source, spec));
     if (source->gguf) turn_as_rows_stand(family->names->rotary_rows, &spec->trunk);
+    FR_TRY(family->rope(source, spec));
     FR_TRY(check(spec, source->where));
     if (spec->layer.attention.scale == 0.0F) spec->layer.attention.scale = fr_rsqrt(spec->layer.attention.head_dim);
     spec->trunk.ffn_width = spec->layer.ffn.width;
@@ -226,9 +252,10 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
+static void put_number(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
     void *field = at(spec, row->field);
     if (row->kind == FR_ROW_SIZE || row->kind == FR_ROW_SAME) fr_gguf_put_u32(w, row->gguf, (uint32_t)*(size_t *)field);
+    if (row->kind == FR_ROW_MTP && spec->mtp_layers) fr_gguf_put_u32(w, row->gguf, (uint32_t)spec->mtp_layers);
     if (row->kind == FR_ROW_FLAG) fr_gguf_put_bool(w, row->gguf, *(bool *)field);
     if (row->kind != FR_ROW_REAL) return;
     double value = real_at(field, row->bytes);
@@ -250,10 +277,11 @@ static fr_status put_rows(const fr_family *family, const fr_trunk_spec *trunk, s
                           fr_gguf_writer *w) {
     fr_model_spec spec = spec_of(trunk, mtp_layers);
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
-        for (const fr_config_row *row = family->rows[t]; row->json || row->gguf; row++)
-            if (row->gguf) put_row(row, &spec, w);
-    FR_TRY(fr_rope_put(family, trunk, where, w));
-    return family->put ? family->put(trunk, where, w) : FR_OK;
+        for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
+            if (row->part && row->part->put) FR_TRY(row->part->put(trunk, mtp_layers, where, w));
+            if (row->gguf) put_number(row, &spec, w);
+        }
+    return family->scaling_in_rows ? FR_OK : fr_rope_put(family, trunk, where, w);
 }
 
 fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *spec, size_t mtp_layers, const char *where,

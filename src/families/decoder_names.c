@@ -32,6 +32,11 @@ const fr_tensor_name fr_pre_norm_names[] = {
     {0},
 };
 
+const fr_tensor_name fr_post_norm_names[] = {
+    NORM(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
+    {0},
+};
+
 const fr_tensor_name fr_sandwich_norm_names[] = {
     NORM(fr_layer, post_attn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
     NORM(fr_layer, pre_ffn_norm, HIDDEN, "pre_feedforward_layernorm.weight", "ffn_norm.weight"),

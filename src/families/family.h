@@ -16,10 +16,18 @@
 /* Kinds of layers in families that have both, and the rotary forms of theirs. */
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
 
+/* Mixtures of experts, beside what the spec of a layer says of them (mixture.h). */
+typedef struct fr_mixture_keys {
+    size_t shared;        /* width of the experts that all rows share, together; in defaults how many */
+    size_t leading_dense; /* layers in front of the first one that has a mixture */
+    bool normalizes;      /* its routers always do: no file is asked */
+} fr_mixture_keys;
+
 /* What is read of a model. `layer`: what its layers are, as far as they are alike. */
 typedef struct fr_model_spec {
     fr_trunk_spec trunk;
     fr_layer_spec layer;
+    fr_mixture_keys mixture;
     size_t mtp_layers;
     int32_t image_token;
 } fr_model_spec;
@@ -43,19 +51,31 @@ typedef enum fr_row_kind {
     FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
     FR_ROW_WITHOUT, /* if it says true, */
+    FR_ROW_WITH,    /* if it says false, */
     FR_ROW_ABSENT,  /* if it says anything, or GGUF a number but 0 */
+    FR_ROW_MTP,     /* a size_t, how many MTP layers there are: GGUF counts them among the layers, which become fewer */
+    FR_ROW_PART,    /* keys that code reads and writes */
 } fr_row_kind;
+
+/* Both may be NULL. mtp_layers: that stand behind the others. What has no key in GGUF is FR_INPUT, `where` in its
+ * line. */
+typedef struct fr_config_part {
+    fr_status (*read)(const fr_source *source, fr_model_spec *spec);
+    fr_status (*put)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
+} fr_config_part;
 
 /* What stands in a field before is the default. Rows are read in order, and a key may have several. */
 typedef struct fr_config_row {
-    const char *json, *gguf; /* NULL: that kind of file has no such key; both NULL ends a table */
+    const char *json, *gguf; /* NULL: that kind of file has no such key; both NULL, and no part: the table ends */
+    const fr_config_part *part;
     fr_row_kind kind;
     size_t field, bytes; /* of fr_model_spec: where it goes, and its size */
     double low, high;
     const char *word;
     size_t like;   /* the default where the field has 0: another field's, a size_t */
     bool per_head; /* or hidden / heads */
-    bool required; /* GGUF must have it */
+    bool required; /* GGUF must have it, */
+    const char *unless; /* or this key: then the default is 1 */
 } fr_config_row;
 
 /* Lines of tables: a number by its field, both keys and its limits, more by designators; what is built. */
@@ -69,12 +89,18 @@ typedef struct fr_config_row {
 #define FR_SAME(at, g)       FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
 #define FR_ONLY(j, built)    {.kind = FR_ROW_ONLY, .json = j, .word = built}
 #define FR_WITHOUT(j)        {.kind = FR_ROW_WITHOUT, .json = j}
+#define FR_WITH(j)           {.kind = FR_ROW_WITH, .json = j}
 #define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
 #define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
+#define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64)
+#define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
  * a rotary form for each kind of layer. */
 extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[];
+
+/* The sections of rotary positions, written; fr_rope_sections reads them. */
+extern const fr_config_part fr_sections_part;
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
@@ -89,7 +115,7 @@ struct fr_family {
     const fr_tensor_naming *names;
 
     const fr_model_spec *defaults, *gguf_defaults; /* where a file says nothing; NULL: GGUF's are the same */
-    const fr_config_row *rows[4];                  /* tables, up to NULL */
+    const fr_config_row *rows[6];                  /* tables, up to NULL */
 
     /* Rotary positions, once the rows are read (rope_config.h). */
     fr_status (*rope)(const fr_source *source, fr_model_spec *spec);
@@ -97,11 +123,11 @@ struct fr_family {
     /* The layers, and whatever no row says: spec->trunk.layer becomes the caller's. NULL: they are alike. */
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
-    /* More of GGUF's keys than rows and rotary positions give, or why the spec has none. NULL: there are no more. */
-    fr_status (*put)(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
+    bool scaling_in_rows; /* they write how rotary positions are scaled; else it is written behind them */
+    bool sees;            /* its folders may have a vision tower that is built */
 
-    /* In place of those six: reads the configuration, and writes a decoder's sizes as llama.cpp's converter does. What
-     * has no key there is FR_INPUT, `where` in its line. mtp_layers: that stand behind the others. */
+    /* In place of those seven: reads the configuration, and writes a decoder's sizes as llama.cpp's converter does.
+     * What has no key there is FR_INPUT, `where` in its line. mtp_layers: that stand behind the others. */
     fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
     fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
@@ -139,6 +165,10 @@ void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t usual, fr_gguf_writer
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
+/* The same of one form along several axes; `interleaved` and usual sections are as in the defaults. GGUF must say its
+ * sections. */
+fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
+
 /* As scores are scaled: rounded once. */
 float fr_rsqrt(size_t n);
 
@@ -151,7 +181,8 @@ bool fr_source_has(const fr_source *source, const char *tensor);
 /* ---------------------------------------------------------------------------------------- names that families share */
 
 /* Fields of fr_layer. Attention: its input norm, projections, biases and norms of heads; norms around feed-forward: one
- * before it, or one before and behind each part; the feed-forward. */
-extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_sandwich_norm_names[], fr_ffn_names[];
+ * before it, which GGUF names so or as one behind attention, or one before and behind each part; the feed-forward. */
+extern const fr_tensor_name fr_attention_names[], fr_pre_norm_names[], fr_post_norm_names[], fr_sandwich_norm_names[],
+    fr_ffn_names[];
 
 #endif

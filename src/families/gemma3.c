@@ -21,16 +21,26 @@ static const fr_model_spec defaults = {
         .attention = {.heads = 8, .kv_heads = 4, .head_dim = 256, .window = 4096, .qk_norm = true, .scale = 0.0625F},
         .ffn = {.width = 9216, .activation = FR_GELU}}};
 
-static const fr_config_row own[] = {
-    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"), FR_ABSENT("attn_logit_softcapping"),
-    FR_WITHOUT("attention_bias"), FR_WITHOUT("use_bidirectional_attention"),
-    FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
-    FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17), {0}};
-
 /* What GGUF, which has no key for the scale, means. */
 static float scale_in_gguf(const fr_trunk_spec *s, const fr_attention_spec *a) {
     return fr_rsqrt(s->layers == LAYERS_OF_27B ? s->hidden / a->heads : a->head_dim);
 }
+
+static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    const fr_attention_spec *a = fr_spec_attention(s);
+    fr_layers_put_kinds(s, PATTERN, w);
+    if (a->scale == scale_in_gguf(s, a)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its query_pre_attn_scalar", where);
+}
+
+static const fr_config_part kinds = {.put = put_kinds};
+
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"), FR_ABSENT("attn_logit_softcapping"),
+    FR_WITHOUT("attention_bias"), FR_WITHOUT("use_bidirectional_attention"),
+    FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
+    FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17), FR_PART(kinds), {0}};
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     size_t every = PATTERN;
@@ -38,13 +48,6 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_json_size(source->text, "sliding_window_pattern", 1, FR_MOST_LAYERS, PATTERN, source->where, &every));
     s->trunk.embedding_scale = (float)sqrt((double)s->trunk.hidden);
     return fr_layers_by_kind(source, s, (fr_kind_pattern){.every = every});
-}
-
-static fr_status put(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
-    const fr_attention_spec *a = fr_spec_attention(s);
-    fr_layers_put_kinds(s, PATTERN, w);
-    if (a->scale == scale_in_gguf(s, a)) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: GGUF has no key for its query_pre_attn_scalar", where);
 }
 
 const fr_family fr_family_gemma3 = {
@@ -55,7 +58,6 @@ const fr_family fr_family_gemma3 = {
     .rows = {own, fr_size_keys, fr_kind_keys},
     .rope = fr_rope_by_kind,
     .shape = shape,
-    .put = put,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_sandwich_norm_names, fr_ffn_names},
                                        .norms = FR_LESS_ONE,
                                        .extras =

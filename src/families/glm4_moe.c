@@ -1,48 +1,52 @@
-/* GLM-4.5: what its layers are, and what its tensors are called. See glm4_moe.h.
- *
- * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
-#include "src/families/glm4_moe.h"
-
+/* GLM-4.5, and the models of its shape that came after it (4.5-Air, 4.6, 4.7): config.json of Glm4MoeForCausalLM, GGUF
+ * "glm4moe". Source: the published checkpoints and transformers 5.17, model glm4_moe; of GGUF
+ * github.com/ggml-org/llama.cpp, conversion/glm.py; of the MTP layer mtp_layer.h. Biases of queries, keys and values,
+ * none of the output. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
-#include "src/model/model.h"
+#include "src/families/mixture.h"
 
-static const fr_tensor_name layer_names[] = {
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-    FR_FUSED_QKV(QUERIES),
-    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight"),
-    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
-    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
-    FR_FUSED_QKV_BIAS,
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS),
-    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
-    FR_VECTOR(fr_layer, q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight", .needs = FR_IF_NORMED_HEADS),
-    FR_VECTOR(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight", .needs = FR_IF_NORMED_HEADS),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
-    {0},
-};
+static const fr_model_spec defaults = {.trunk = {.vocab = 151552,
+                                                 .hidden = 4096,
+                                                 .layers = 46,
+                                                 .context_limit = 131072,
+                                                 .eps = 1e-5F,
+                                                 .rope = {{.neox = true, .partial = 0.5}}},
+                                       .layer = {.attention = {.heads = 96, .kv_heads = 8},
+                                                 .ffn = {.width = 10944, .activation = FR_SILU},
+                                                 .experts = {.count = 128,
+                                                             .top_k = 8,
+                                                             .width = 1408,
+                                                             .activation = FR_SILU,
+                                                             .scoring = FR_SCORING_SIGMOID,
+                                                             .score_bias = true,
+                                                             .norm_top_k = true,
+                                                             .routed_scaling = 1.0F}},
+                                       .mixture = {.shared = 1, .leading_dense = 1},
+                                       .mtp_layers = 1};
 
-static const char *const extras[] = {NULL};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.attention.qk_norm, "use_qk_norm", NULL),
+                                    {0}};
+static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-static const fr_tensor_naming names = {
-    .model = fr_model_names, .layer = {layer_names, fr_mixture_names}, .mtp = fr_mtp_names, .extras = extras};
+static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_post_norm_names, fr_mixture_names},
+                                       .mtp = fr_mtp_names};
 
-static fr_status read(fr_model *model, fr_trunk_spec *spec) {
-    fr_glm4_moe_config config;
-    FR_TRY(fr_glm4_moe_config_read(&config, &model->weights));
-    FR_TRY(fr_mixture_spec(&config.uniform, &config.mixture, spec));
-    model->mtp_layers = fr_chained_there(&model->weights, spec, config.mtp_layers);
+/* Of GGUF, tensors say whether there are biases and norms of heads. */
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    if (source->gguf) {
+        fr_find_biases(source, &s->layer);
+        s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
+    }
+    FR_TRY(fr_mixture_layers(source, s, NULL));
+    fr_chained_keep(source, &names, s);
     return FR_OK;
 }
 
-static const char *const architectures[] = {"Glm4MoeForCausalLM", "glm4moe", NULL};
-
-const fr_family fr_family_glm4_moe = {.architectures = architectures,
-                                      .gguf = "glm4moe",
-                                      .tokenizer = "gpt2",
-                                      .pre = "glm4",
-                                      .names = &names,
-                                      .read = read,
-                                      .put_keys = fr_glm4_moe_put_keys};
+const fr_family fr_family_glm4_moe = {
+    .architectures = (const char *const[]){"Glm4MoeForCausalLM", "glm4moe", NULL},
+    .gguf = "glm4moe", .tokenizer = "gpt2", .pre = "glm4",
+    .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp}, .rope = fr_rope_one_form,
+    .shape = shape, .names = &names};

@@ -4,6 +4,7 @@
 #include "src/families/mixture.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "src/families/config_keys.h"
@@ -179,3 +180,39 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     fr_gguf_put_bool(w, ".expert_weights_norm", e->norm_top_k);
     return FR_OK;
 }
+
+/* ------------------------------------------------------------------------------------------------------------ specs */
+
+fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
+    const fr_mixture_config usual = {.experts = spec->layer.experts,
+                                     .shared = spec->mixture.shared,
+                                     .normalizes = spec->mixture.normalizes,
+                                     .leading_dense = spec->mixture.leading_dense};
+    fr_mixture_config c;
+    FR_TRY(source->gguf ? fr_mixture_from_gguf(&c, source->gguf, &usual)
+                        : fr_mixture_from_json(&c, source->text, &usual, source->where));
+    spec->layer.experts = c.experts;
+    spec->mixture.shared = c.shared;
+    spec->mixture.leading_dense = c.leading_dense;
+    return FR_OK;
+}
+
+fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense) {
+    fr_mixture_config c = {.experts = spec->layer.experts,
+                           .shared = spec->mixture.shared,
+                           .leading_dense = spec->mixture.leading_dense};
+    if (dense) memcpy(c.dense, dense, sizeof c.dense);
+    FR_TRY(fr_mixture_check(&c, spec->trunk.layers, source->where));
+    spec->layer.experts = (fr_experts_spec){0};
+    FR_TRY(fr_layers_alike(source, spec));
+    fr_mixture_add(&c, &spec->trunk);
+    return FR_OK;
+}
+
+static fr_status put_mixture(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    return fr_mixture_put_keys(spec, where, w);
+}
+
+static const fr_config_part mixture_part = {.read = fr_mixture_read, .put = put_mixture};
+const fr_config_row fr_mixture_rows[] = {FR_PART(mixture_part), {0}};

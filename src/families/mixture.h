@@ -35,6 +35,12 @@ fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_con
 /* The keys of a spec's mixture. There is none for a layer without one behind a layer that has one. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
+/* Into a spec, with what stands there for defaults: of its layer the experts, and spec->mixture; then its layers, which
+ * have a mixture but for the leading ones and those that are `dense` (NULL: no others). */
+extern const fr_config_row fr_mixture_rows[];
+fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
+fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
+
 /* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer. */
 extern const fr_tensor_name fr_mixture_names[];
 

@@ -10,6 +10,7 @@
 #ifndef FR_SRC_MTP_LAYER_H
 #define FR_SRC_MTP_LAYER_H
 
+#include "src/families/family.h"
 #include "src/layers/tensor_names.h"
 
 /* An opened layer; immutable. */
@@ -32,5 +33,8 @@ extern const fr_tensor_name fr_mtp_names[];
 /* How many layers named so stand behind a trunk's, of those that a configuration announces: whoever saved the file may
  * have dropped them. */
 size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced);
+
+/* The same: spec->mtp_layers become those that there are. */
+void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

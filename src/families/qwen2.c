@@ -9,8 +9,19 @@ static const fr_model_spec defaults = {
     .layer = {.attention = {.heads = 32, .window = 4096, .qkv_bias = true},
               .ffn = {.width = 22016, .activation = FR_SILU}}};
 
+static fr_status put_window(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)w;
+    for (size_t i = 0; i < s->layers; i++)
+        if (s->layer[i].attention.window) return fr_fail(FR_INPUT, "%s: GGUF has no key for its window", where);
+    return FR_OK;
+}
+
+static const fr_config_part window = {.put = put_window};
+
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
-                                    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24), {0}};
+                                    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24),
+                                    FR_PART(window), {0}};
 
 /* The layers from max_window_layers on slide, if any do; in GGUF none. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
@@ -22,13 +33,6 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     return fr_layers_by_kind(source, s, (fr_kind_pattern){.first = slide ? full : s->trunk.layers});
 }
 
-static fr_status put(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
-    (void)w;
-    for (size_t i = 0; i < s->layers; i++)
-        if (s->layer[i].attention.window) return fr_fail(FR_INPUT, "%s: GGUF has no key for its window", where);
-    return FR_OK;
-}
-
 const fr_family fr_family_qwen2 = {
     .architectures = (const char *const[]){"Qwen2ForCausalLM", "qwen2", NULL},
     .gguf = "qwen2",
@@ -38,5 +42,4 @@ const fr_family fr_family_qwen2 = {
     .rows = {own, fr_size_keys, fr_head_keys},
     .rope = fr_rope_one_form,
     .shape = shape,
-    .put = put,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};

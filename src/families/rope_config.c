@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/families/config_keys.h"
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
@@ -147,9 +148,11 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
 
 /* --------------------------------------------------------------------------------------------------- of whole specs */
 
+/* Along one axis. */
 static void set_dims(fr_rope_spec *rope, size_t dims) {
-    rope->dims = rope->sections[0] = dims;
-    rope->sections[0] /= 2;
+    rope->dims = dims;
+    memset(rope->sections, 0, sizeof rope->sections);
+    rope->sections[0] = dims / 2;
 }
 
 /* rope_freqs.weight divides the frequencies: the converter writes llama3's scaling so. */
@@ -160,7 +163,7 @@ static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
 
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
-    bool halves = rope->neox;
+    bool halves = rope->neox, interleaved = rope->mrope_interleaved;
     double partial = rope->partial;
     if (source->gguf) {
         set_dims(rope, rope->dims);
@@ -169,9 +172,28 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     }
     FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));
     rope->neox = halves;
+    rope->mrope_interleaved = interleaved;
     set_dims(rope, (size_t)((double)spec->layer.attention.head_dim * partial));
     return FR_OK;
 }
+
+fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *rope = &spec->trunk.rope[0];
+    size_t usual[FR_AXES];
+    memcpy(usual, rope->sections, sizeof usual);
+    FR_TRY(fr_rope_one_form(source, spec));
+    if (source->gguf) return fr_config_gguf_sections(source->gguf, rope->sections);
+    return fr_config_sections(source->text, usual, source->where, rope->sections);
+}
+
+static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)where;
+    fr_config_put_sections(&spec->rope[0], w);
+    return FR_OK;
+}
+
+const fr_config_part fr_sections_part = {.put = put_sections};
 
 /* A kind's entry of rope_parameters, or for full layers what older files say of them in rope_scaling. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {

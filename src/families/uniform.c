@@ -90,7 +90,6 @@ fr_status fr_uniform_spec(const fr_uniform_config *c, fr_trunk_spec *spec) {
                       .owns_kv = true,
                       .qk_norm = c->qk_norm,
                       .qkv_bias = c->attention_biased,
-                      .o_bias = c->attention_biased, /* GLM-4.5's table has no line for it */
                       .scale = (float)(1.0 / sqrt((double)c->head_dim))},
         .ffn = {.width = c->ffn, .activation = FR_SILU, .biased = c->ffn_biased},
     };

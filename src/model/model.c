@@ -14,6 +14,7 @@
 #include "src/layers/head.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
+#include "src/vision/vision.h"
 
 static bool is_written_as(const fr_family *family, const char *architecture) {
     return family && family->gguf && strcmp(family->gguf, architecture) == 0;
@@ -162,7 +163,8 @@ static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
     *spec = whole.trunk;
     model->mtp_layers = whole.mtp_layers;
     model->image_token = whole.image_token;
-    return status;
+    if (status != FR_OK || !model->family->sees || !fr_vision_exists(&model->weights)) return status;
+    return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);
 }
 
 static fr_status open_trunk(fr_model *model) {
