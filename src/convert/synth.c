@@ -198,7 +198,8 @@ static void put_general(synth *s, const fr_synth_order *order) {
 static fr_status write_model(synth *s, const fr_synth_family *family, const fr_synth_order *order,
                              fr_synth_model *model) {
     const fr_family *of = family->family;
-    FR_TRY(family->make_spec(order, &model->spec));
+    FR_TRY(family->make_spec ? family->make_spec(order, &model->spec)
+                             : fr_synth_spec_of_config(of, order, &model->spec));
     FR_TRY(cut_experts(order, &model->spec));
     put_general(s, order);
     FR_TRY(fr_synth_list(family, order->shape, model));

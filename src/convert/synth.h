@@ -20,7 +20,7 @@ typedef struct fr_synth_shape {
     const char *name, *architecture;
     size_t layers, vocab; /* as published */
     size_t vocab_unit;    /* a vocabulary is a multiple of it */
-    const void *sizes;    /* the family's own */
+    const void *sizes;    /* the family's own, or a config.json without what orders say */
     const char *const *has; /* names in GGUF, NULL-terminated: tensors that a model may lack, and this one doesn't */
 } fr_synth_shape;
 
@@ -70,6 +70,7 @@ typedef struct fr_synth_family {
         *layer_names; /* the tables, up to NULL, of the one layer that it is; NULL: its family's */
     size_t mtp_layers;
 
+    /* NULL: a shape's sizes are a config.json, which the family reads (synth_configs.c). */
     fr_status (*make_spec)(const fr_synth_order *order, fr_trunk_spec *spec);
 
     /* A drafter's keys, in place of its family's, and its tensors beside the trunk's; NULL: it is a target. */
@@ -82,6 +83,9 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_gemma3, fr_synth_gemma4
 
 /* What GLM models of every kind are spoken to with, and Qwen's before 3.5. */
 extern const fr_synth_tokenizer fr_synth_glm_tokenizer, fr_synth_qwen_tokenizer;
+
+/* synth_configs.c: the spec of a shape whose sizes are a config.json. */
+fr_status fr_synth_spec_of_config(const fr_family *family, const fr_synth_order *order, fr_trunk_spec *spec);
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */
 fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "src/convert/synth.h"
 #include "src/families/config.h"
 
@@ -12,18 +13,27 @@ enum { QWEN_VOCAB = 151936, GEMMA_VOCAB = 262144 };
 
 static const char *const untied[] = {"output.weight", NULL};
 
-/* What an order leaves open; positions are fewer than published. */
-static fr_status make_spec(const fr_family *family, const fr_synth_order *order, fr_trunk_spec *spec) {
+static bool set(json_t *config, const char *key, size_t value) {
+    return json_object_set_new(config, key, json_integer((json_int_t)value)) == 0;
+}
+
+/* Positions are fewer than published; one layer at least has a mixture, if any has. */
+static fr_status read_spec(const fr_family *family, const fr_synth_order *order, json_t *config, fr_model_spec *spec) {
+    static const char leading[] = "first_k_dense_replace";
+    const fr_source source = {.root = config, .text = config, .where = order->shape->name};
+    bool done = set(config, "vocab_size", order->vocab) && set(config, "num_hidden_layers", order->layers) &&
+                set(config, "max_position_embeddings", FR_SYNTH_CONTEXT);
+    size_t dense = (size_t)json_integer_value(json_object_get(config, leading));
+    if (dense) done &= set(config, leading, fr_smaller(dense, order->layers - 1));
+    return done ? fr_family_read(family, &source, spec) : fr_fail_memory("a shape", 0);
+}
+
+fr_status fr_synth_spec_of_config(const fr_family *family, const fr_synth_order *order, fr_trunk_spec *spec) {
     const char *text = order->shape->sizes;
-    fr_source source = {.where = order->shape->name};
     fr_model_spec whole = {0};
     json_t *config;
-    FR_TRY(fr_json_parse(text, strlen(text), source.where, &config));
-    bool set = json_object_set_new(config, "vocab_size", json_integer((json_int_t)order->vocab)) == 0 &&
-               json_object_set_new(config, "num_hidden_layers", json_integer((json_int_t)order->layers)) == 0 &&
-               json_object_set_new(config, "max_position_embeddings", json_integer(FR_SYNTH_CONTEXT)) == 0;
-    source.root = source.text = config;
-    fr_status status = set ? fr_family_read(family, &source, &whole) : fr_fail_memory("a shape", 0);
+    FR_TRY(fr_json_parse(text, strlen(text), order->shape->name, &config));
+    fr_status status = read_spec(family, order, config, &whole);
     json_decref(config);
     *spec = whole.trunk;
     return status;
@@ -44,17 +54,12 @@ static const fr_synth_shape qwen2_shapes[] = {
     {0},
 };
 
-static fr_status make_qwen2(const fr_synth_order *order, fr_trunk_spec *spec) {
-    return make_spec(&fr_family_qwen2, order, spec);
-}
-
 static const fr_synth_mean small_biases[] = {{".bias", 0.1F}, {0}};
 
 const fr_synth_family fr_synth_qwen2 = {.shapes = qwen2_shapes,
                                         .family = &fr_family_qwen2,
                                         .tokenizer = &fr_synth_qwen_tokenizer,
-                                        .means = small_biases,
-                                        .make_spec = make_qwen2};
+                                        .means = small_biases};
 
 /* ---------------------------------------------------------------------------------------------------------- Gemma 3 */
 
@@ -80,11 +85,6 @@ static const fr_synth_tokenizer gemma3_tokenizer = {
     .unknown = 3,
 };
 
-static fr_status make_gemma3(const fr_synth_order *order, fr_trunk_spec *spec) {
-    return make_spec(&fr_family_gemma3, order, spec);
-}
-
 const fr_synth_family fr_synth_gemma3 = {.shapes = gemma3_shapes,
                                          .family = &fr_family_gemma3,
-                                         .tokenizer = &gemma3_tokenizer,
-                                         .make_spec = make_gemma3};
+                                         .tokenizer = &gemma3_tokenizer};

@@ -3,7 +3,7 @@
  * Sizes: the published config.json of zai-org/GLM-OCR. The MTP layer has an embedding and a head of its own, as
  * published. */
 #include "src/convert/synth.h"
-#include "src/families/glm.h"
+#include "src/families/uniform.h"
 
 static const fr_uniform_config ocr = {
     .hidden = 1536,

@@ -1,21 +1,20 @@
-/* The GLM family: what its layers are, and what its tensors are called. See glm.h.
- *
- * Names in GGUF: github.com/ggml-org/llama.cpp, conversion/glm.py. */
-#include "src/families/glm.h"
-
+/* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Source: the published checkpoint
+ * and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp, conversion/glm.py, which has rows of
+ * queries and keys in the order of halves where it writes sections, and of MTP layers mtp_layer.h. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
-#include "src/model/model.h"
-#include "src/vision/vision.h"
+
+static const fr_model_spec defaults = {
+    .trunk = {.vocab = 59392, .hidden = 1024, .layers = 16, .context_limit = 131072, .eps = 1e-5F,
+              .rope = {{.sections = {8, 12, 12}}}},
+    .layer = {.attention = {.heads = 16, .kv_heads = 8}, .ffn = {.width = 4096, .activation = FR_SILU}}};
+
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), {0}};
+static const fr_config_row sections[] = {FR_PART(fr_sections_part), {0}};
+static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
 /* GGUF has the gate, then what it gates, as one tensor too. */
 static const fr_tensor_name layer_names[] = {
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-    FR_FUSED_QKV(QUERIES),
-    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .order = FR_ROWS_TO_NEOX),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_NEOX),
-    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
-    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_self_attn_layernorm.weight", "post_attention_norm.weight"),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
     FR_NAMED(fr_layer, gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
@@ -24,29 +23,37 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-static const char *const extras[] = {NULL};
-
 static const fr_tensor_naming names = {
-    .model = fr_model_names, .layer = {layer_names}, .mtp = fr_mtp_names, .extras = extras};
+    .layer = {fr_attention_names, layer_names}, .mtp = fr_mtp_names, .rotary_rows = FR_ROWS_TO_NEOX};
 
-static fr_status glm_read(fr_model *model, fr_trunk_spec *spec) {
-    fr_glm_config config;
-    FR_TRY(fr_glm_config_read(&config, &model->weights));
-    FR_TRY(fr_uniform_spec(&config.uniform, spec));
-    model->mtp_layers = fr_chained_there(&model->weights, spec, config.mtp_layers);
-    model->image_token = config.image_token;
-    if (!fr_vision_exists(&model->weights)) return FR_OK;
-    return fr_vision_open(&model->weights, model->kernels, spec->hidden, &model->vision);
+static bool gguf_neox(const fr_gguf *gguf) {
+    return fr_gguf_find(gguf, ".rope.dimension_sections") != NULL;
 }
 
-static const char *const architectures[] = {"GlmOcrForConditionalGeneration", "glm4", NULL};
+static fr_status rope(const fr_source *source, fr_model_spec *s) {
+    if (!source->gguf || gguf_neox(source->gguf)) return fr_rope_sections(source, s);
+    s->trunk.rope[0].neox = false;
+    return fr_rope_one_form(source, s);
+}
 
-const fr_family fr_family_glm = {.architectures = architectures,
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    int64_t image, last = (int64_t)s->trunk.vocab - 1;
+    FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &image));
+    s->image_token = (int32_t)image;
+    FR_TRY(fr_layers_alike(source, s));
+    fr_chained_keep(source, &names, s);
+    return FR_OK;
+}
+
+const fr_family fr_family_glm = {.architectures = (const char *const[]){"GlmOcrForConditionalGeneration", "glm4", NULL},
                                  .gguf = "glm4",
                                  .tokenizer = "gpt2",
                                  .pre = "glm4",
                                  .picture = "<|image|>",
+                                 .sees = true,
+                                 .defaults = &defaults,
+                                 .rows = {own, fr_size_keys, sections, fr_head_keys, mtp},
+                                 .rope = rope,
+                                 .shape = shape,
                                  .names = &names,
-                                 .read = glm_read,
-                                 .put_keys = fr_glm_put_keys,
-                                 .gguf_neox = fr_glm_gguf_halves};
+                                 .gguf_neox = gguf_neox};

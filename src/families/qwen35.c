@@ -1,34 +1,16 @@
-/* The Qwen3.5 family: what its layers are, and what its tensors are called. See qwen35.h.
- *
- * Names in GGUF, and what is changed on the way there: github.com/ggml-org/llama.cpp, conversion/qwen.py. Published
- * norms hold what their weights are more than one, but for the one that gates DeltaNet's output. */
-#include "src/families/qwen35.h"
-
+/* Qwen3.5, and of the same architecture Qwen3.6 and the dense Qwen3.8: config.json of Qwen3_5ForCausalLM,
+ * Qwen3_5MoeForCausalLM and the text half of those that see, GGUF "qwen35" and "qwen35moe". Source: the published
+ * checkpoints and transformers 5.17, models qwen3_5 and qwen3_5_moe; of GGUF and what is changed on the way there
+ * github.com/ggml-org/llama.cpp, conversion/qwen.py. Published norms hold what their weights are more than one, but for
+ * the one that gates DeltaNet's output. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
-#include "src/model/model.h"
+#include "src/families/deltanet_config.h"
+#include "src/families/mixture.h"
 
-#define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .values = FR_LESS_ONE)
+#define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)
 
-static const fr_tensor_name model_names[] = {
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
-    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
-    NORM(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
-    {0},
-};
-
-static const fr_tensor_name layer_names[] = {
-    NORM(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-
-    FR_FUSED_QKV(QUERIES_GATED, .needs = FR_IF_ATTENTION),
-    FR_MATRIX(fr_layer, q, QUERIES_GATED, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight", .needs = FR_IF_ATTENTION),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .needs = FR_IF_ATTENTION),
-    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight", .needs = FR_IF_ATTENTION),
-    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight", .needs = FR_IF_ATTENTION),
-    NORM(fr_layer, q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight", .needs = FR_IF_ATTENTION),
-    NORM(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight", .needs = FR_IF_ATTENTION),
-
+static const fr_tensor_name deltanet_names[] = {
     FR_MATRIX(fr_layer, in_qkv, DELTA_CHANNELS, HIDDEN, "linear_attn.in_proj_qkv.weight", "attn_qkv.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
     FR_MATRIX(fr_layer, in_z, DELTA_VALUES, HIDDEN, "linear_attn.in_proj_z.weight", "attn_gate.weight",
@@ -46,8 +28,6 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, decay, DELTA_HEADS, "linear_attn.A_log", "ssm_a", .needs = FR_IF_DELTANET,
               .order = FR_ROWS_TILED, .values = FR_LOG_OF_MINUS),
     FR_VECTOR(fr_layer, value_norm, DELTA_HEAD, "linear_attn.norm.weight", "ssm_norm.weight", .needs = FR_IF_DELTANET),
-
-    NORM(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
     {0},
 };
 
@@ -62,50 +42,89 @@ static const fr_tensor_name mtp_names[] = {
     {0},
 };
 
-static const char *const mtp[] = {"mtp.", "model.mtp.", NULL};
+static const fr_tensor_naming names = {
+    .layer = {fr_attention_names, deltanet_names, fr_post_norm_names, fr_mixture_names},
+    .mtp = mtp_names,
+    .mtp = (const char *const[]){"mtp.", "model.mtp.", NULL},
+    .norms = FR_LESS_ONE,
+    .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* its tower, which is not built */
 
-/* Its tower, which is not built. */
-static const char *const extras[] = {"model.visual.*", "visual.*", NULL};
+/* ---------------------------------------------------------------------------------------------------- configuration */
 
-static const fr_tensor_naming names = {.model = model_names,
-                                       .layer = {layer_names, fr_mixture_names},
-                                       .mtp = mtp_names,
-                                       .mtp_prefixes = mtp,
-                                       .extras = extras};
+static const fr_model_spec defaults = {
+    .trunk = {.vocab = 248320,
+              .hidden = 4096,
+              .layers = 32,
+              .context_limit = 32768,
+              .eps = 1e-6F,
+              .rope = {{.neox = true, .mrope_interleaved = true, .sections = {11, 11, 10}, .partial = 0.25}}},
+    .layer = {.attention = {.heads = 16, .kv_heads = 4, .head_dim = 256, .qk_norm = true, .gated = true},
+              .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
+              .ffn = {.width = 12288, .activation = FR_SILU}}};
 
-static fr_status read_any(fr_model *model, fr_trunk_spec *spec, bool mixture) {
-    fr_qwen35_config config;
-    FR_TRY(fr_qwen35_config_read(&config, &model->weights, mixture));
-    FR_TRY(fr_qwen35_spec(&config, spec));
-    fr_binding beside = fr_binding_mtp(&model->weights, &names, spec, true);
-    model->mtp_layers = fr_weights_has_any(&model->weights, beside.prefix) ? config.mtp_layers : 0;
+/* Of mixtures: all layers are. */
+static const fr_model_spec defaults_of_mixtures = {
+    .trunk = {.vocab = 248320,
+              .hidden = 2048,
+              .layers = 40,
+              .context_limit = 32768,
+              .eps = 1e-6F,
+              .rope = {{.neox = true, .mrope_interleaved = true, .sections = {11, 11, 10}, .partial = 0.25}}},
+    .layer = {.attention = {.heads = 16, .kv_heads = 2, .head_dim = 256, .qk_norm = true, .gated = true},
+              .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
+              .ffn = {.width = 512, .activation = FR_SILU},
+              .experts = {.count = 256,
+                          .top_k = 8,
+                          .width = 512,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .norm_top_k = true,
+                          .routed_scaling = 1.0F,
+                          .shared_gated = true}},
+    .mixture = {.shared = 1, .normalizes = true}};
+
+/* The shared expert's width has a default of its own, not the others' width. */
+static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(fr_mixture_read(source, s));
+    if (source->gguf) return FR_OK;
+    return fr_json_size(source->text, "shared_expert_intermediate_size", 0, 1 << 22, 512, source->where,
+                        &s->mixture.shared);
+}
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    return fr_mixture_put_keys(s, where, w);
+}
+
+static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
+
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"),
+                                    FR_WITHOUT("mtp_use_dedicated_embeddings"), FR_WITH("attn_output_gate"), {0}};
+static const fr_config_row sections[] = {FR_PART(fr_sections_part), {0}};
+static const fr_config_row others[] = {FR_MTP("mtp_num_hidden_layers"), FR_PART(fr_deltanet_part), {0}};
+static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    const fr_deltanet_spec deltanet = s->layer.deltanet;
+    bool recurrent[FR_MOST_LAYERS];
+    FR_TRY(fr_deltanet_kinds(source, s, recurrent));
+    s->layer.deltanet = (fr_deltanet_spec){0};
+    FR_TRY(s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s));
+    for (size_t i = 0; i < s->trunk.layers; i++)
+        if (recurrent[i]) fr_deltanet_layer(&deltanet, &s->trunk.layer[i]);
+    fr_chained_keep(source, &names, s);
     return FR_OK;
 }
 
-static fr_status qwen35_read(fr_model *model, fr_trunk_spec *spec) {
-    return read_any(model, spec, false);
-}
+const fr_family fr_family_qwen35 = {
+    .architectures = (const char *const[]){"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", "qwen35", NULL},
+    .gguf = "qwen35", .tokenizer = "gpt2", .pre = "qwen35",
+    .defaults = &defaults, .rows = {own, fr_size_keys, sections, fr_head_keys, others}, .rope = fr_rope_sections,
+    .shape = shape, .names = &names};
 
-static fr_status qwen35_moe_read(fr_model *model, fr_trunk_spec *spec) {
-    return read_any(model, spec, true);
-}
-
-static const char *const architectures[] = {"Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration", "qwen35", NULL};
-static const char *const mixtures[] = {"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration", "qwen35moe",
-                                       NULL};
-
-const fr_family fr_family_qwen35 = {.architectures = architectures,
-                                    .gguf = "qwen35",
-                                    .tokenizer = "gpt2",
-                                    .pre = "qwen35",
-                                    .names = &names,
-                                    .read = qwen35_read,
-                                    .put_keys = fr_qwen35_put_keys};
-
-const fr_family fr_family_qwen35_moe = {.architectures = mixtures,
-                                        .gguf = "qwen35moe",
-                                        .tokenizer = "gpt2",
-                                        .pre = "qwen35",
-                                        .names = &names,
-                                        .read = qwen35_moe_read,
-                                        .put_keys = fr_qwen35_put_keys};
+const fr_family fr_family_qwen35_moe = {
+    .architectures = (const char *const[]){"Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration", "qwen35moe",
+                                           NULL},
+    .gguf = "qwen35moe", .tokenizer = "gpt2", .pre = "qwen35",
+    .defaults = &defaults_of_mixtures, .rows = {own, fr_size_keys, sections, fr_head_keys, others, mixtures},
+    .rope = fr_rope_sections, .shape = shape, .names = &names};
