@@ -9,30 +9,25 @@
  *                            t-16 t-32 t-48       step 3: all of t-63 .. t       (modulo the number of threads)
  *
  * A word has one writer and few readers, so none is contended, and all threads do the same at the same time: a barrier
- * of two to four threads takes the time of one cache-line transfer, where one that gathers and releases takes two. Fork
- * and join are barriers too: workers wait in one between two runs.
+ * of two to four threads takes the time of one cache-line transfer, where one that gathers and releases takes two.
  *
- * The low bit of a word says that somebody sleeps on it (futex); the rest counts. Bit and count change in one atomic
- * operation, so no wake-up is lost and none is asked for in vain. Counts wrap around: threads are never more than one
- * barrier apart, so the sign of a difference tells who is ahead. */
+ * A run begins down a tree and ends up it: thread t calls threads 4t+1 to 4t+4, as far as they take part, does its
+ * share, and waits until those are done before it is itself. So threads that take no part are not disturbed, and at the
+ * end of a run nobody looks at anything but its own call: thread 0 may say anew how many take part, and set the counts
+ * of those who come in to its own. */
 #include "base/pool.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/cores.h"
+#include "base/crew.h"
 #include "base/error.h"
 #include "base/fpenv.h"
-#include "base/pause.h"
+#include "base/run_queue.h"
+#include "base/steps.h"
 
 #define CACHE_LINE 64
 
@@ -40,129 +35,46 @@
  * ThreadSanitizer's). */
 #define STACK_BYTES ((size_t)4 << 20)
 
-#define FAN ((size_t)4) /* a thread and the three it waits for */
-#define SLEEPER 1u
-#define STEP 2u
+#define FAN ((size_t)4) /* a thread and the three it waits for; those that one calls */
 
-/* How long a waiter stays awake. Long enough for the uneven end of a step and for what a caller does between two runs;
- * a sleeper is back 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). */
-#define SPIN_NANOSECONDS 100000
-#define SPINS_PER_LOOK 64 /* at the clock */
-#define YIELDS 4 /* fewer cost a sleep at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
-
-/* Beside another program that keeps the CPU busy a yield hands it a turn of 3 ms, and since 6.18 Linux makes who yields
- * make up for it: with one at each barrier a team stands still. After one that took long, waiters sleep for a while. */
-#define LONG_YIELD_NANOSECONDS 500000
-#define CROWDED_NANOSECONDS 250000000
-
-typedef _Atomic uint32_t word;
+/* Runs are watched no more often: looking takes each thread 5 us. */
+#define WATCH_NANOSECONDS 10000000
 
 typedef struct seat {
-    _Alignas(CACHE_LINE) word steps;
-    _Alignas(CACHE_LINE) fr_team team; /* off the line that others poll */
-    int cpu;                           /* its place; -1: not pinned */
-    int64_t crowded_until;             /* yields would take long until then; its own thread's */
+    _Alignas(CACHE_LINE) fr_steps steps;  /* barriers within runs */
+    _Alignas(CACHE_LINE) fr_steps called; /* to how many runs; who calls moves it on */
+    _Alignas(CACHE_LINE) fr_steps done;   /* of those */
+    int64_t in_line;                      /* nanoseconds, of the last run, with those that it called; -1: not known */
+    _Alignas(CACHE_LINE) fr_team team;    /* off the lines that others poll */
+    fr_waiter waiter;
     pthread_t thread;
 } seat;
 
 struct fr_pool {
-    fr_team_fn *fn; /* this and the next two: thread 0 writes them before a run's first barrier */
+    fr_team_fn *fn; /* this and all up to `taking`: thread 0 writes them before it calls anybody to a run */
     void *context;
     bool stop;
-    bool oversubscribed;
+    bool watched; /* threads note how long they stand in line */
+    size_t taking; /* how many take part */
     size_t count;
     size_t started; /* seats that are taken, the caller's included: `count` once the pool is open */
+    bool one_node;
+    fr_crew crew;
+    int64_t watch_at; /* the next run that is watched is this one or later */
+    fr_pool_choose_fn *choose; /* NULL: the crew */
+    void *choose_context;
     seat seats[];
 };
-
-/* ------------------------------------------------------------------------------------------------------- one waiter */
-
-static long futex(word *at, int operation, uint32_t value) {
-    return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
-}
-
-/* Moves a thread's count on; returns the new one. */
-static uint32_t advance(word *steps) {
-    uint32_t next = (atomic_load_explicit(steps, memory_order_relaxed) & ~SLEEPER) + STEP;
-    uint32_t old = atomic_exchange_explicit(steps, next, memory_order_acq_rel);
-    if (old & SLEEPER) futex(steps, FUTEX_WAKE_PRIVATE, INT_MAX);
-    return next;
-}
-
-/* The sleeper's bit does not matter here: it lies below a step. */
-static bool behind(uint32_t value, uint32_t step) {
-    return (int32_t)((value & ~SLEEPER) - step) < 0;
-}
-
-static bool reached(word *steps, uint32_t step) {
-    return !behind(atomic_load_explicit(steps, memory_order_acquire), step);
-}
-
-static int64_t nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* Lets the other threads of this CPU run; false where that has just taken long. */
-static bool yielded(seat *own) {
-    int64_t before = nanoseconds();
-    if (before < own->crowded_until) return false;
-    sched_yield();
-    int64_t after = nanoseconds();
-    if (after - before > LONG_YIELD_NANOSECONDS) own->crowded_until = after + CROWDED_NANOSECONDS;
-    return true;
-}
-
-/* Unpinned, the thread that is waited for may have been put on the waiter's own CPU; and on a shared one another
- * session has work to do. */
-static bool reached_spinning(seat *own, word *steps, uint32_t step) {
-    int64_t give_up = 0;
-    do {
-        for (int i = 0; i < SPINS_PER_LOOK; i++) {
-            if (reached(steps, step)) return true;
-            fr_pause();
-        }
-        if ((own->cpu < 0 || fr_core_is_shared(own->cpu)) && !yielded(own)) return false;
-        if (!give_up) give_up = nanoseconds() + SPIN_NANOSECONDS;
-    } while (nanoseconds() < give_up);
-    return false;
-}
-
-static bool reached_yielding(seat *own, word *steps, uint32_t step) {
-    for (int i = 0; i < YIELDS; i++) {
-        if (reached(steps, step)) return true;
-        if (!yielded(own)) return false;
-    }
-    return false;
-}
-
-static void sleep_until(word *steps, uint32_t step) {
-    uint32_t value = atomic_load_explicit(steps, memory_order_acquire);
-    while (behind(value, step)) {
-        if ((value & SLEEPER) ||
-            atomic_compare_exchange_strong_explicit(steps, &value, value | SLEEPER, memory_order_acquire,
-                                                    memory_order_acquire)) {
-            futex(steps, FUTEX_WAIT_PRIVATE, value | SLEEPER);
-            value = atomic_load_explicit(steps, memory_order_acquire);
-        }
-    }
-}
-
-static void wait_until(seat *own, word *steps, uint32_t step) {
-    bool arrived = own->team.pool->oversubscribed ? reached_yielding(own, steps, step)
-                                                  : reached_spinning(own, steps, step);
-    if (!arrived) sleep_until(steps, step);
-}
 
 /* --------------------------------------------------------------------------------------------------------- the team */
 
 static void barrier(fr_pool *pool, size_t index) {
-    for (size_t near = 1; near < pool->count; near *= FAN) {
-        uint32_t step = advance(&pool->seats[index].steps);
-        for (size_t far = near; far < FAN * near && far < pool->count; far += near) {
-            size_t other = index < far ? index + pool->count - far : index - far;
-            wait_until(&pool->seats[index], &pool->seats[other].steps, step);
+    seat *own = &pool->seats[index];
+    for (size_t near = 1; near < pool->taking; near *= FAN) {
+        uint32_t step = fr_steps_advance(&own->steps);
+        for (size_t far = near; far < FAN * near && far < pool->taking; far += near) {
+            size_t other = index < far ? index + pool->taking - far : index - far;
+            fr_steps_await(&own->waiter, &pool->seats[other].steps, step);
         }
     }
 }
@@ -171,13 +83,29 @@ void fr_team_sync(const fr_team *team) {
     if (team->pool) barrier(team->pool, team->index);
 }
 
+/* A thread's part of a run: it calls others to it, does its share, and waits for those. */
+static void take_part(fr_pool *pool, seat *own) {
+    size_t first = FAN * own->team.index + 1, count = 0;
+    uint32_t calls[FAN];
+    for (; count < FAN && first + count < pool->taking; count++)
+        calls[count] = fr_steps_advance(&pool->seats[first + count].called);
+    int64_t before = pool->watched ? fr_run_queue_waited() : -1;
+    pool->fn(pool->context, &own->team);
+    for (size_t i = 0; i < count; i++) fr_steps_await(&own->waiter, &pool->seats[first + i].done, calls[i]);
+    own->in_line = before < 0 ? -1 : fr_run_queue_waited() - before;
+    for (size_t i = 0; i < count && own->in_line >= 0; i++) own->in_line += pool->seats[first + i].in_line;
+}
+
 static void *work(void *argument) {
-    const fr_team *team = argument;
-    fr_pool *pool = team->pool;
+    seat *own = argument;
+    fr_pool *pool = own->team.pool;
+    bool stop = false;
     fr_fpenv_enter();
-    for (barrier(pool, team->index); !pool->stop; barrier(pool, team->index)) {
-        pool->fn(pool->context, team);
-        barrier(pool, team->index);
+    for (uint32_t call = FR_STEP; !stop; call += FR_STEP) {
+        fr_steps_await_run(&own->waiter, &own->called, call);
+        stop = pool->stop;
+        take_part(pool, own);
+        fr_steps_advance(&own->done);
     }
     return NULL;
 }
@@ -202,24 +130,57 @@ static bool pin_caller(int cpu, cpu_mask *before) {
     return sched_setaffinity(0, sizeof here, here.sets) == 0;
 }
 
-void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
+/* Between two runs no thread looks at anything but its own call. */
+static void set_taking(fr_pool *pool, size_t taking) {
+    if (taking == pool->taking) return;
+    for (size_t i = pool->taking; i < taking; i++) fr_steps_copy(&pool->seats[i].steps, &pool->seats[0].steps);
+    for (size_t i = 0; i < taking; i++) pool->seats[i].team.count = taking;
+    pool->taking = taking;
+}
+
+static void run(fr_pool *pool, size_t taking, bool watched, fr_team_fn *fn, void *context) {
     cpu_mask before;
     uint64_t environment = fr_fpenv_enter();
-    bool pinned = pin_caller(pool->seats[0].cpu, &before);
+    bool pinned = pin_caller(pool->seats[0].waiter.cpu, &before);
+    set_taking(pool, taking);
     pool->fn = fn;
     pool->context = context;
-    barrier(pool, 0);
-    fn(context, &pool->seats[0].team);
-    barrier(pool, 0);
+    pool->watched = watched;
+    take_part(pool, &pool->seats[0]);
     if (pinned) sched_setaffinity(0, sizeof before, before.sets);
     fr_fpenv_leave(environment);
+}
+
+void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
+    run(pool, pool->count, false, fn, context);
+}
+
+/* As many as the crew says; it learns how that went. */
+static void run_crew(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
+    int64_t begin = fr_steps_nanoseconds();
+    bool watched = begin >= pool->watch_at;
+    if (watched) pool->watch_at = begin + WATCH_NANOSECONDS;
+    run(pool, fr_crew_taking(&pool->crew, begin), watched, fn, context);
+    int64_t end = fr_steps_nanoseconds();
+    fr_crew_ran(&pool->crew, kind, end, end - begin, pool->seats[0].in_line);
+}
+
+void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context) {
+    if (pool->count == 1 || !pool->one_node) fr_pool_run(pool, fn, context);
+    else if (pool->choose) run(pool, pool->choose(pool->choose_context), false, fn, context);
+    else run_crew(pool, (uintptr_t)work + rows, fn, context);
+}
+
+void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context) {
+    pool->choose = choose;
+    pool->choose_context = context;
 }
 
 /* ---------------------------------------------------------------------------------------------- opening and closing */
 
 static fr_status start_thread(fr_pool *pool) {
     seat *free_seat = &pool->seats[pool->started];
-    int cpu = free_seat->cpu;
+    int cpu = free_seat->waiter.cpu;
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error) return fr_fail_memory("a thread's attributes", sizeof attributes);
@@ -228,7 +189,7 @@ static fr_status start_thread(fr_pool *pool) {
         cpu_mask mask = only(cpu);
         error = pthread_attr_setaffinity_np(&attributes, sizeof mask, mask.sets);
     }
-    if (!error) error = pthread_create(&free_seat->thread, &attributes, work, &free_seat->team);
+    if (!error) error = pthread_create(&free_seat->thread, &attributes, work, free_seat);
     pthread_attr_destroy(&attributes);
     if (error == EAGAIN || error == ENOMEM) {
         return fr_fail(FR_MEMORY, "can't start thread %zu of %zu: %s", pool->started + 1, pool->count,
@@ -248,11 +209,12 @@ fr_status fr_pool_open(const fr_plan *plan, fr_pool **result) {
     *result = NULL;
     if (!pool) return fr_fail_memory("the thread pool", bytes);
     memset(pool, 0, bytes);
-    pool->oversubscribed = plan->oversubscribed;
-    pool->count = plan->threads;
+    pool->count = pool->taking = plan->threads;
+    pool->one_node = plan->node[0] == plan->node[plan->threads - 1];
+    fr_crew_open(&pool->crew, pool->count);
     for (size_t i = 0; i < pool->count; i++) {
         pool->seats[i].team = (fr_team){.pool = pool->count > 1 ? pool : NULL, .index = i, .count = pool->count};
-        pool->seats[i].cpu = plan->cpu[i];
+        fr_waiter_open(&pool->seats[i].waiter, plan->cpu[i], plan->oversubscribed);
     }
     for (pool->started = 1; pool->started < pool->count;) {
         fr_status status = start_thread(pool);
@@ -264,15 +226,19 @@ fr_status fr_pool_open(const fr_plan *plan, fr_pool **result) {
     return FR_OK;
 }
 
-/* A pool whose opening failed is closed here too: its workers wait in their first barrier for threads that were never
- * started, so the caller takes the steps of those. */
+static void nothing(void *context, const fr_team *team) {
+    (void)context;
+    (void)team;
+}
+
+/* A pool whose opening failed is closed here too: the threads that were started are called. */
 void fr_pool_close(fr_pool *pool) {
     if (!pool) return;
+    set_taking(pool, pool->started);
+    pool->fn = nothing;
     pool->stop = true;
-    for (size_t i = pool->started; i < pool->count; i++) {
-        for (size_t near = 1; near < pool->count; near *= FAN) advance(&pool->seats[i].steps);
-    }
-    barrier(pool, 0);
+    pool->watched = false;
+    take_part(pool, &pool->seats[0]);
     for (size_t i = 1; i < pool->started; i++) pthread_join(pool->seats[i].thread, NULL);
     free(pool);
 }

@@ -1,11 +1,14 @@
-/* A team of pinned threads that runs one function together, step by step.
+/* A team of threads that runs one function together, step by step.
  *
  * In: a plan and a function. Out: the function has run once on each thread of the team, all in the default
  * floating-point environment. Inside it fr_team_sync is the barrier between dependent steps. Thread 0 is the caller.
  * With one thread there is no pool: fr_pool_run calls the function, fr_team_sync does nothing.
  *
- * Waiting spins briefly, then sleeps (futex); where other sessions' threads are pinned too (cores.h) it lets them run
- * in between; an oversubscribed plan yields at once instead of spinning. */
+ * Waiting spins about as long as it usually takes, then sleeps (futex); where other sessions' threads are pinned too
+ * (cores.h) it lets them run in between; an oversubscribed plan yields at once instead of spinning.
+ *
+ * Beside other programs a run may have fewer threads than there are (crew.h): the first so many, the others sleep. Who
+ * takes part is settled when a run begins, so each run is one team, whose partitions are by its own count. */
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 
@@ -31,6 +34,15 @@ void fr_pool_close(fr_pool *pool);
  * already is left alone: the system calls would cost a short run a tenth of its time, and with its team on the other
  * CPUs nothing drives it away. */
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
+
+/* The same on as many threads of the team as pay now. work and rows: what is done, and how much of it, so that times
+ * are compared with those of the same work. Where threads are on several NUMA nodes all take part: a node's rows are
+ * its own threads'. */
+void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context);
+
+/* Who says how many that is, 1 to the plan's threads, instead of what is measured: a test. */
+typedef size_t fr_pool_choose_fn(void *context);
+void fr_pool_choose(fr_pool *pool, fr_pool_choose_fn *choose, void *context);
 
 /* All threads of the team arrive, then all go on; writes before are seen after. */
 void fr_team_sync(const fr_team *team);

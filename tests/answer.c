@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "forerun_lab.h"
+#include "src/session/engine.h"
 #include "src/session/state.h"
 
 #define PROMPT 40 /* longer than the fixtures' windows */
@@ -63,6 +64,17 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
+typedef struct numbers {
+    uint32_t state;
+    size_t most;
+} numbers;
+
+static size_t draw_number(void *context) {
+    numbers *n = context;
+    n->state = n->state * 1664525u + 1013904223u;
+    return 1 + (n->state >> 16) % n->most;
+}
+
 /* The option's words for a manner's methods. */
 static void set_methods(fr_options *options, const fr_manner *manner) {
     static const char *const forms[] = {"none", "%s", "ngram", "ngram,%s", "none", "%s"};
@@ -111,6 +123,8 @@ fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manne
         if (ids[i] == model->image_token) ids[i]--;
     }
     require(fr_session_open(model, drafter, options, &session));
+    numbers drawn = {.state = (uint32_t)how.depth, .most = (size_t)how.threads};
+    if (how.some) fr_pool_choose(session->engine->pool, draw_number, &drawn);
     if (how.method == FR_TEST_SCRIPTED || how.method == FR_TEST_REPLACED) {
         memcpy(ids + PROMPT, script, count * sizeof *ids);
         require(fr_lab_session_script(session, ids, PROMPT + count, reject_in_turn, &how.depth));

@@ -27,6 +27,7 @@ typedef struct fr_test_draws {
 typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
+    bool some;  /* of the threads, another number of them in each run */
     int depth; /* FR_DRAFT_AUTO too */
     fr_test_method method;
     const char *drafts;  /* the word for the drafter's method; NULL: mtp */

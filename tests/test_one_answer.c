@@ -162,6 +162,23 @@ START_TEST(every_value_of_every_factor) {
 }
 END_TEST
 
+/* Beside other programs each forward and each draft may be run by another number of threads. */
+START_TEST(any_number_of_the_threads) {
+    static const fr_test_method methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
+    const subject *who = &subjects[_i];
+    space s = make_space(who);
+    comparison c = bases_of(&s, who, 1);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, i, methods[i], 2 + i, 0});
+        manner.threads = i ? 3 : 5;
+        manner.some = true;
+        fr_answer got = fr_answer_of(who->target, who->assistant, &manner, c.length, c.bases[0].text, NULL, false);
+        ck_assert_msg(got.ids == c.bases[0].answer.ids && got.logits == c.bases[0].answer.logits,
+                      "%s: changing numbers of threads, method %d, give another answer", who->target, manner.method);
+    }
+}
+END_TEST
+
 /* Small models have no heads for the caches of blocks, so the cover leaves these out. */
 START_TEST(every_cache_on_every_instruction_set) {
     space s = make_space(&subjects[_i]);
@@ -281,6 +298,7 @@ int main(void) {
     tcase_add_unchecked_fixture(matrix, make_llama, remove_llama);
     tcase_set_timeout(matrix, 0);
     tcase_add_loop_test(matrix, every_value_of_every_factor, first, end);
+    tcase_add_loop_test(matrix, any_number_of_the_threads, first, end);
     tcase_add_loop_test(matrix, every_cache_on_every_instruction_set, others, end);
     tcase_add_loop_test(matrix, rejection_at_every_depth, first, end);
     tcase_add_loop_test(matrix, drawn_text_is_the_same_however_it_is_computed, first * (int)DRAWS, end * (int)DRAWS);

@@ -150,6 +150,102 @@ START_TEST(threads_have_room_for_kernels) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------- some of the team */
+
+#define SOME_TEAM 17
+
+typedef struct numbers {
+    uint32_t state;
+    size_t most, last;
+} numbers;
+
+static size_t draw_number(void *context) {
+    numbers *n = context;
+    n->state = n->state * 1664525u + 1013904223u;
+    return n->last = 1 + (n->state >> 16) % n->most;
+}
+
+typedef struct shares {
+    int owner[1000]; /* items, partitioned anew in each round: + 1 each time */
+    int wrong[SOME_TEAM];
+    int ran[SOME_TEAM];
+    size_t count[SOME_TEAM];
+} shares;
+
+/* Rounds with barriers between: each thread counts up its items, then looks at everybody's. */
+static void count_up(void *context, const fr_team *team) {
+    shares *s = context;
+    size_t begin, end;
+    s->ran[team->index]++;
+    s->count[team->index] = team->count;
+    for (int round = 0; round < 3; round++) {
+        int before = s->owner[0];
+        fr_team_sync(team);
+        fr_partition(1000, 1, (team->index + (size_t)round) % team->count, team->count, &begin, &end);
+        for (; begin < end; begin++) s->owner[begin]++;
+        fr_team_sync(team);
+        for (size_t i = 0; i < 1000; i++) s->wrong[team->index] += s->owner[i] != before + 1;
+    }
+}
+
+/* Each run is a team of its own, the first threads of all, whatever the runs before were; whole ones come in between,
+ * and naps that put threads to sleep. */
+START_TEST(some_take_part) {
+    size_t threads = (size_t[]){2, 3, 5, SOME_TEAM}[_i / 2];
+    static shares s;
+    numbers n = {.state = 1, .most = threads};
+    fr_pool *pool = open_pool(threads, _i % 2);
+    fr_pool_choose(pool, draw_number, &n);
+    int whole = 0, with_all = 0;
+    for (int run = 0; run < 400; run++) {
+        int before[SOME_TEAM];
+        memcpy(before, s.ran, sizeof before);
+        if (run % 7 == 0) n.last = threads, fr_pool_run(pool, count_up, &s);
+        else fr_pool_run_some(pool, &s, 1, count_up, &s);
+        for (size_t t = 0; t < threads; t++) {
+            ck_assert_int_eq(s.ran[t], before[t] + (t < n.last));
+            if (t < n.last) ck_assert_uint_eq(s.count[t], n.last);
+        }
+        whole += n.last == threads;
+        with_all += s.ran[threads - 1] == whole;
+        if (run % 20 == 0) nap(500);
+    }
+    fr_pool_close(pool);
+    ck_assert_int_eq(with_all, 400);
+    for (size_t t = 0; t < threads; t++) ck_assert_int_eq(s.wrong[t], 0);
+    for (size_t i = 0; i < 1000; i++) ck_assert_int_eq(s.owner[i], 3 * 400);
+}
+END_TEST
+
+/* Alone, and short: nobody stands in line for long enough to be parked. On a machine that is busy otherwise whoever is
+ * parked is, and the run is whole with those that are left. */
+START_TEST(the_crew_takes_part) {
+    static shares s;
+    fr_pool *pool = open_pool(3, false);
+    for (int run = 0; run < 2000; run++) fr_pool_run_some(pool, &s, 1, count_up, &s);
+    fr_pool_close(pool);
+    ck_assert_int_eq(s.ran[0], 2000);
+    ck_assert_int_ge(s.ran[1], 1);
+    for (size_t i = 0; i < 1000; i++) ck_assert_int_eq(s.owner[i], 3 * 2000);
+}
+END_TEST
+
+/* A node's rows lie with its own threads: of a team on two nodes all take part. */
+START_TEST(nodes_take_part_whole) {
+    fr_plan plan;
+    fr_pool *pool;
+    static shares s;
+    fr_plan_make(&here, 4, false, false, &plan);
+    plan.nodes = 2;
+    plan.node[2] = plan.node[3] = 1;
+    ck_assert_uint_eq(fr_pool_open(&plan, &pool), FR_OK);
+    fr_pool_choose(pool, draw_number, &(numbers){.most = 4});
+    for (int run = 0; run < 200; run++) fr_pool_run_some(pool, &s, 1, count_up, &s);
+    fr_pool_close(pool);
+    for (size_t t = 0; t < 4; t++) ck_assert_int_eq(s.ran[t], 200);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- barriers */
 
 #define BARRIER_TEAM 8
@@ -386,6 +482,9 @@ int main(void) {
     tcase_add_loop_test(runs, everyone_runs_once, 0, 2 * TEAMS);
     tcase_add_test(runs, one_thread_starts_none);
     tcase_add_test(runs, threads_have_room_for_kernels);
+    tcase_add_loop_test(runs, some_take_part, 0, 8);
+    tcase_add_test(runs, the_crew_takes_part);
+    tcase_add_test(runs, nodes_take_part_whole);
     tcase_add_loop_test(runs, workers_wake_for_a_run, 0, RELAYS);
     tcase_add_loop_test(barriers, nobody_is_early, 0, RELAYS);
     tcase_add_loop_test(barriers, nobody_is_early_unpinned, 0, RELAYS);

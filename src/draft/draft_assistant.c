@@ -235,7 +235,7 @@ static void assistant_propose(fr_proposal *first) {
     while (m->activations->batch.count) {
         size_t rows = m->activations->batch.count;
         embed_rows(m);
-        fr_pool_run(first->view->pool, step, m);
+        fr_pool_run_some(first->view->pool, m, rows, step, m);
         size_t going = take_drafts(m);
         if (going < rows) set_rows(m, going);
     }

@@ -152,7 +152,7 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
         b.pairs.count = 0;
         while (b.to < count && b.pairs.count + w->spans[b.to].count <= w->most)
             b.pairs.count = place_span(w, b.to++, b.pairs.count);
-        fr_pool_run(w->spans[b.from].view->pool, run_pairs, &b);
+        fr_pool_run_some(w->spans[b.from].view->pool, w, b.pairs.count, run_pairs, &b);
     }
 }
 

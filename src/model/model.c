@@ -388,13 +388,17 @@ static void run_forward(void *context, const fr_team *team) {
     run_head(f, team);
 }
 
+/* A row of logits among rows of a batch, so that forwards are told apart that take different times. */
+enum { HEAD_ROW = 1 << 16 };
+
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {
     const fr_batch *batch = &forward->batch;
-    fr_pool_run(pool, run_forward, forward);
+    size_t rows = batch->count + forward->head_rows * HEAD_ROW;
+    fr_pool_run_some(pool, forward->model, rows, run_forward, forward);
     for (size_t r = 0; r < batch->count; r++)
         for (int32_t i = 0; i <= batch->rows[r].also; i++) fr_kv_ran(batch->timelines[batch->rows[r].timeline + i]);
 }
 
 void fr_head_run(fr_pool *pool, fr_forward *forward) {
-    fr_pool_run(pool, run_head, forward);
+    fr_pool_run_some(pool, forward->model, forward->head_rows * HEAD_ROW, run_head, forward);
 }

@@ -1,0 +1,19 @@
+/* The calling thread's schedstat (run_queue.h): "nanoseconds on a CPU, nanoseconds waiting for one, turns". */
+#include "base/run_queue.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t fr_run_queue_waited(void) {
+    char text[128];
+    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return -1;
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0) return -1;
+    text[length] = '\0';
+    const char *waited = strchr(text, ' ');
+    return waited ? strtoll(waited, NULL, 10) : -1;
+}

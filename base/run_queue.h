@@ -1,0 +1,10 @@
+/* How long the calling thread could have run and had no CPU, since it was started. In: the system's account of it
+ * (schedstat). Out: nanoseconds, or -1 where the system keeps none. Takes some microseconds. */
+#ifndef FR_BASE_RUN_QUEUE_H
+#define FR_BASE_RUN_QUEUE_H
+
+#include <stdint.h>
+
+int64_t fr_run_queue_waited(void);
+
+#endif

@@ -1,0 +1,150 @@
+/* The counts of steps.h, on futexes. */
+#include "base/steps.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cores.h"
+#include "base/pause.h"
+
+#define SLEEPER 1u
+
+/* How long a waiter stays awake at most. Long enough for the uneven end of a step and for what a caller does between
+ * two runs; a sleeper is back 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). Within a run less
+ * where waits are shorter: who waits far longer than usual waits for a thread that has lost its core, which may be
+ * queued for this one. */
+#define SPIN_NANOSECONDS 100000
+#define SPIN_LEAST 20000
+#define SPIN_USUALS 8
+#define SPINS_PER_LOOK 64 /* at the clock */
+#define YIELDS 4 /* fewer cost a sleep at most barriers, more gain nothing (3 and 8 threads on 2 cores) */
+#define YIELD_AFTER 10000 /* unpinned: the thread that is waited for may have been put on the waiter's own CPU */
+
+/* Beside another program that keeps the CPU busy a yield hands it a turn of 3 ms, and since 6.18 Linux makes who yields
+ * make up for it: with one at each barrier a team stands still. After one that took long, waiters sleep for a while. */
+#define LONG_YIELD_NANOSECONDS 500000
+#define CROWDED_NANOSECONDS 250000000
+
+static long futex(fr_steps *at, int operation, uint32_t value) {
+    return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
+}
+
+void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed) {
+    *waiter = (fr_waiter){.cpu = cpu, .oversubscribed = oversubscribed, .usual = SPIN_NANOSECONDS};
+}
+
+int64_t fr_steps_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+uint32_t fr_steps_advance(fr_steps *steps) {
+    uint32_t next = (atomic_load_explicit(steps, memory_order_relaxed) & ~SLEEPER) + FR_STEP;
+    uint32_t old = atomic_exchange_explicit(steps, next, memory_order_acq_rel);
+    if (old & SLEEPER) futex(steps, FUTEX_WAKE_PRIVATE, INT_MAX);
+    return next;
+}
+
+void fr_steps_copy(fr_steps *steps, fr_steps *from) {
+    uint32_t value = atomic_load_explicit(from, memory_order_relaxed);
+    atomic_store_explicit(steps, value & ~SLEEPER, memory_order_relaxed);
+}
+
+/* The sleeper's bit does not matter here: it lies below a step. */
+static bool behind(uint32_t value, uint32_t step) {
+    return (int32_t)((value & ~SLEEPER) - step) < 0;
+}
+
+static bool reached(fr_steps *steps, uint32_t step) {
+    return !behind(atomic_load_explicit(steps, memory_order_acquire), step);
+}
+
+/* Lets the other threads of this CPU run; false where that has just taken long. */
+static bool yielded(fr_waiter *own) {
+    int64_t before = fr_steps_nanoseconds();
+    if (before < own->crowded_until) return false;
+    sched_yield();
+    int64_t after = fr_steps_nanoseconds();
+    if (after - before > LONG_YIELD_NANOSECONDS) own->crowded_until = after + CROWDED_NANOSECONDS;
+    return true;
+}
+
+static bool reached_in_a_look(fr_steps *steps, uint32_t step) {
+    for (int i = 0; i < SPINS_PER_LOOK; i++) {
+        if (reached(steps, step)) return true;
+        fr_pause();
+    }
+    return false;
+}
+
+/* Whether somebody else may have work for this CPU: another session where it is shared, whoever may be waited for where
+ * threads are not pinned. */
+static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
+    if (own->cpu >= 0) return fr_core_is_shared(own->cpu);
+    return now - began >= YIELD_AFTER || now < own->crowded_until;
+}
+
+static bool reached_spinning(fr_waiter *own, fr_steps *steps, uint32_t step, int64_t began, int64_t limit) {
+    int64_t now = began;
+    do {
+        if (should_yield(own, began, now) && !yielded(own)) return false;
+        if (reached_in_a_look(steps, step)) return true;
+        now = fr_steps_nanoseconds();
+    } while (now - began < limit);
+    return false;
+}
+
+static bool reached_yielding(fr_waiter *own, fr_steps *steps, uint32_t step) {
+    for (int i = 0; i < YIELDS; i++) {
+        if (reached(steps, step)) return true;
+        if (!yielded(own)) return false;
+    }
+    return false;
+}
+
+static void sleep_until(fr_steps *steps, uint32_t step) {
+    uint32_t value = atomic_load_explicit(steps, memory_order_acquire);
+    while (behind(value, step)) {
+        if ((value & SLEEPER) ||
+            atomic_compare_exchange_strong_explicit(steps, &value, value | SLEEPER, memory_order_acquire,
+                                                    memory_order_acquire)) {
+            futex(steps, FUTEX_WAIT_PRIVATE, value | SLEEPER);
+            value = atomic_load_explicit(steps, memory_order_acquire);
+        }
+    }
+}
+
+/* What took far longer than any spin says nothing of how long to spin. */
+static void learn(fr_waiter *own, int64_t took) {
+    if (took < 2 * SPIN_NANOSECONDS) own->usual += (took - own->usual) / 16;
+}
+
+static int64_t spin_limit(const fr_waiter *own) {
+    int64_t limit = SPIN_USUALS * own->usual;
+    return limit < SPIN_LEAST ? SPIN_LEAST : limit < SPIN_NANOSECONDS ? limit : SPIN_NANOSECONDS;
+}
+
+void fr_steps_await(fr_waiter *own, fr_steps *steps, uint32_t step) {
+    if (own->oversubscribed) {
+        if (!reached_yielding(own, steps, step)) sleep_until(steps, step);
+        return;
+    }
+    if (reached_in_a_look(steps, step)) return;
+    int64_t began = fr_steps_nanoseconds();
+    if (!reached_spinning(own, steps, step, began, spin_limit(own))) sleep_until(steps, step);
+    learn(own, fr_steps_nanoseconds() - began);
+}
+
+void fr_steps_await_run(fr_waiter *own, fr_steps *steps, uint32_t step) {
+    bool arrived = own->oversubscribed
+                       ? reached_yielding(own, steps, step)
+                       : reached_in_a_look(steps, step) ||
+                             reached_spinning(own, steps, step, fr_steps_nanoseconds(), SPIN_NANOSECONDS);
+    if (!arrived) sleep_until(steps, step);
+}
