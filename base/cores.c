@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/core_record.h"
+
 static _Atomic int pinned[FR_MAX_CPUS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -12,58 +14,70 @@ static int count_at(int cpu) {
 }
 
 static void enter(int cpu, int change) {
-    if (cpu >= 0) atomic_fetch_add_explicit(&pinned[cpu], change, memory_order_relaxed);
+    if (cpu < 0) return;
+    int before = atomic_fetch_add_explicit(&pinned[cpu], change, memory_order_relaxed);
+    if (before == 0) fr_core_record_take(cpu);
+    else if (before + change == 0) fr_core_record_drop(cpu);
 }
 
 bool fr_core_is_shared(int cpu) {
     return cpu >= 0 && count_at(cpu) > 1;
 }
 
-/* For each place how many threads its core has; false when none has any. */
-static bool count_cores(const fr_machine *machine, int *on_core) {
+/* How many threads each place has, and its core. Another process counts as one. */
+typedef struct counts {
+    int on_cpu[FR_MAX_THREADS], on_core[FR_MAX_THREADS];
+} counts;
+
+/* False when none has any. */
+static bool count_cores(const fr_machine *machine, counts *c) {
     bool any = false;
     for (size_t i = 0; i < machine->count; i++) {
-        on_core[i] = 0;
-        for (size_t j = 0; j < machine->count; j++) {
-            if (machine->places[j].core == machine->places[i].core) on_core[i] += count_at(machine->places[j].cpu);
-        }
-        any |= on_core[i] > 0;
+        int cpu = machine->places[i].cpu;
+        c->on_cpu[i] = count_at(cpu) + fr_core_record_has(cpu);
+        any |= c->on_cpu[i] > 0;
+    }
+    for (size_t i = 0; i < machine->count; i++) {
+        c->on_core[i] = 0;
+        for (size_t j = 0; j < machine->count; j++)
+            if (machine->places[j].core == machine->places[i].core) c->on_core[i] += c->on_cpu[j];
     }
     return any;
 }
 
 /* The place of the node that has fewest threads on its core, then on itself; the first of equals. */
-static size_t find_place(const fr_machine *machine, int node, bool nodes, const int *on_core) {
+static size_t find_place(const fr_machine *machine, int node, bool nodes, const counts *c) {
     size_t best = machine->count;
     for (size_t i = 0; i < machine->count; i++) {
         const fr_cpu_place *place = &machine->places[i];
         if (nodes && place->node != node) continue;
-        if (best == machine->count || on_core[i] < on_core[best] ||
-            (on_core[i] == on_core[best] && count_at(place->cpu) < count_at(machine->places[best].cpu))) {
+        if (best == machine->count || c->on_core[i] < c->on_core[best] ||
+            (c->on_core[i] == c->on_core[best] && c->on_cpu[i] < c->on_cpu[best])) {
             best = i;
         }
     }
     return best;
 }
 
-static void take_place(const fr_machine *machine, size_t taken, int *on_core) {
+static void take_place(const fr_machine *machine, size_t taken, counts *c) {
     enter(machine->places[taken].cpu, 1);
-    for (size_t i = 0; i < machine->count; i++) on_core[i] += machine->places[i].core == machine->places[taken].core;
+    c->on_cpu[taken]++;
+    for (size_t i = 0; i < machine->count; i++) c->on_core[i] += machine->places[i].core == machine->places[taken].core;
 }
 
-static void choose(const fr_machine *machine, fr_plan *plan, int *on_core) {
+static void choose(const fr_machine *machine, fr_plan *plan, counts *c) {
     for (size_t t = 0; t < plan->threads; t++) {
-        size_t place = find_place(machine, plan->node[t], plan->nodes > 1, on_core);
+        size_t place = find_place(machine, plan->node[t], plan->nodes > 1, c);
         plan->cpu[t] = machine->places[place].cpu;
-        take_place(machine, place, on_core);
+        take_place(machine, place, c);
     }
 }
 
 void fr_cores_claim(const fr_machine *machine, fr_plan *plan) {
-    int on_core[FR_MAX_THREADS];
+    counts c;
     if (plan->cpu[0] < 0) return;
     pthread_mutex_lock(&lock);
-    if (count_cores(machine, on_core)) choose(machine, plan, on_core);
+    if (count_cores(machine, &c)) choose(machine, plan, &c);
     else for (size_t t = 0; t < plan->threads; t++) enter(plan->cpu[t], 1);
     pthread_mutex_unlock(&lock);
 }

@@ -1,4 +1,5 @@
-/* Which CPUs the sessions of this process are pinned to, so that each takes cores that the others leave.
+/* Which CPUs the sessions of this process are pinned to, so that each takes cores that the others leave; of other
+ * processes' as far as they are on record (core_record.h).
  *
  * In: a machine and a plan for it. Out: the same plan on the CPUs of the same nodes that fewest threads are pinned to,
  * whole cores before siblings; as it was where nobody else is pinned. One account a process, for all threads. Where

@@ -1,14 +1,17 @@
 /* base/topology: the partition, plans for made-up machines, the CPU quota of made-up cgroup trees, and this
  * machine; and base/cores, the account of what plans were claimed. */
+#include "base/core_record.h"
 #include "base/cores.h"
 
 #include <check.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/model/model.h"
@@ -316,6 +319,88 @@ START_TEST(claims_stay_on_their_nodes) {
 }
 END_TEST
 
+/* --------------------------------------------------------------------------------------------- the user's processes */
+
+static char record[64];
+
+static void make_record(void) {
+    snprintf(record, sizeof record, "/tmp/test_topology_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(record));
+    fr_core_record_use(record);
+}
+
+static void remove_record(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/forerun-cores", record);
+    unlink(path);
+    ck_assert_int_eq(rmdir(record), 0);
+}
+
+/* Another process that claims so many and says when it has them; it stays until it is killed. */
+static pid_t claim_elsewhere(const fr_machine *machine, size_t threads) {
+    int ready[2];
+    char byte = 0;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t process = fork();
+    if (process == 0) {
+        claim(machine, threads);
+        (void)!write(ready[1], &byte, 1);
+        for (;;) pause();
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return process;
+}
+
+static void end_process(pid_t process) {
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+}
+
+static void check_cpus(const fr_plan *plan, const int *cpus) {
+    ck_assert_mem_eq(plan->cpu, cpus, plan->threads * sizeof *cpus);
+}
+
+/* Each takes what the others leave, and a killed one leaves all. */
+START_TEST(processes_take_different_cores) {
+    fr_machine machine;
+    build(&machine, 1, (int[]){6}, 1, 0);
+    pid_t first = claim_elsewhere(&machine, 2);
+    fr_plan own = claim(&machine, 1);
+    check_cpus(&own, (int[]){2});
+    pid_t third = claim_elsewhere(&machine, 1);
+    fr_plan more = claim(&machine, 2);
+    check_cpus(&more, (int[]){4, 5});
+    end_process(first);
+    fr_plan last = claim(&machine, 2);
+    check_cpus(&last, (int[]){0, 1});
+    end_process(third);
+    fr_cores_release(&own);
+    fr_cores_release(&more);
+    fr_cores_release(&last);
+    last = claim(&machine, 6);
+    check_cpus(&last, (int[]){0, 1, 2, 3, 4, 5});
+    fr_cores_release(&last);
+}
+END_TEST
+
+/* In a folder that others may write to nothing is believed, nor written. */
+START_TEST(a_record_is_the_users_own) {
+    fr_machine machine;
+    char path[128];
+    build(&machine, 1, (int[]){4}, 1, 0);
+    ck_assert_int_eq(chmod(record, 0777), 0);
+    pid_t other = claim_elsewhere(&machine, 1);
+    fr_plan own = claim(&machine, 1);
+    check_cpus(&own, (int[]){0});
+    fr_cores_release(&own);
+    end_process(other);
+    snprintf(path, sizeof path, "%s/forerun-cores", record);
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
 /* Without pins nothing is entered. */
 START_TEST(claims_of_unpinned_plans) {
     fr_machine machine;
@@ -457,9 +542,18 @@ START_TEST(affinity_is_the_machine) {
 }
 END_TEST
 
+static void use_no_record(void) {
+    fr_core_record_use("");
+}
+
 int main(void) {
     Suite *suite = suite_create("topology");
     TCase *pure = tcase_create("pure"), *files = tcase_create("files"), *here = tcase_create("here");
+    TCase *beside = tcase_create("beside");
+    tcase_add_checked_fixture(pure, use_no_record, NULL);
+    tcase_add_checked_fixture(beside, make_record, remove_record);
+    tcase_add_test(beside, processes_take_different_cores);
+    tcase_add_test(beside, a_record_is_the_users_own);
     tcase_add_test(pure, partition);
     tcase_add_loop_test(pure, plan_is_proportional, 0, sizeof machines / sizeof *machines);
     tcase_add_test(pure, plan_of_two_uneven_nodes);
@@ -480,6 +574,7 @@ int main(void) {
     suite_add_tcase(suite, pure);
     suite_add_tcase(suite, files);
     suite_add_tcase(suite, here);
+    suite_add_tcase(suite, beside);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

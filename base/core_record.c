@@ -1,0 +1,83 @@
+/* The record of core_record.h: locks of an open file description (fcntl(2)), one byte a CPU. */
+#include "base/core_record.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/topology.h"
+
+static const char *instead; /* of the user's folders */
+static int file = -1;
+static pid_t owner;            /* of `file`: a child has its parent's locks too, and must not touch them */
+static bool mine[FR_MAX_CPUS]; /* CPUs that this process has locked; */
+static int taken;              /* so many: without any the file is closed */
+
+/* A folder that nobody else can change, or -1. */
+static int open_own(const char *path, bool make) {
+    struct stat info;
+    if (make && mkdir(path, 0700) < 0 && access(path, F_OK) < 0) return -1;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return -1;
+    if (fstat(folder, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 022)) return folder;
+    close(folder);
+    return -1;
+}
+
+static int open_folder(void) {
+    char path[64];
+    if (instead) return *instead ? open_own(instead, false) : -1;
+    snprintf(path, sizeof path, "/run/user/%lu", (unsigned long)geteuid());
+    int folder = open_own(path, false);
+    if (folder >= 0) return folder;
+    snprintf(path, sizeof path, "/tmp/forerun-%lu", (unsigned long)geteuid());
+    return open_own(path, true);
+}
+
+/* Whether there is a record to look at. */
+static bool opened(void) {
+    if (file >= 0 && owner == getpid()) return true;
+    if (file >= 0) close(file);
+    file = -1;
+    taken = 0;
+    memset(mine, 0, sizeof mine);
+    int folder = open_folder();
+    if (folder < 0) return false;
+    file = openat(folder, "forerun-cores", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    close(folder);
+    owner = getpid();
+    return file >= 0;
+}
+
+static struct flock byte_of(int cpu, short type) {
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = cpu, .l_len = 1};
+}
+
+bool fr_core_record_has(int cpu) {
+    struct flock lock = byte_of(cpu, F_WRLCK);
+    return opened() && fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+void fr_core_record_take(int cpu) {
+    struct flock lock = byte_of(cpu, F_WRLCK);
+    if (!opened() || fcntl(file, F_OFD_SETLK, &lock) != 0) return;
+    taken += !mine[cpu];
+    mine[cpu] = true;
+}
+
+void fr_core_record_drop(int cpu) {
+    struct flock lock = byte_of(cpu, F_UNLCK);
+    if (file < 0 || owner != getpid()) return;
+    if (mine[cpu]) fcntl(file, F_OFD_SETLK, &lock);
+    taken -= mine[cpu];
+    mine[cpu] = false;
+    if (taken) return;
+    close(file);
+    file = -1;
+}
+
+void fr_core_record_use(const char *folder) {
+    instead = folder;
+}
