@@ -4,8 +4,8 @@
 #
 # usage: bench/peers/build.sh FOLDER [amx|python]
 # In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
-# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, peer-logits and
-# peer-rows (peer_logits.c and peer_rows.c, with its library), for this processor but without AMX; with "amx"
+# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, and
+# peer-logits, peer-rows, peer-tokens (peer_*.c, with its library), for this processor but without AMX; with "amx"
 # FOLDER/amx/llama-bench and peer-rows, with it: about 10 minutes on 2 cores, once. With "python" FOLDER/venv, an
 # environment that holds what requirements.txt pins, 8 GB.
 set -euo pipefail
@@ -16,7 +16,7 @@ package=llama-cpp-python
 version=0.3.36
 sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 programs=(llama-bench llama-perplexity llama-quantize llama-completion llama-batched-bench)
-own=(logits rows)
+own=(logits rows tokens)
 
 kind=${2:-bin}
 case $kind in

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""tokens.py LIBRARY CORPUS MODEL...: ids of lines, beside the tokenizers package's and llama.cpp's.
+
+In: libforerun.so; lines (corpus.py); GGUF files. PEERS in the environment: the folder of bench/peers/build.sh. Out: for
+each file and each reference a line, how many lines differ, and the first of them. Exit status 1 if any differs.
+
+Of a GGUF file the package gets vocabulary and merges, and the rules that the model's published tokenizer.json has,
+which stand here: the file itself only names them. Special tokens are neither added nor taken from the text.
+"""
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from gguf import GGUFReader
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+         r"|\s+(?!\S)|\s+")
+CONTROL, USER, BYTE = 3, 4, 6
+MOST_SHOWN = 3
+
+
+# ------------------------------------------------------------------------------------------------------------- forerun
+
+class Forerun:
+    def __init__(self, library, model):
+        self.lib = ctypes.CDLL(library)
+        self.lib.fr_last_error.restype = ctypes.c_char_p
+        self.handle = ctypes.c_void_p()
+        self.check(self.lib.fr_tokenizer_open(os.fsencode(model), None, ctypes.byref(self.handle)))
+
+    def check(self, status):
+        if status: sys.exit("tokens.py: " + self.lib.fr_last_error().decode())
+
+    def ids(self, line):
+        found, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t()
+        self.check(self.lib.fr_tokenize(self.handle, line, ctypes.c_size_t(len(line)), False, False,
+                                        ctypes.byref(found), ctypes.byref(count)))
+        made = found[:count.value]
+        self.lib.fr_free(found)
+        return made
+
+
+# ---------------------------------------------------------------------------------------------------------- references
+
+def merges_of_scores(pieces, scores):
+    """SentencePiece joins the pair whose piece has the best score: merges by that, as published tokenizer.json has."""
+    ranked = {}
+    for piece in pieces:
+        pairs = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
+        ranked[piece] = sorted((pair for pair in pairs if pair[0] in pieces and pair[1] in pieces),
+                               key=lambda pair: (pieces[pair[0]], pieces[pair[1]]))
+    order = sorted(ranked, key=lambda piece: scores[pieces[piece]], reverse=True)
+    return [pair for piece in order for pair in ranked[piece]]
+
+
+def byte_level(pre, vocabulary, merges):
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges))
+    if pre == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+        parts = [pre_tokenizers.Split(Regex(QWEN2), "isolated"),
+                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    elif pre == "smollm":
+        parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    else: sys.exit(f"tokens.py: no rules for tokenizer.ggml.pre {pre}")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
+    return tokenizer
+
+
+def of_package(model):
+    """The tokenizers package's tokenizer of a GGUF file."""
+    fields = {name: field for name, field in GGUFReader(model).fields.items() if name.startswith("tokenizer.ggml.")}
+    get = lambda name: fields["tokenizer.ggml." + name].contents()
+    tokens, types = get("tokens"), get("token_type")
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    if get("model") == "gpt2":
+        tokenizer = byte_level(get("pre"), vocabulary, [tuple(merge.split(" ")) for merge in get("merges")])
+    else:
+        plain = {token: i for token, i in vocabulary.items() if types[i] not in (CONTROL, BYTE, 2)}
+        merges = merges_of_scores(plain, get("scores"))
+        tokenizer = Tokenizer(models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.add_tokens([AddedToken(tokens[i], normalized=False) for i, kind in enumerate(types) if kind == USER])
+    return tokenizer
+
+
+def by_package(model, lines):
+    encoded = of_package(model).encode_batch([line.decode() for line in lines], add_special_tokens=False)
+    return [one.ids for one in encoded]
+
+
+def by_peer(model, lines):
+    program = Path(os.environ["PEERS"], "bin/peer-tokens")
+    said = subprocess.run([program, model], input=b"".join(line + b"\n" for line in lines), check=True,
+                          capture_output=True).stdout.decode()
+    return [[int(word) for word in line.split()] for line in said.split("\n")[:len(lines)]]
+
+
+# ------------------------------------------------------------------------------------------------------------- compare
+
+def compare(model, name, lines, ours, theirs):
+    differ = [i for i in range(len(lines)) if ours[i] != theirs[i]]
+    print(f"{Path(model).stem}: {len(lines)} lines, {len(differ)} differ from {name}", flush=True)
+    for i in differ[:MOST_SHOWN]: print(f"  {lines[i][:120]!r}\n    {ours[i][:40]}\n    {theirs[i][:40]}")
+    return len(differ)
+
+
+def main(library, corpus, *files):
+    lines = Path(corpus).read_bytes().split(b"\n")[:-1]
+    wrong = 0
+    for model in files:
+        forerun = Forerun(library, model)
+        ours = [forerun.ids(line) for line in lines]
+        wrong += compare(model, "tokenizers", lines, ours, by_package(model, lines))
+        if os.environ.get("PEERS"): wrong += compare(model, "llama.cpp", lines, ours, by_peer(model, lines))
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4: sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
