@@ -16,7 +16,7 @@ static fr_status from_json(const json_t *text, fr_deltanet_spec *d, const char *
                 {"linear_num_value_heads", 4096, &d->value_heads},
                 {"linear_key_head_dim", 4096, &d->key_dim},
                 {"linear_value_head_dim", 4096, &d->value_dim},
-                {"linear_conv_kernel_dim", FR_MOST_CONV_KERNEL, &d->aux_layers}};
+                {"linear_conv_kernel_dim", FR_MOST_CONV_KERNEL, &d->conv_kernel}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         FR_TRY(fr_json_size(text, keys[i].key, 1, keys[i].high, (int64_t)*keys[i].size, where, keys[i].size));
     if (d->value_heads % d->key_heads == 0) return FR_OK;
@@ -30,7 +30,7 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_deltanet_spec *d) {
     FR_TRY(fr_gguf_size(gguf, ".ssm.time_step_rank", 1, 4096, FR_GGUF_REQUIRED, &d->value_heads));
     FR_TRY(fr_gguf_size(gguf, ".ssm.state_size", 1, 4096, FR_GGUF_REQUIRED, &d->key_dim));
     FR_TRY(fr_gguf_size(gguf, ".ssm.inner_size", 1, 1 << 24, FR_GGUF_REQUIRED, &inner));
-    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_MOST_CONV_KERNEL, FR_GGUF_REQUIRED, &d->aux_layers));
+    FR_TRY(fr_gguf_size(gguf, ".ssm.conv_kernel", 1, FR_MOST_CONV_KERNEL, FR_GGUF_REQUIRED, &d->conv_kernel));
     d->tiled = true;
     d->value_dim = inner / d->value_heads;
     if (d->value_dim * d->value_heads != inner || d->value_dim > 4096)
@@ -109,7 +109,7 @@ static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *wher
         if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
     if (!d) return fr_fail(FR_UNBUILT, "%s: no layer is gated DeltaNet, which GGUF has numbers of: that is not built",
                            where);
-    fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->aux_layers);
+    fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->conv_kernel);
     fr_gguf_put_u32(w, ".ssm.state_size", (uint32_t)d->key_dim);
     fr_gguf_put_u32(w, ".ssm.group_count", (uint32_t)d->key_heads);
     fr_gguf_put_u32(w, ".ssm.time_step_rank", (uint32_t)d->value_heads);

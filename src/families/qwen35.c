@@ -45,7 +45,7 @@ static const fr_tensor_name mtp_names[] = {
 static const fr_tensor_naming names = {
     .layer = {fr_attention_names, deltanet_names, fr_post_norm_names, fr_mixture_names},
     .mtp = mtp_names,
-    .mtp = (const char *const[]){"mtp.", "model.mtp.", NULL},
+    .mtp_prefixes = (const char *const[]){"mtp.", "model.mtp.", NULL},
     .norms = FR_LESS_ONE,
     .extras = (const char *const[]){"model.visual.*", "visual.*", NULL}}; /* its tower, which is not built */
 
@@ -58,7 +58,7 @@ static const fr_model_spec defaults = {
               .context_limit = 32768,
               .eps = 1e-6F,
               .rope = {{.neox = true, .mrope_interleaved = true, .sections = {11, 11, 10}, .partial = 0.25}}},
-    .layer = {.attention = {.heads = 16, .kv_heads = 4, .head_dim = 256, .qk_norm = true, .gated = true},
+    .layer = {.attention = {.heads = 16, .kv_heads = 4, .head_dim = 256, .qk_norm = true, .output_gate = true},
               .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
               .ffn = {.width = 12288, .activation = FR_SILU}}};
 
@@ -70,7 +70,7 @@ static const fr_model_spec defaults_of_mixtures = {
               .context_limit = 32768,
               .eps = 1e-6F,
               .rope = {{.neox = true, .mrope_interleaved = true, .sections = {11, 11, 10}, .partial = 0.25}}},
-    .layer = {.attention = {.heads = 16, .kv_heads = 2, .head_dim = 256, .qk_norm = true, .gated = true},
+    .layer = {.attention = {.heads = 16, .kv_heads = 2, .head_dim = 256, .qk_norm = true, .output_gate = true},
               .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
               .ffn = {.width = 512, .activation = FR_SILU},
               .experts = {.count = 256,
