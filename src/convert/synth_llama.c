@@ -6,27 +6,31 @@
 #include "base/error.h"
 #include "src/convert/synth.h"
 #include "src/draft/eagle.h"
-#include "src/families/uniform.h"
 
 enum { VOCAB = 128256, DRAFT_VOCAB = 32000 };
 
-typedef struct sizes {
-    size_t hidden, heads, kv_heads, head_dim, ffn;
-    double slower; /* rotary positions, beyond what they were trained on first */
-} sizes;
-
-static const sizes small = {2048, 32, 8, 64, 8192, 32}, medium = {4096, 32, 8, 128, 14336, 8};
+#define REST   "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, "
+#define LLAMA3 "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
+               "\"original_max_position_embeddings\": 8192"
 
 static const char *const untied[] = {"output.weight", NULL};
 
 static const fr_synth_shape shapes[] = {
-    {"llama3.2-1b", "llama", 16, VOCAB, 1, &small, NULL},
-    {"llama3.1-8b", "llama", 32, VOCAB, 1, &medium, untied},
+    {"llama3.2-1b", "llama", 16, VOCAB, 1,
+     "{\"hidden_size\": 2048, \"num_key_value_heads\": 8, \"intermediate_size\": 8192, " REST
+     "\"rope_scaling\": {" LLAMA3 ", \"factor\": 32}}", NULL},
+    {"llama3.1-8b", "llama", 32, VOCAB, 1,
+     "{\"num_key_value_heads\": 8, \"intermediate_size\": 14336, " REST
+     "\"rope_scaling\": {" LLAMA3 ", \"factor\": 8}}", untied},
     {0},
 };
 
-/* Its layers are its target's: --layers cuts both alike. */
-static const fr_synth_shape drafters[] = {{"llama3.1-8b-eagle3", "eagle3", 32, VOCAB, 1, &medium, NULL}, {0}};
+/* Its layers are its target's: --layers cuts both alike. It was trained on texts that need no scaling. */
+static const fr_synth_shape drafters[] = {
+    {"llama3.1-8b-eagle3", "eagle3", 32, VOCAB, 1,
+     "{\"num_key_value_heads\": 8, \"intermediate_size\": 14336, " REST "\"hidden_act\": \"silu\"}", NULL},
+    {0},
+};
 
 static const fr_synth_tokenizer tokenizer = {
     .model = "gpt2",
@@ -40,39 +44,12 @@ static const fr_synth_tokenizer tokenizer = {
     .padding = 1,
 };
 
-static fr_status make_spec_of(const fr_synth_order *order, size_t layers, fr_rope_kind rope, fr_trunk_spec *spec) {
-    const sizes *s = order->shape->sizes;
-    const fr_uniform_config config = {
-        .vocab = order->vocab,
-        .hidden = s->hidden,
-        .layers = layers,
-        .heads = s->heads,
-        .kv_heads = s->kv_heads,
-        .head_dim = s->head_dim,
-        .ffn = s->ffn,
-        .context_limit = FR_SYNTH_CONTEXT,
-        .rope = {.kind = rope,
-                 .dims = s->head_dim,
-                 .theta = 500000.0,
-                 .partial = 1.0,
-                 .factor = s->slower,
-                 .low_factor = 1.0,
-                 .high_factor = 4.0,
-                 .original_context = 8192.0},
-        .eps = 1e-5F,
-    };
-    return fr_uniform_spec(&config, spec);
-}
-
-static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
-    return make_spec_of(order, order->layers, FR_ROPE_LLAMA3, spec);
-}
-
 /* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
 
-/* It was trained on texts that need no scaling. */
 static fr_status make_drafter_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
-    return make_spec_of(order, 1, FR_ROPE_DEFAULT, spec);
+    fr_synth_order one = *order;
+    one.layers = 1;
+    return fr_synth_spec_of_config(&fr_family_llama, &one, spec);
 }
 
 /* The target's ids of a draft vocabulary that is spread over them evenly. */
@@ -109,4 +86,4 @@ const fr_synth_family fr_synth_llama_eagle3 = {.shapes = drafters,
                                                .add_drafter = add_drafter};
 
 const fr_synth_family fr_synth_llama = {
-    .shapes = shapes, .family = &fr_family_llama, .tokenizer = &tokenizer, .make_spec = make_spec};
+    .shapes = shapes, .family = &fr_family_llama, .tokenizer = &tokenizer};

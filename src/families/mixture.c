@@ -3,9 +3,6 @@
  * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
 #include "src/families/mixture.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "src/families/config_keys.h"
 
@@ -57,11 +54,11 @@ static const char *key_there(const json_t *text, const char *const *keys) {
     return keys[0];
 }
 
-static fr_status read_router(fr_mixture_config *c, const json_t *text, const char *where) {
-    fr_experts_spec *e = &c->experts;
+static fr_status read_router(fr_model_spec *spec, const json_t *text, const char *where) {
+    fr_experts_spec *e = &spec->layer.experts;
     double scaling;
     FR_TRY(fr_config_only(text, "scoring_func", e->scoring == FR_SCORING_SIGMOID ? "sigmoid" : "softmax", where));
-    if (!c->normalizes) FR_TRY(fr_json_bool(text, "norm_topk_prob", e->norm_top_k, where, &e->norm_top_k));
+    if (!spec->mixture.normalizes) FR_TRY(fr_json_bool(text, "norm_topk_prob", e->norm_top_k, where, &e->norm_top_k));
     FR_TRY(fr_json_real(text, "routed_scaling_factor", 0, 1e6, (double)e->routed_scaling, where, &scaling));
     e->routed_scaling = (float)scaling;
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
@@ -70,21 +67,19 @@ static fr_status read_router(fr_mixture_config *c, const json_t *text, const cha
                         &e->top_groups);
 }
 
-fr_status fr_mixture_from_json(fr_mixture_config *c, const json_t *text, const fr_mixture_config *usual,
-                               const char *where) {
+static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *where) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
-    fr_experts_spec *e = &c->experts;
-    size_t shared;
-    *c = *usual;
+    fr_experts_spec *e = &spec->layer.experts;
+    fr_mixture_keys *c = &spec->mixture;
     FR_TRY(fr_json_size(text, key_there(text, counts), 1, MOST_EXPERTS, (int64_t)e->count, where, &e->count));
     FR_TRY(fr_json_size(text, "num_experts_per_tok", 1, MOST_EXPERTS, (int64_t)e->top_k, where, &e->top_k));
     FR_TRY(fr_json_size(text, "moe_intermediate_size", 1, MOST_WIDTH, (int64_t)e->width, where, &e->width));
-    FR_TRY(fr_json_size(text, "n_shared_experts", 0, MOST_SHARED, (int64_t)usual->shared, where, &shared));
-    FR_TRY(fr_json_size(text, "shared_expert_intermediate_size", 0, MOST_WIDTH, (int64_t)(shared * e->width), where,
+    FR_TRY(fr_json_size(text, "n_shared_experts", 0, MOST_SHARED, (int64_t)c->shared, where, &c->shared));
+    FR_TRY(fr_json_size(text, "shared_expert_intermediate_size", 0, MOST_WIDTH, (int64_t)(c->shared * e->width), where,
                         &c->shared));
-    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense, where,
+    FR_TRY(fr_json_size(text, "first_k_dense_replace", 0, FR_MOST_LAYERS, (int64_t)c->leading_dense, where,
                         &c->leading_dense));
-    return read_router(c, text, where);
+    return read_router(spec, text, where);
 }
 
 /* 1: softmax, 2: sigmoid. */
@@ -96,11 +91,11 @@ static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
                    gguf->architecture, (long long)scoring, (long long)usual);
 }
 
-static fr_status read_gguf_router(fr_mixture_config *c, const fr_gguf *gguf) {
-    fr_experts_spec *e = &c->experts;
+static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
+    fr_experts_spec *e = &spec->layer.experts;
     double scaling;
     FR_TRY(check_scoring(gguf, e->scoring));
-    if (!c->normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
+    if (!spec->mixture.normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
     if (scaling > 0) e->routed_scaling = (float)scaling; /* 0 is written for none */
     if (e->scoring != FR_SCORING_SIGMOID) return FR_OK;
@@ -108,27 +103,33 @@ static fr_status read_gguf_router(fr_mixture_config *c, const fr_gguf *gguf) {
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, MOST_EXPERTS, (int64_t)e->top_groups, &e->top_groups);
 }
 
-fr_status fr_mixture_from_gguf(fr_mixture_config *c, const fr_gguf *gguf, const fr_mixture_config *usual) {
-    fr_experts_spec *e = &c->experts;
-    size_t shared;
-    *c = *usual;
+static fr_status from_gguf(fr_model_spec *spec, const fr_gguf *gguf) {
+    fr_experts_spec *e = &spec->layer.experts;
+    fr_mixture_keys *c = &spec->mixture;
     FR_TRY(fr_gguf_size(gguf, ".expert_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->count));
     FR_TRY(fr_gguf_size(gguf, ".expert_used_count", 1, MOST_EXPERTS, FR_GGUF_REQUIRED, &e->top_k));
     FR_TRY(fr_gguf_size(gguf, ".expert_feed_forward_length", 1, MOST_WIDTH, FR_GGUF_REQUIRED, &e->width));
-    FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)usual->shared, &shared));
-    FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)(shared * e->width),
+    FR_TRY(fr_gguf_size(gguf, ".expert_shared_count", 0, MOST_SHARED, (int64_t)c->shared, &c->shared));
+    FR_TRY(fr_gguf_size(gguf, ".expert_shared_feed_forward_length", 0, MOST_WIDTH, (int64_t)(c->shared * e->width),
                         &c->shared));
-    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_MOST_LAYERS, (int64_t)usual->leading_dense,
+    FR_TRY(fr_gguf_size(gguf, ".leading_dense_block_count", 0, FR_MOST_LAYERS, (int64_t)c->leading_dense,
                         &c->leading_dense));
-    return read_gguf_router(c, gguf);
+    return read_gguf_router(spec, gguf);
 }
 
-fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char *where) {
-    const fr_experts_spec *e = &c->experts;
+fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
+    return source->gguf ? from_gguf(spec, source->gguf) : from_json(spec, source->text, source->where);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- layers */
+
+/* Whether the numbers go together. */
+static fr_status check(const fr_model_spec *spec, const char *where) {
+    const fr_experts_spec *e = &spec->layer.experts;
     if (e->top_k > e->count) return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top_k, e->count);
-    if (c->leading_dense > layers)
+    if (spec->mixture.leading_dense > spec->trunk.layers)
         return fr_fail(FR_INPUT, "%s: %zu layers stand before the first mixture of experts, and there are %zu", where,
-                       c->leading_dense, layers);
+                       spec->mixture.leading_dense, spec->trunk.layers);
     if (e->groups < 2) return FR_OK;
     size_t each = e->count / e->groups;
     bool whole = e->count % e->groups == 0 && each >= 2, chosen = e->top_groups >= 1 && e->top_groups <= e->groups;
@@ -137,18 +138,19 @@ fr_status fr_mixture_check(const fr_mixture_config *c, size_t layers, const char
                    e->top_groups, e->groups);
 }
 
-void fr_mixture_add(const fr_mixture_config *c, fr_trunk_spec *spec) {
-    for (size_t i = c->leading_dense; i <= spec->layers; i++) {
-        fr_layer_spec *layer = i < spec->layers ? &spec->layer[i] : &spec->mtp;
-        if (i < spec->layers && c->dense[i]) continue;
-        layer->experts = c->experts;
-        layer->ffn.width = c->shared;
+/* The MTP layer has a mixture too. */
+fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense) {
+    const fr_experts_spec experts = spec->layer.experts;
+    fr_trunk_spec *trunk = &spec->trunk;
+    FR_TRY(check(spec, source->where));
+    spec->layer.experts = (fr_experts_spec){0};
+    FR_TRY(fr_layers_alike(source, spec));
+    for (size_t i = spec->mixture.leading_dense; i <= trunk->layers; i++) {
+        fr_layer_spec *layer = i < trunk->layers ? &trunk->layer[i] : &trunk->mtp;
+        if (i < trunk->layers && dense && dense[i]) continue;
+        layer->experts = experts;
+        layer->ffn.width = spec->mixture.shared;
     }
-}
-
-fr_status fr_mixture_spec(const fr_uniform_config *uniform, const fr_mixture_config *c, fr_trunk_spec *spec) {
-    FR_TRY(fr_uniform_spec(uniform, spec));
-    fr_mixture_add(c, spec);
     return FR_OK;
 }
 
@@ -178,34 +180,6 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     fr_gguf_put_u32(w, ".expert_gating_func", 2);
     fr_gguf_put_f32(w, ".expert_weights_scale", e->routed_scaling);
     fr_gguf_put_bool(w, ".expert_weights_norm", e->norm_top_k);
-    return FR_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ specs */
-
-fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
-    const fr_mixture_config usual = {.experts = spec->layer.experts,
-                                     .shared = spec->mixture.shared,
-                                     .normalizes = spec->mixture.normalizes,
-                                     .leading_dense = spec->mixture.leading_dense};
-    fr_mixture_config c;
-    FR_TRY(source->gguf ? fr_mixture_from_gguf(&c, source->gguf, &usual)
-                        : fr_mixture_from_json(&c, source->text, &usual, source->where));
-    spec->layer.experts = c.experts;
-    spec->mixture.shared = c.shared;
-    spec->mixture.leading_dense = c.leading_dense;
-    return FR_OK;
-}
-
-fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense) {
-    fr_mixture_config c = {.experts = spec->layer.experts,
-                           .shared = spec->mixture.shared,
-                           .leading_dense = spec->mixture.leading_dense};
-    if (dense) memcpy(c.dense, dense, sizeof c.dense);
-    FR_TRY(fr_mixture_check(&c, spec->trunk.layers, source->where));
-    spec->layer.experts = (fr_experts_spec){0};
-    FR_TRY(fr_layers_alike(source, spec));
-    fr_mixture_add(&c, &spec->trunk);
     return FR_OK;
 }
 

@@ -14,11 +14,6 @@ const fr_tensor_name fr_mtp_names[] = {
     {0},
 };
 
-size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced) {
-    fr_binding mtp = fr_binding_layer(weights, spec, spec->layer, spec->layers);
-    return fr_weights_has_any(weights, mtp.prefix) ? announced : 0;
-}
-
 void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec) {
     if (!source->weights) return;
     fr_binding beside = fr_binding_mtp(source->weights, naming, &spec->trunk, true);

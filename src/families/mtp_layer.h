@@ -30,11 +30,8 @@ typedef struct fr_mtp_layer {
  * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
-/* How many layers named so stand behind a trunk's, of those that a configuration announces: whoever saved the file may
- * have dropped them. */
-size_t fr_chained_there(fr_weights *weights, const fr_trunk_spec *spec, size_t announced);
-
-/* The same: spec->mtp_layers become those that there are. */
+/* Of the layers that a configuration announces, leaves those that are there: whoever saved the file may have dropped
+ * them. */
 void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif
