@@ -240,6 +240,25 @@ static void add_control(fr_tokenizer_source *source, int32_t id) {
     source->added[at].special = true;
 }
 
+/* Named tokens for templates, as a folder has them; ids that no token has, and texts that are no UTF-8, name none. */
+static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    static const char *const keys[][2] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
+                                          {"sep_token", "tokenizer.ggml.seperator_token_id"},
+                                          {"cls_token", "tokenizer.ggml.cls_token_id"},
+                                          {"mask_token", "tokenizer.ggml.mask_token_id"}};
+    source->named = json_object();
+    if (!source->named) return fr_fail_memory(gguf->path, sizeof(json_t));
+    json_object_set_new(source->named, "unk_token", json_stringn(source->unknown.bytes, source->unknown.length));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        size_t id;
+        int64_t last = (int64_t)source->vocabulary_count - 1;
+        if (fr_gguf_size(gguf, keys[i][1], 0, last, FR_GGUF_REQUIRED, &id) != FR_OK) continue;
+        fr_text text = source->vocabulary[id].text;
+        json_object_set_new(source->named, keys[i][0], json_stringn(text.bytes, text.length));
+    }
+    return FR_OK;
+}
+
 /* llama.cpp puts a bos before every Gemma 4 text whatever the file says: early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown;
@@ -258,7 +277,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     if (end >= 0) source->end = source->vocabulary[end].text;
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (add_end && end >= 0) source->suffix[source->suffix_count++] = end;
-    return FR_OK;
+    return name_tokens(source, gguf);
 }
 
 /* A space before each text, and gone again when it is printed. Of tokenizers whose pieces are bytes nobody reads that

@@ -1,4 +1,4 @@
-/* Reads tokenizer.json and tokenizer_config.json: see the header for their shape.
+/* Reads tokenizer.json: see the header for its shape.
  *
  * In: JSON trees from formats/json.h. Out: lists whose texts point into these trees. */
 #include "formats/tokenizer_json.h"
@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "formats/checkpoint.h"
 #include "formats/pre_tokenizers.h"
-
-#define FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
+#include "formats/tokenizer_beside.h"
 
 /* ---------------------------------------------------------------------------------------------------------- getters */
 
@@ -367,7 +366,7 @@ static fr_status read_added_tokens(fr_tokenizer_source *json) {
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
 static fr_status read_tokenizer(fr_tokenizer_source *json) {
-    FR_TRY(fr_json_read(json->path, FILE_LIMIT, &json->root));
+    FR_TRY(fr_json_read(json->path, FR_TOKENIZER_FILE_LIMIT, &json->root));
     if (!json_is_object(json->root)) return fr_fail(FR_INPUT, "%s is not a JSON object", json->path);
     FR_TRY(read_model(json));
     FR_TRY(read_added_tokens(json));
@@ -377,45 +376,11 @@ static fr_status read_tokenizer(fr_tokenizer_source *json) {
     return read_post_processor(json);
 }
 
-/* A string, or an added token: {"content": string, ...}. */
-static fr_status read_token(const json_t *config, const char *key, const char *path, fr_text *text) {
-    const json_t *token = json_object_get(config, key);
-    return json_is_object(token) ? read_required_text(token, "content", path, text)
-                                 : read_text(config, key, path, text);
-}
-
-/* The id of a token's text, -1 when there is none. */
-static int32_t find_token(const fr_tokenizer_source *json, fr_text text) {
-    for (size_t i = 0; i < json->added_count; i++)
-        if (fr_text_same(json->added[i].text, text)) return json->added[i].id;
-    for (size_t i = 0; i < json->vocabulary_count; i++)
-        if (fr_text_same(json->vocabulary[i].text, text)) return json->vocabulary[i].id;
-    return -1;
-}
-
-/* A bos that only the configuration asks for. */
-static void add_begin(fr_tokenizer_source *json) {
-    bool asked = json_is_true(json_object_get(json->config, "add_bos_token"));
-    if (!asked || !json->begin.bytes || json->prefix_count + json->suffix_count > 0) return;
-    int32_t id = find_token(json, json->begin);
-    if (id >= 0) json->prefix[json->prefix_count++] = id;
-}
-
-static fr_status read_config(fr_tokenizer_source *json, const char *path) {
-    FR_TRY(fr_json_read(path, FILE_LIMIT, &json->config));
-    if (!json_is_object(json->config)) return fr_fail(FR_INPUT, "%s is not a JSON object", path);
-    FR_TRY(read_token(json->config, "bos_token", path, &json->begin));
-    add_begin(json);
-    return read_token(json->config, "eos_token", path, &json->end);
-}
-
 fr_status fr_tokenizer_json_open(fr_tokenizer_source *json, const char *folder) {
     *json = (fr_tokenizer_source){.path = fr_path_join(folder, "tokenizer.json")};
-    char *config = fr_path_join(folder, "tokenizer_config.json");
-    fr_status status = json->path && config ? FR_OK : fr_fail_memory(folder, strlen(folder));
+    fr_status status = json->path ? FR_OK : fr_fail_memory(folder, strlen(folder));
     if (status == FR_OK) status = read_tokenizer(json);
-    if (status == FR_OK && fr_file_exists(config)) status = read_config(json, config);
-    free(config);
+    if (status == FR_OK) status = fr_tokenizer_beside_read(json, folder);
     if (status != FR_OK) fr_tokenizer_source_close(json);
     return status;
 }

@@ -5,7 +5,8 @@
 
 void fr_tokenizer_source_close(fr_tokenizer_source *source) {
     json_decref(source->root);
-    json_decref(source->config);
+    json_decref(source->beside);
+    json_decref(source->named);
     fr_notes_free(&source->notes);
     free(source->texts);
     free(source->path);

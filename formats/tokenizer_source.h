@@ -89,7 +89,9 @@ typedef struct fr_tokenizer_source {
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS]; /* what the post-processor adds */
     size_t prefix_count, suffix_count;
     fr_notes notes;        /* what was assumed, and what of the file was not taken */
-    json_t *root, *config; /* what the texts belong to, and */
+    json_t *named;        /* texts of special tokens by their names in templates, "pad_token"; NULL: none */
+    const json_t *config; /* tokenizer_config.json; NULL: there is none */
+    json_t *root, *beside; /* what the texts belong to, and */
     char *texts;
 } fr_tokenizer_source;
 

@@ -16,7 +16,7 @@ enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE
 
 #define CHATML                                                                                              \
     "{% for m in messages %}<|im_start|>{{ m.role }}\n<think>{{ m.content }}</think><|im_end|>{% endfor %}" \
-    "{{ eos_token }}"
+    "{{ eos_token }}{{ pad_token }}{{ mask_token }}"
 
 /* Behind the bytes; the first two are bos and eos. */
 static const char *const special[] = {"[BEGIN]", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
@@ -50,13 +50,15 @@ static void build_tokens(fr_builder *b, const char *more) {
 static fr_tokenizer *open_made(unsigned type, const char *more) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
-    fr_build_header(&b, 0, 8 + (type != NO_TYPES));
+    fr_build_header(&b, 0, 10 + (type != NO_TYPES));
     fr_build_key_string(&b, "general.architecture", "qwen2");
     fr_build_key_string(&b, "tokenizer.ggml.model", "gpt2");
     fr_build_key_string(&b, "tokenizer.ggml.pre", "qwen2");
     fr_build_key_string(&b, "tokenizer.chat_template", CHATML);
     fr_build_key_u32(&b, "tokenizer.ggml.bos_token_id", BEGIN);
     fr_build_key_u32(&b, "tokenizer.ggml.eos_token_id", END);
+    fr_build_key_u32(&b, "tokenizer.ggml.padding_token_id", END);
+    fr_build_key_u32(&b, "tokenizer.ggml.mask_token_id", UINT32_MAX);
     build_tokens(&b, more);
     if (type != NO_TYPES) {
         fr_build_key_array(&b, "tokenizer.ggml.token_type", FR_GGUF_I32, BYTES + SPECIALS + 1);
@@ -78,7 +80,7 @@ static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES
 /* The prompt of a message that tries to end its turn, and what it must be: letters' ids are their bytes'. */
 START_TEST(prompts) {
     static const int32_t wanted[] = {IM_START, 'u', '\n', THINK, '<', '|', 'i', 'm',     '_',    'e', 'n',
-                                     'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END};
+                                     'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END, END};
     fr_tokenizer *tokenizer = open_made(types[_i], "<unused>");
     fr_marked_text text;
     int32_t *ids;

@@ -59,10 +59,15 @@ static fr_status set_token(json_t *own, json_t *given, const char *name, const c
 
 static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokenizer) {
     const fr_chat_templates *chat = &tokenizer->chat;
-    const char *begin = tokenizer->begin;
+    const char *begin = tokenizer->begin, *name;
+    json_t *text;
     if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
     FR_TRY(set_token(own, given, "bos_token", begin));
-    return set_token(own, given, "eos_token", tokenizer->end);
+    FR_TRY(set_token(own, given, "eos_token", tokenizer->end));
+    json_object_foreach(tokenizer->named, name, text) {
+        if (!json_object_get(own, name)) FR_TRY(set_token(own, given, name, json_string_value(text)));
+    }
+    return FR_OK;
 }
 
 static fr_status choose(const fr_chat_templates *chat, const json_t *options, const fr_template **template) {

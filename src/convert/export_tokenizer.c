@@ -112,12 +112,11 @@ static int64_t find_token(const token *tokens, size_t vocab, const char *text) {
     return -1;
 }
 
-/* KIND_token of tokenizer_config.json: a text, or an object with it. */
+/* KIND_token: the files beside tokenizer.json name it. */
 static int64_t named_token(const fr_tokenizer_source *source, const token *tokens, size_t vocab, const char *kind) {
     char key[32];
     snprintf(key, sizeof key, "%s_token", kind);
-    const json_t *entry = json_object_get(source->config, key);
-    const char *text = json_string_value(json_is_object(entry) ? json_object_get(entry, "content") : entry);
+    const char *text = json_string_value(json_object_get(source->named, key));
     return text ? find_token(tokens, vocab, text) : -1;
 }
 

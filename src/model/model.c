@@ -57,6 +57,12 @@ static fr_status read_eos(fr_model *model) {
     return FR_OK;
 }
 
+/* What the tokenizer says, where no configuration says anything, as vLLM and llama.cpp's converter do. */
+static void add_tokenizer_eos(fr_model *model) {
+    int32_t id = model->tokenizer && model->eos_count == 0 ? fr_tokenizer_end(model->tokenizer) : -1;
+    if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
+}
+
 /* transformers masks ids by comparing them with those of the vocabulary, so that others in the list do nothing: a model
  * whose vocabulary was cut keeps the list of the whole one. */
 static fr_status read_suppressed(fr_model *model) {
@@ -187,6 +193,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     FR_TRY(read_eos(model));
     FR_TRY(read_suppressed(model));
     FR_TRY(open_tokenizer(model, chat_template));
+    add_tokenizer_eos(model);
     if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
     return FR_OK;
 }

@@ -104,6 +104,7 @@ static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *sourc
     FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, source));
     FR_TRY(copy_token(source->begin, "bos_token", &tokenizer->begin));
     FR_TRY(copy_token(source->end, "eos_token", &tokenizer->end));
+    tokenizer->named = json_incref(source->named);
     FR_TRY(fr_chat_templates_open(&tokenizer->chat, chat, fr_chat_family_find(&tokenizer->vocabulary), source->path));
     FR_TRY(find_control(tokenizer, source, chat));
     tokenizer->scored = source->scores != NULL;
@@ -182,6 +183,7 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer) {
     fr_chat_templates_close(&tokenizer->chat);
     free(tokenizer->begin);
     free(tokenizer->end);
+    json_decref(tokenizer->named);
     fr_notes_free(&tokenizer->notes);
     free(tokenizer);
 }
@@ -216,6 +218,10 @@ int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text) {
 
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer) {
     return tokenizer->begin;
+}
+
+int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
+    return tokenizer->end ? fr_tokenizer_id(tokenizer, tokenizer->end) : -1;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- encode */

@@ -30,6 +30,9 @@ const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
 /* The bos_token of tokenizer_config.json or GGUF, NULL when it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 
+/* The id of the eos_token, -1 when there is none. */
+int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);
+
 /* Bytes that one call gives at most; a decoder as it was when it was new; as another of its tokenizer is. */
 size_t fr_decoder_longest(const fr_decoder *decoder);
 void fr_decoder_restart(fr_decoder *decoder);

@@ -30,6 +30,7 @@ struct fr_tokenizer {
     int32_t prefix[FR_MAX_TEMPLATE_IDS], suffix[FR_MAX_TEMPLATE_IDS];
     size_t prefix_count, suffix_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
+    json_t *named;     /* texts of these and other special tokens by name, "pad_token"; never written to */
     fr_chat_templates chat;
     fr_notes notes; /* of its source */
 };

@@ -1,0 +1,299 @@
+/* Files beside tokenizer.json: see tokenizer_beside.h.
+ *
+ * Texts of tokens point into their JSON trees, which the source keeps. */
+#include "formats/tokenizer_beside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "formats/checkpoint.h"
+
+/* One of the files; the root is NULL where there is none, or it doesn't count. */
+typedef struct beside_file {
+    json_t *root;
+    char *path;
+} beside_file;
+
+typedef struct beside {
+    fr_tokenizer_source *source;
+    beside_file config, map, added;
+    const json_t *vocabulary; /* tokenizer.json's: text to id */
+    json_t *special;          /* texts of special tokens */
+    json_t *index;            /* text of an added token to its place among them */
+    uint8_t *taken;           /* a bit an id; NULL: not looked at yet */
+    size_t capacity;          /* of the source's added tokens */
+} beside;
+
+static fr_text text_of(const json_t *string) {
+    return (fr_text){json_string_value(string), json_string_length(string)};
+}
+
+static fr_status fail_memory(const beside *b, size_t bytes) {
+    return fr_fail_memory(b->source->path, bytes);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ files */
+
+/* The source gets the tree. */
+static fr_status read_file(beside *b, const char *folder, const char *name, beside_file *file) {
+    file->path = fr_path_join(folder, name);
+    if (!file->path) return fr_fail_memory(folder, strlen(folder));
+    if (!fr_file_exists(file->path)) return FR_OK;
+    FR_TRY(fr_json_read(file->path, FR_TOKENIZER_FILE_LIMIT, &file->root));
+    bool kept = json_array_append_new(b->source->beside, file->root) == 0;
+    if (!kept) file->root = NULL;
+    if (!kept) return fail_memory(b, sizeof *file->root);
+    return json_is_object(file->root) ? FR_OK : fr_fail(FR_INPUT, "%s is not a JSON object", file->path);
+}
+
+static fr_status read_files(beside *b, const char *folder) {
+    json_t *decoder;
+    FR_TRY(read_file(b, folder, "tokenizer_config.json", &b->config));
+    b->source->config = b->config.root;
+    FR_TRY(fr_json_object(b->config.root, "added_tokens_decoder", b->config.path, &decoder));
+    if (decoder) return FR_OK;
+    FR_TRY(read_file(b, folder, "special_tokens_map.json", &b->map));
+    return read_file(b, folder, "added_tokens.json", &b->added);
+}
+
+/* ----------------------------------------------------------------------------------------------------- named tokens */
+
+/* A text, or an added token: {"content": text, ...}. NULL: none. */
+static fr_status read_token(const json_t *value, const char *key, const char *where, const json_t **text) {
+    *text = json_is_object(value) ? json_object_get(value, "content") : json_is_null(value) ? NULL : value;
+    bool none = !*text && !json_is_object(value);
+    return none || json_is_string(*text) ? FR_OK : fr_fail(FR_INPUT, "%s: \"%s\" is not a string", where, key);
+}
+
+static fr_status name_token(beside *b, const json_t *value, const char *key, const char *where) {
+    const json_t *text;
+    FR_TRY(read_token(value, key, where, &text));
+    if (text && json_object_set_new(b->source->named, key, json_copy((json_t *)text)) != 0)
+        return fail_memory(b, json_string_length(text));
+    return FR_OK;
+}
+
+static fr_status mark_special(beside *b, const json_t *text) {
+    const char *bytes = json_string_value(text);
+    if (bytes && *bytes && json_object_set_new(b->special, bytes, json_true()) != 0)
+        return fail_memory(b, json_string_length(text));
+    return FR_OK;
+}
+
+/* Special tokens that have no name of their own; where the key is an object, they have. */
+static fr_status read_list(beside *b, const beside_file *file, const char *key) {
+    json_t *list = json_object_get(file->root, key), *value;
+    const json_t *text;
+    const char *name;
+    size_t at;
+    json_array_foreach(list, at, value) {
+        FR_TRY(read_token(value, key, file->path, &text));
+        FR_TRY(mark_special(b, text));
+    }
+    json_object_foreach(list, name, value) {
+        size_t length = strlen(name);
+        if (length > 6 && strcmp(name + length - 6, "_token") == 0) FR_TRY(name_token(b, value, name, file->path));
+    }
+    return FR_OK;
+}
+
+static fr_status read_names_of(beside *b, const beside_file *file) {
+    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                        "pad_token", "cls_token", "mask_token"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        FR_TRY(name_token(b, json_object_get(file->root, names[i]), names[i], file->path));
+    FR_TRY(read_list(b, file, "extra_special_tokens"));
+    return read_list(b, file, "additional_special_tokens");
+}
+
+static fr_status read_names(beside *b) {
+    const char *name;
+    json_t *text;
+    FR_TRY(read_names_of(b, &b->config));
+    FR_TRY(read_names_of(b, &b->map));
+    json_object_foreach(b->source->named, name, text) FR_TRY(mark_special(b, text));
+    b->source->begin = text_of(json_object_get(b->source->named, "bos_token"));
+    b->source->end = text_of(json_object_get(b->source->named, "eos_token"));
+    return FR_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- added tokens */
+
+static fr_status note_place(beside *b, const char *text, size_t place) {
+    bool noted = json_object_set_new(b->index, text, json_integer((json_int_t)place)) == 0;
+    return noted ? FR_OK : fail_memory(b, strlen(text));
+}
+
+static fr_status index_added(beside *b) {
+    b->capacity = b->source->added_count;
+    for (size_t i = 0; i < b->source->added_count; i++) FR_TRY(note_place(b, b->source->added[i].text.bytes, i));
+    return FR_OK;
+}
+
+static bool take(beside *b, int32_t id) {
+    uint8_t bit = (uint8_t)(1u << (id & 7)), *byte = &b->taken[id >> 3];
+    bool was = *byte & bit;
+    *byte |= bit;
+    return was;
+}
+
+/* Whether another token has the id; from then on one has. */
+static fr_status take_id(beside *b, int32_t id, bool *was) {
+    const fr_tokenizer_source *source = b->source;
+    if (!b->taken) {
+        b->taken = calloc(FR_MAX_TOKEN_ID / 8 + 1, 1);
+        if (!b->taken) return fail_memory(b, FR_MAX_TOKEN_ID / 8 + 1);
+        for (size_t i = 0; i < source->vocabulary_count; i++) take(b, source->vocabulary[i].id);
+        for (size_t i = 0; i < source->added_count; i++) take(b, source->added[i].id);
+    }
+    *was = take(b, id);
+    return FR_OK;
+}
+
+static fr_status append(beside *b, const fr_added_entry *entry) {
+    fr_tokenizer_source *source = b->source;
+    if (source->added_count >= b->capacity) {
+        size_t capacity = 2 * b->capacity + 64;
+        fr_added_entry *grown = realloc(source->added, capacity * sizeof *grown);
+        if (!grown) return fail_memory(b, capacity * sizeof *grown);
+        source->added = grown;
+        b->capacity = capacity;
+    }
+    FR_TRY(note_place(b, entry->text.bytes, source->added_count));
+    source->added[source->added_count++] = *entry;
+    return FR_OK;
+}
+
+/* One that tokenizer.json has keeps its id there, and gets these flags; one that nobody has is new, of its own id. */
+static fr_status add(beside *b, fr_added_entry entry) {
+    const json_t *place = json_object_get(b->index, entry.text.bytes);
+    const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
+    bool taken = false;
+    if (json_object_get(b->special, entry.text.bytes)) entry.special = true;
+    if (place) {
+        fr_added_entry *old = &b->source->added[json_integer_value(place)];
+        entry.id = old->id;
+        entry.text = old->text;
+        *old = entry;
+        return FR_OK;
+    }
+    if (known)
+        entry.id = (int32_t)json_integer_value(known);
+    else
+        FR_TRY(take_id(b, entry.id, &taken));
+    if (!taken) return append(b, &entry);
+    fr_notes_add(&b->source->notes,
+                 "%s: the added token \"%.99s\" beside it has the id %d, which another token has: it is "
+                 "left out",
+                 b->source->path, entry.text.bytes, entry.id);
+    return FR_OK;
+}
+
+/* "ID": digits alone. */
+static bool read_key(const char *key, int32_t *id) {
+    size_t length = strspn(key, "0123456789");
+    if (length == 0 || length > 8 || key[length]) return false;
+    long value = strtol(key, NULL, 10);
+    *id = (int32_t)value;
+    return value <= FR_MAX_TOKEN_ID;
+}
+
+/* {"content", "special", ...}; where: it stands. Without a content it is none. */
+static fr_status read_entry(beside *b, const json_t *item, const char *where, int32_t id) {
+    const json_t *text;
+    fr_added_entry entry = {.id = id};
+    FR_TRY(read_token(json_object_get(item, "content"), "content", where, &text));
+    if (!text || json_string_length(text) == 0) return FR_OK;
+    entry.text = text_of(text);
+    FR_TRY(fr_json_bool(item, "special", false, where, &entry.special));
+    FR_TRY(fr_json_bool(item, "lstrip", false, where, &entry.lstrip));
+    FR_TRY(fr_json_bool(item, "rstrip", false, where, &entry.rstrip));
+    FR_TRY(fr_json_bool(item, "single_word", false, where, &entry.single_word));
+    FR_TRY(fr_json_bool(item, "normalized", !entry.special, where, &entry.normalized));
+    return add(b, entry);
+}
+
+static fr_status read_decoder(beside *b) {
+    const char *key;
+    json_t *decoder = json_object_get(b->config.root, "added_tokens_decoder"), *item;
+    json_object_foreach(decoder, key, item) {
+        int32_t id;
+        if (!read_key(key, &id) || !json_is_object(item))
+            return fr_fail(FR_INPUT, "%s: added_tokens_decoder: \"%.99s\" is no id of a token", b->config.path, key);
+        FR_TRY(read_entry(b, item, b->config.path, id));
+    }
+    return FR_OK;
+}
+
+/* added_tokens.json says nothing of flags, and those of tokenizer.json stay. */
+static fr_status read_old_added(beside *b) {
+    const char *text;
+    json_t *value;
+    json_object_foreach(b->added.root, text, value) {
+        int64_t id;
+        FR_TRY(fr_json_int(b->added.root, text, 0, FR_MAX_TOKEN_ID, FR_JSON_REQUIRED, b->added.path, &id));
+        bool special = json_object_get(b->special, text) != NULL;
+        if (*text && !json_object_get(b->index, text))
+            FR_TRY(add(b, (fr_added_entry){.text = {text, strlen(text)}, .id = (int32_t)id, .normalized = !special}));
+    }
+    return FR_OK;
+}
+
+/* Special tokens that the vocabulary has, and no list of added ones. */
+static fr_status add_special(beside *b) {
+    const char *text;
+    json_t *value;
+    json_object_foreach(b->special, text, value) {
+        void *known = json_object_iter_at((json_t *)b->vocabulary, text);
+        if (!known || json_object_get(b->index, text)) continue;
+        const char *kept = json_object_iter_key(known); /* the special tokens' own texts go with their list */
+        FR_TRY(add(b, (fr_added_entry){.text = {kept, strlen(kept)}}));
+    }
+    return FR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ whole */
+
+/* The id of a token's text, -1 when there is none. */
+static int32_t find_token(const beside *b, fr_text text) {
+    const json_t *place = json_object_get(b->index, text.bytes), *known = json_object_get(b->vocabulary, text.bytes);
+    if (place) return b->source->added[json_integer_value(place)].id;
+    return known ? (int32_t)json_integer_value(known) : -1;
+}
+
+/* A bos that only the configuration asks for. */
+static void add_begin(beside *b) {
+    fr_tokenizer_source *source = b->source;
+    bool asked = json_is_true(json_object_get(b->config.root, "add_bos_token"));
+    if (!asked || !source->begin.bytes || source->prefix_count + source->suffix_count > 0) return;
+    int32_t id = find_token(b, source->begin);
+    if (id >= 0) source->prefix[source->prefix_count++] = id;
+}
+
+static fr_status read_all(beside *b, const char *folder) {
+    if (!b->source->beside || !b->source->named || !b->special || !b->index) return fail_memory(b, sizeof(json_t));
+    FR_TRY(read_files(b, folder));
+    FR_TRY(read_names(b));
+    FR_TRY(index_added(b));
+    FR_TRY(read_decoder(b));
+    FR_TRY(read_old_added(b));
+    FR_TRY(add_special(b));
+    add_begin(b);
+    return FR_OK;
+}
+
+fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder) {
+    beside b = {.source = source, .special = json_object(), .index = json_object()};
+    b.vocabulary = json_object_get(json_object_get(source->root, "model"), "vocab");
+    source->beside = json_array();
+    source->named = json_object();
+    fr_status status = read_all(&b, folder);
+    free(b.config.path);
+    free(b.map.path);
+    free(b.added.path);
+    json_decref(b.special);
+    json_decref(b.index);
+    free(b.taken);
+    return status;
+}

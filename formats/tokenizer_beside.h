@@ -1,0 +1,29 @@
+/* What lies beside tokenizer.json and belongs to the tokenizer, read as transformers reads it.
+ *
+ * In: a folder's
+ *
+ *   tokenizer_config.json    {"bos_token": text or {"content": text}, and so eos, unk, sep, pad, cls and mask_token,
+ *                             "extra_special_tokens": {"image_token": text, ...} or [text, ...],
+ *                             "additional_special_tokens": [text, ...],
+ *                             "added_tokens_decoder": {"ID": {"content", "special", "lstrip", "rstrip", "single_word",
+ *                                                             "normalized"}, ...},
+ *                             "add_bos_token": true}
+ *   special_tokens_map.json  the same names; they go before those of the configuration
+ *   added_tokens.json        {text: id, ...}
+ *
+ * The last two are of older releases: they are read where the configuration has no added_tokens_decoder, or there is
+ * none. Out: named tokens; further added tokens, and other flags of those that there are; a bos before texts where
+ * nothing else adds it, as llama.cpp's converter has it, and LlamaTokenizerFast of transformers 4 (DeepSeek-V3's
+ * folder): a post-processor that adds something wins, whatever add_bos_token says; add_eos_token is not read. */
+#ifndef FR_FORMATS_TOKENIZER_BESIDE_H
+#define FR_FORMATS_TOKENIZER_BESIDE_H
+
+#include "formats/json.h"
+#include "formats/tokenizer_source.h"
+
+#define FR_TOKENIZER_FILE_LIMIT ((size_t)256 << 20) /* eight times the largest published one */
+
+/* Of a source whose tokenizer.json has been read. */
+fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder);
+
+#endif
