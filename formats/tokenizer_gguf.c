@@ -139,12 +139,11 @@ static bool is_added(token_types *types, fr_text text, int32_t id, bool *special
 static void note_types(fr_tokenizer_source *source, const token_types *types) {
     if (types->retyped == 0) return;
     fr_text text = source->vocabulary[types->first].text;
-    fr_notes_add(&source->notes,
-                 "%s: token %d, \"%.*s\", opens or ends a turn, and is %s: it is taken as one that does, and so are "
-                 "%zu more",
-                 source->path, types->first, shown(text), text.bytes,
-                 types->list ? "not typed so" : "of no type, as key tokenizer.ggml.token_type is missing",
-                 types->retyped - 1);
+    fr_notes_add(
+        &source->notes,
+        "%s: tokens that open or end turns are %s, \"%.*s\" (%d) the first of %zu: they are taken as ones that do",
+        source->path, types->list ? "not typed so" : "of no type, as key tokenizer.ggml.token_type is missing",
+        shown(text), text.bytes, types->first, types->retyped);
 }
 
 static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {

@@ -103,12 +103,11 @@ START_TEST(notes) {
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
     const char *note = fr_tokenizer_note(tokenizer, 0);
     bool missing = types[_i] == NO_TYPES;
-    snprintf(
-        line, sizeof line,
-        "%s: token %d, \"<|im_start|>\", opens or ends a turn, and is %s: it is taken as one that does, and so are "
-        "%d more",
-        folder.file, IM_START, missing ? "of no type, as key tokenizer.ggml.token_type is missing" : "not typed so",
-        types[_i] == USER_DEFINED ? 1 : 3);
+    snprintf(line, sizeof line,
+             "%s: tokens that open or end turns are %s, \"<|im_start|>\" (%d) the first of %d: they are taken as ones "
+             "that do",
+             folder.file, missing ? "of no type, as key tokenizer.ggml.token_type is missing" : "not typed so",
+             IM_START, types[_i] == USER_DEFINED ? 2 : 4);
     ck_assert((note != NULL) == (types[_i] != CONTROL));
     if (note) ck_assert_str_eq(note, line);
     fr_tokenizer_close(tokenizer);

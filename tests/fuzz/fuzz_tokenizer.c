@@ -1,24 +1,33 @@
-/* libFuzzer's target for a published tokenizer: any bytes as tokenizer.json, and behind their first NUL as
- * tokenizer_config.json; then texts to ids and back.
+/* libFuzzer's target for a published tokenizer: any bytes as tokenizer.json, and behind a NUL each as
+ * tokenizer_config.json, special_tokens_map.json and added_tokens.json; then texts to ids and back.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 #include "tests/fuzz/harness.h"
 
+enum { FILES = 4 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    static const char *const names[FILES] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                                             "added_tokens.json"};
     static const char *folder;
-    static fuzz_file json, config;
+    static fuzz_file files[FILES];
     fr_tokenizer *tokenizer;
     if (!folder) {
         folder = fuzz_folder();
-        json = fuzz_file_new();
-        config = fuzz_file_new();
-        fuzz_link(folder, "tokenizer.json", json.path);
-        fuzz_link(folder, "tokenizer_config.json", config.path);
+        for (size_t i = 0; i < FILES; i++) {
+            files[i] = fuzz_file_new();
+            fuzz_link(folder, names[i], files[i].path);
+        }
     }
-    fuzz_halves halves = fuzz_divide(bytes, size, '\0');
-    fuzz_file_write(&json, halves.first, halves.first_size, NULL, 0);
-    fuzz_file_write(&config, halves.second ? (const void *)halves.second : "{}",
-                    halves.second ? halves.second_size : 2, NULL, 0);
+    fuzz_halves halves = {.second = bytes, .second_size = size};
+    for (size_t i = 0; i < FILES; i++) {
+        if (halves.second)
+            halves = fuzz_divide(halves.second, halves.second_size, '\0');
+        else
+            halves.first = NULL;
+        fuzz_file_write(&files[i], halves.first ? (const void *)halves.first : "{}",
+                        halves.first ? halves.first_size : 2, NULL, 0);
+    }
     if (refused(fr_tokenizer_open(folder, NULL, &tokenizer))) return 0;
     fuzz_inputs_read++;
     fuzz_use_tokenizer(tokenizer);

@@ -85,7 +85,7 @@ def gguf_head(path, keep=lambda key: not key.startswith("tokenizer.")):
 
 def text_array(key, texts):
     def string(text):
-        return struct.pack("<Q", len(text)) + text.encode()
+        return struct.pack("<Q", len(text.encode())) + text.encode()
 
     return string(key) + struct.pack("<IIQ", ARRAY, STRING, len(texts)) + b"".join(map(string, texts))
 
@@ -177,11 +177,46 @@ def tokenizers():
              "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": False,
                        "vocab": {"<unk>": 0, "a": 1, "_": 2, "_a": 3, "<bos>": 4, "x": 5, "it": 6}, "merges": [["_", "a"]]}}
     write("tokenizer", "rules", compact(small))
+    beside(small)
     for path in ("gguf/moe-odd", "glm-ocr/model-q4_0"):
         keys = gguf_parts(f"{DATA}/{path}.gguf")[1]
-        texts = gguf_texts(keys, 512)
-        write("tokenizer_gguf", path.replace("/", "-"),
-              b"GGUF" + struct.pack("<IQQ", 3, 0, len(texts)) + b"".join(texts) + bytes(32))
+        write_tokenizer(path.replace("/", "-"), gguf_texts(keys, 512))
+    tokens = ["<unk>", "<s>", "</s>", "<end_of_turn>", "\n\n", *(f"<0x{b:02X}>" for b in range(0, 256, 5)), "▁", "a", "b", "aa", "▁a", "ab"]
+    scores = [0.0] * (len(tokens) - 6) + [-9.0, -8.0, -7.0, -1.0, -2.0, -2.0]
+    types = [2, 3, 3, 1, 4] + [6] * (len(tokens) - 11) + [1] * 6
+    write_tokenizer("scores", [gguf_text("general.architecture", "gemma3"), gguf_text("tokenizer.ggml.model", "llama"),
+                               text_array("tokenizer.ggml.tokens", tokens), numbers("tokenizer.ggml.scores", 6, "f", scores),
+                               numbers("tokenizer.ggml.token_type", 5, "i", types)])
+    tokens = [chr(b) for b in range(33, 127)] + ["Ġ", "Ċ", "ab", "<|im_start|>", "<|im_end|>", "<think>", "<|of_a_kind|>"]
+    for pre in ("smollm", "qwen2", "kimi-k2", "superbpe", "jais-2"):
+        write_tokenizer(pre, [gguf_text("general.architecture", "llama"), gguf_text("tokenizer.ggml.model", "gpt2"),
+                              gguf_text("tokenizer.ggml.pre", pre), text_array("tokenizer.ggml.tokens", tokens),
+                              text_array("tokenizer.ggml.merges", ["a b"])])
+
+
+def beside(tokenizer):
+    """A tokenizer.json, and the other files of its folder."""
+    config = {"bos_token": {"content": "<bos>", "lstrip": False}, "pad_token": "x", "extra_special_tokens": {"image_token": "it"},
+              "added_tokens_decoder": {"7": {"content": "<new>", "special": True, "lstrip": True}, "4": {"content": "<bos>"},
+                                       "1": {"content": "<taken>"}}}
+    write("tokenizer", "beside", compact(tokenizer) + "\0" + compact(config))
+    old = [{"add_bos_token": True}, {"bos_token": "<bos>", "additional_special_tokens": ["<new>", {"content": "a"}]},
+           {"<new>": 7, "it": 6}]
+    write("tokenizer", "beside-old", compact(tokenizer) + "".join("\0" + compact(file) for file in old))
+
+
+def write_tokenizer(name, keys):
+    write("tokenizer_gguf", name, b"GGUF" + struct.pack("<IQQ", 3, 0, len(keys)) + b"".join(keys) + bytes(32))
+
+
+def gguf_text(key, text):
+    return b"".join(struct.pack("<Q", len(part)) + part + more for part, more in
+                    ((key.encode(), struct.pack("<I", STRING)), (text.encode(), b"")))
+
+
+def numbers(key, element, form, values):
+    return (struct.pack("<Q", len(key)) + key.encode() + struct.pack("<IIQ", ARRAY, element, len(values)) +
+            struct.pack(f"<{len(values)}{form}", *values))
 
 
 def gguf_texts(keys, most):
