@@ -224,7 +224,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_at(size_t index) {
     return index < COUNT_OF(kinds) ? &kinds[index] : NULL;
 }
 
-bool fr_pre_tokenizer_is(const fr_pre_tokenizer *kind, fr_text name) {
+static bool has_name(const fr_pre_tokenizer *kind, fr_text name) {
     for (size_t i = 0; i < FR_MAX_PRE_NAMES && kind->names[i]; i++)
         if (fr_text_is(name, kind->names[i])) return true;
     return false;
@@ -235,7 +235,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
     size_t of_model = 0;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         if (!fr_text_is(model, kinds[i].model)) continue;
-        if (fr_pre_tokenizer_is(&kinds[i], name)) return &kinds[i];
+        if (has_name(&kinds[i], name)) return &kinds[i];
         last = &kinds[i];
         of_model++;
     }

@@ -34,9 +34,6 @@ const fr_pre_tokenizer *fr_pre_tokenizer_at(size_t index);
 /* The kind of that model and name; NULL: there is none. Where a model has one kind alone, any name is its. */
 const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name);
 
-/* Whether a kind has that name, aliases too. */
-bool fr_pre_tokenizer_is(const fr_pre_tokenizer *kind, fr_text name);
-
 /* Tokens that end a turn in files of the kind, NULL behind them. */
 const char *const *fr_pre_tokenizer_ends(const fr_pre_tokenizer *kind);
 
