@@ -9,9 +9,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "formats/json_wide.h"
 #include "formats/map.h"
 
-#define MAX_DEPTH 64
+#define MAX_DEPTH  64
 #define MAX_VALUES ((size_t)1 << 23) /* 4 times a tokenizer of 262,144 tokens and 514,000 merges; some 2 GB at worst */
 
 /* Text that isn't JSON may pass: the parser will say so. */
@@ -64,7 +65,7 @@ static fr_status parse(const char *text, size_t size, const char *where, size_t 
     FR_TRY(check_limits(text, size, where));
     json_error_t error;
     size_t usual = JSON_REJECT_DUPLICATES | (flags & JSON_ALLOW_NUL);
-    *root = json_loadb(text, size, usual, &error);
+    *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, &error);
     if (!*root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(&error) == json_error_numeric_overflow)
         *root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, &error);
     return *root ? FR_OK : fail_parse(text, size, where, &error);

@@ -1,7 +1,8 @@
 /* JSON from a file, bounded, with getters that check type and range and name the file and key at fault.
  *
  * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, values to 2^23, duplicate keys are refused.
- * An integer beyond int64 is an error in fr_json_parse; in fr_json_read it makes all of the file's integers reals. */
+ * An integer beyond int64 is an error in fr_json_parse; in fr_json_read it makes all of the file's integers reals; in
+ * fr_json_parse_texts it is kept (json_wide.h). */
 #ifndef FR_FORMATS_JSON_H
 #define FR_FORMATS_JSON_H
 

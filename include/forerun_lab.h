@@ -85,6 +85,14 @@ bool fr_lab_takes_drafter(const char *spec_type);
  * fr_free; NULL with errno set. */
 char *fr_lab_file_place(const char *path);
 
+/* Jansson's json_loadb, but for integers beyond int64: each is a string of its digits behind a byte FR_LAB_WIDE, which
+ * no text begins with. Written out as those digits they mean the same to fr_chat_render. Duplicate keys may be refused
+ * though flags don't ask for it. */
+#define FR_LAB_WIDE '\xff'
+struct json_t;
+struct json_error_t;
+struct json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, struct json_error_t *error);
+
 #ifdef __cplusplus
 }
 #endif

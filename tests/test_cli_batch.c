@@ -209,6 +209,9 @@ START_TEST(lines_that_can_not_be_run) {
         {"{\"ids\": [2, 99999999]}", "outside the vocabulary"},
         {"{\"ids\": []}", "ids must be"},
         {"{\"messages\": 3}", "messages"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": 12345678901234567890}]}", "neither a text nor"},
+        {"{\"prompt\": 12345678901234567890}", "too big integer"},
+        {"{\"prompt\": \"x\", \"stop\": [12345678901234567890]}", "too big integer"},
         {"{\"prompt\": \"x\", \"n\": \"y\"}", "n must be"},
         {"{\"prompt\": \"x\", \"n\": -2}", "n must be"},
         {"{\"prompt\": \"x\", \"temp\": -1}", "temperature must be"},
@@ -232,7 +235,7 @@ START_TEST(lines_that_can_not_be_run) {
     fclose(stream);
     fr_command c = fr_command_run("batch " TARGET "-f - -o - -np 2 -c 64", input);
     ck_assert_int_eq(c.status, 1);
-    ck_assert_str_eq(c.err, "forerun: 25 of 50 lines could not be run: each has its \"error\"\n");
+    ck_assert_str_eq(c.err, "forerun: 28 of 56 lines could not be run: each has its \"error\"\n");
     json_t *answers = answers_of(&c);
     ck_assert_uint_eq(json_array_size(answers), 2 * COUNT);
     for (size_t i = 0; i < COUNT; i++) {

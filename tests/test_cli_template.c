@@ -151,6 +151,45 @@ START_TEST(refused) {
 }
 END_TEST
 
+#define WIDE  "123456789012345678901234567890"
+#define LLAMA "template -m " TOKENIZERS "llama3 --messages - "
+
+/* What a command writes has this in it. */
+static void check_has(const char *input, const char *line, const char *wanted) {
+    fr_command c = fr_command_feed(input, "%s", line);
+    ck_assert_msg(strstr(c.out, wanted), "%s: %s", line, c.out);
+    fr_command_free(&c);
+}
+
+static void put_temporary(char *path, const char *text) {
+    FILE *file = fdopen(mkstemp(path), "wb");
+    ck_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* Integers of any size in messages, tools and variables come back digit by digit, as Python prints them. */
+START_TEST(wide_integers) {
+    static const char messages[] =
+        "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"\", "
+        "\"tool_calls\": [{\"id\": \"c\", \"function\": {\"name\": \"f\", \"arguments\": "
+        "{\"n\": [-" WIDE ", {\"m\": 1.5}]}}}]}]";
+    char tools[] = "/tmp/test_template_XXXXXX", source[] = "/tmp/test_template_XXXXXX", line[512];
+    check_has(messages, LLAMA, "{\"name\": \"f\", \"parameters\": {\"n\": [-" WIDE ", {\"m\": 1.5}]}}");
+    put_temporary(tools, "[{\"function\": {\"name\": \"f\", \"maximum\": " WIDE "}}]");
+    snprintf(line, sizeof line, LLAMA "--tools %s", tools);
+    check_has(HELLO, line, "\"maximum\": " WIDE);
+    put_temporary(source, "{{ n }} {{ l | tojson }} {{ n > 7 }}");
+    snprintf(line, sizeof line,
+             LLAMA "--chat-template-file %s --chat-template-kwargs {\"n\":" WIDE ",\"l\":[-" WIDE ",\"é\"]}", source);
+    check_has(HELLO, line, WIDE " [-" WIDE ", \"é\"] True");
+    unlink(tools);
+    unlink(source);
+    fr_command c = fr_command_run(LLAMA, "[{\"role\": " WIDE ", \"content\": \"a\"}]");
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_str_eq(c.err, "forerun: -: [0] is not an object with a \"role\"\n");
+    fr_command_free(&c);
+}
+END_TEST
+
 /* A model without a template of its own says whose it uses, once, and not where it is quiet or nobody chats. */
 START_TEST(a_note) {
     static const char model[] = "tests/data/models/gemma4-dense";
@@ -210,6 +249,7 @@ int main(void) {
     tcase_add_test(cases, ids);
     tcase_add_test(cases, refused);
     tcase_add_test(cases, a_note);
+    tcase_add_test(cases, wide_integers);
     tcase_add_test(cases, generate_and_chat);
     Suite *suite = suite_create("cli_template");
     suite_add_tcase(suite, cases);

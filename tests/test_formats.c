@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
+#include "formats/json_wide.h"
 #include "formats/safetensors.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -338,6 +339,71 @@ START_TEST(json_too_many_values) {
     ck_assert_int_eq(fr_json_parse(text, size, "text", &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "more than 8388608 values"));
     free(text);
+}
+END_TEST
+
+/* Numbers in their order, wide ones with a semicolon behind their digits. */
+static void list_numbers(const json_t *value, char *list, size_t size) {
+    size_t length = strlen(list), digits;
+    const char *wide = fr_json_wide_digits(value, &digits), *key;
+    json_t *item;
+    if (wide) snprintf(list + length, size - length, "%.*s;", (int)digits, wide);
+    if (json_is_integer(value)) snprintf(list + length, size - length, "%lld,", (long long)json_integer_value(value));
+    if (json_is_real(value)) snprintf(list + length, size - length, "%g,", json_real_value(value));
+    for (size_t i = 0; i < json_array_size(value); i++) list_numbers(json_array_get(value, i), list, size);
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) list_numbers(item, list, size);
+}
+
+START_TEST(json_wide_integers) {
+    static const char *const texts[][2] = {
+        {"[9223372036854775807,9223372036854775808,-9223372036854775808,-9223372036854775809]",
+         "9223372036854775807,9223372036854775808;-9223372036854775808,-9223372036854775809;"},
+        {"{\"z\":[1,{\"b\":2.5,\"a\":12345678901234567890}],\"a\":-3,\"12345678901234567890\":0,\"c\":"
+         "123456789012345678901}",
+         "1,2.5,12345678901234567890;-3,0,123456789012345678901;"},
+        {"[\"12345678901234567890 \\\"12345678901234567890\",1e3,12345678901234567890.5,12345678901234567890e1,"
+         "12345678901234567890 ]",
+         "1000,1.23457e+19,1.23457e+20,12345678901234567890;"},
+        {" [ 100000000000000000000000000000000000000000000000000000000000 , -0 , 0 , true , null ] ",
+         "100000000000000000000000000000000000000000000000000000000000;0,0,"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char list[256] = "";
+        json_t *root;
+        fr_status status = fr_json_parse_texts(texts[i][0], strlen(texts[i][0]), "text", &root);
+        ck_assert_msg(status == FR_OK, "%s", fr_last_error());
+        list_numbers(root, list, sizeof list);
+        ck_assert_str_eq(list, texts[i][1]);
+        json_decref(root);
+    }
+}
+END_TEST
+
+/* Errors are those of the text as it is, and no text is taken for a number. */
+START_TEST(json_wide_errors) {
+    static const char *const texts[][2] = {
+        {"[12345678901234567890,]", "line 1, column 23"},
+        {"[012345678901234567890]", "not valid JSON"},
+        {"[-12345678901234567890-]", "not valid JSON"},
+        {"[12345678901234567890 1]", "line 1, column 23"},
+        {"[12345678901234567890x]", "line 1, column 22"},
+        {"[1e999,12345678901234567890]", "real number overflow"},
+        {"{\"a\":12345678901234567890,\"a\":1}", "duplicate object key a"},
+        {"12345678901234567890", "not valid JSON"},
+        {"[\"\xff\", 12345678901234567890]", "unable to decode byte 0xff"},
+    };
+    json_t *root;
+    size_t length;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ck_assert_int_eq(fr_json_parse_texts(texts[i][0], strlen(texts[i][0]), "text", &root), FR_INPUT);
+        ck_assert_msg(strstr(fr_last_error(), texts[i][1]), "%s: %s", texts[i][0], fr_last_error());
+        ck_assert_ptr_null(root);
+    }
+    json_t *text = json_string("12345678901234567890"), *bytes = json_stringn_nocheck("\xff 12", 4);
+    ck_assert(fr_json_is_text(text) && fr_json_is_text(bytes) && !fr_json_is_text(json_null()));
+    ck_assert(!fr_json_wide_digits(text, &length) && !fr_json_wide_digits(bytes, &length));
+    json_decref(text);
+    json_decref(bytes);
 }
 END_TEST
 
@@ -946,6 +1012,8 @@ static void add_basics(Suite *suite) {
     tcase_add_test(json, json_depth);
     tcase_add_test(json, json_too_many_values);
     tcase_add_test(json, json_file_with_a_huge_integer);
+    tcase_add_test(json, json_wide_integers);
+    tcase_add_test(json, json_wide_errors);
     tcase_add_test(json, json_int);
     tcase_add_test(json, json_real_bool_text_object);
     tcase_add_test(json, json_ids);

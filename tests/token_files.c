@@ -8,12 +8,17 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
+#include "formats/json_wide.h"
 #include "formats/map.h"
 
 json_t *fr_load_json(const char *path) {
     json_error_t error;
-    json_t *root = json_load_file(path, JSON_ALLOW_NUL, &error);
+    char *text;
+    size_t length;
+    ck_assert_msg(fr_read_text(path, 1 << 28, &text, &length) == FR_OK, "%s", fr_last_error());
+    json_t *root = fr_json_load_wide(text, length, JSON_ALLOW_NUL, &error);
     ck_assert_msg(root, "%s:%d: %s", path, error.line, error.text);
+    free(text);
     return root;
 }
 

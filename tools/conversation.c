@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "wide_json.h"
 
 json_t *fr_conversation_new(const char *system) {
     json_t *messages = json_array();
@@ -133,7 +134,7 @@ static bool is_part(const json_t *part) {
 bool fr_conversation_is_parts(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *content = json_object_get(json_array_get(messages, i), "content");
-        if (content && !json_is_string(content) && !json_is_array(content) && !json_is_null(content)) return false;
+        if (content && !fr_is_json_text(content) && !json_is_array(content) && !json_is_null(content)) return false;
         for (size_t part = 0; part < json_array_size(content); part++)
             if (!is_part(json_array_get(content, part))) return false;
     }

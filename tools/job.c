@@ -10,6 +10,7 @@
 #include "conversation.h"
 #include "figures.h"
 #include "json_member.h"
+#include "wide_json.h"
 
 /* Why it can't be run; gives false. */
 static bool refuse(fr_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -119,6 +120,8 @@ static bool take_fields(fr_job *job) {
     json_object_foreach(job->line, key, value) {
         size_t i = 0, count = sizeof(fields) / sizeof(*fields);
         while (i < count && strcmp(fields[i].key, key) != 0) i++;
+        if (strcmp(key, "messages") != 0 && fr_json_has_wide(value))
+            return refuse(job, "no JSON that can be read: too big integer");
         if (i == count)
             return refuse(job, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k top_p min_p seed "
                                "stop ignore_eos images)", key);
@@ -235,7 +238,7 @@ static fr_status start(fr_job *job) {
     return status;
 }
 
-enum { LINE_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL };
+enum { ID_FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL };
 
 /* The line with null in the place of its id. */
 static json_t *read_without(const char *line, size_t length, const char *id, size_t size, json_error_t *error) {
@@ -248,7 +251,7 @@ static json_t *read_without(const char *line, size_t length, const char *id, siz
     fputs("null", out);
     fwrite(behind, 1, (size_t)(line + length - behind), out);
     bool whole = fclose(out) == 0;
-    json_t *object = whole ? json_loadb(rest, rest_length, LINE_FLAGS, error) : NULL;
+    json_t *object = whole ? fr_json_load(rest, rest_length, error) : NULL;
     free(rest);
     return object;
 }
@@ -265,7 +268,7 @@ static bool is_number(const char *text) {
 
 /* Keeps an id's text, if it is JSON. */
 static bool keep_id(fr_job *job, const char *id, size_t size, json_error_t *error) {
-    json_t *alone = json_loadb(id, size, LINE_FLAGS | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
+    json_t *alone = json_loadb(id, size, ID_FLAGS, error);
     char *text = fr_resize(NULL, size + 1, 1);
     memcpy(text, id, size);
     text[size] = '\0';
@@ -284,7 +287,7 @@ static json_t *read_line(fr_job *job, const char *line, size_t length, json_erro
     if (memchr(line, '\0', length)) return NULL;
     *error = (json_error_t){.text = "out of memory"};
     if (!fr_json_member(line, length, "id", &id, &size)) {
-        json_t *object = json_loadb(line, length, LINE_FLAGS, error);
+        json_t *object = fr_json_load(line, length, error);
         const json_t *escaped = json_object_get(object, "id");
         if (escaped) job->id = fr_json_line(escaped);
         return object;

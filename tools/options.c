@@ -10,6 +10,7 @@
 #include "option_table.h"
 #include "output.h"
 #include "words.h"
+#include "wide_json.h"
 
 bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row) {
     return (row->verbs & verb->bit) != 0;
@@ -112,8 +113,9 @@ static int check_part(const fr_arguments *args) {
 /* An object, and not against another option. */
 static int check_kwargs(const fr_arguments *args) {
     json_error_t error;
+    const char *text = args->text[FR_ARG_CHAT_KWARGS];
     if (!args->given[FR_ARG_CHAT_KWARGS]) return 0;
-    json_t *kwargs = json_loads(args->text[FR_ARG_CHAT_KWARGS], JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    json_t *kwargs = fr_json_load(text, strlen(text), &error);
     bool parsed = kwargs != NULL, object = json_is_object(kwargs);
     bool thinks = json_object_get(kwargs, "enable_thinking") != NULL, tools = json_object_get(kwargs, "tools") != NULL;
     json_decref(kwargs);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "wide_json.h"
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
@@ -207,8 +208,11 @@ static void give_up(void) {
 }
 
 char *fr_json_line(const json_t *value) {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (!text) give_up();
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    bool written = out && fr_json_write(value, out);
+    if (!out || fclose(out) != 0 || !written) give_up();
     return text;
 }
 

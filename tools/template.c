@@ -1,5 +1,4 @@
 /* forerun template: messages in, what the chat template makes of them out, as text or as ids. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +7,15 @@
 #include "loaded.h"
 #include "output.h"
 #include "verbs.h"
+#include "wide_json.h"
 
 static int read_json(const char *path, json_t **value) {
     json_error_t error;
-    bool standard = strcmp(path, "-") == 0;
-    FILE *file = standard ? stdin : fopen(path, "rb");
-    if (!file) return fr_bad_input("%s: %s", path, strerror(errno));
-    *value = json_loadf(file, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!standard) fclose(file);
+    fr_prompt file = {0};
+    int code = fr_prompt_read_file(&file, path);
+    *value = code ? NULL : fr_json_load(file.bytes ? file.bytes : "", file.length, &error);
+    fr_prompt_free(&file);
+    if (code) return code;
     return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
 }
 
@@ -37,7 +37,7 @@ static int read_messages(const char *path, json_t **messages) {
     if (json_array_size(*messages) == 0)
         return fr_bad_input("%s: not a JSON array with at least one message", path);
     for (size_t i = 0; i < json_array_size(*messages); i++)
-        if (!json_is_string(json_object_get(json_array_get(*messages, i), "role")))
+        if (!fr_is_json_text(json_object_get(json_array_get(*messages, i), "role")))
             return fr_bad_input("%s: [%zu] is not an object with a \"role\"", path, i);
     return 0;
 }

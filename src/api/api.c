@@ -11,6 +11,7 @@
 #include "base/file_place.h"
 #include "base/fpenv.h"
 #include "forerun_lab.h"
+#include "formats/json_wide.h"
 #include "kernels/cpu.h"
 #include "src/draft/draft_list.h"
 #include "src/session/cycle.h"
@@ -455,6 +456,10 @@ bool fr_lab_takes_drafter(const char *spec_type) {
 
 char *fr_lab_file_place(const char *path) {
     return fr_file_place(path);
+}
+
+json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
+    return fr_json_load_wide(text, length, flags, error);
 }
 
 bool fr_lab_isa_here(const char *word) {

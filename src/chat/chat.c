@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "formats/json_wide.h"
 #include "src/chat/chat_messages.h"
 #include "src/text/tokenizer_parts.h"
 
@@ -12,7 +13,7 @@ static fr_status check_messages(const json_t *messages) {
     if (!json_is_array(messages) || json_array_size(messages) == 0)
         return fr_fail(FR_INPUT, "messages: not a JSON array with at least one message");
     for (size_t i = 0; i < json_array_size(messages); i++) {
-        if (!json_is_string(json_object_get(json_array_get(messages, i), "role")))
+        if (!fr_json_is_text(json_object_get(json_array_get(messages, i), "role")))
             return fr_fail(FR_INPUT, "messages[%zu] is not an object with a \"role\"", i);
     }
     return FR_OK;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text_buffer.h"
 #include "formats/json.h"
+#include "formats/json_wide.h"
 
 #define MAX_ROLES 8 /* of one conversation that are asked about; OpenAI has five */
 
@@ -24,7 +25,7 @@ static bool is_role(const json_t *message, const char *role) {
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = content && !json_is_null(content);
-    if (!is_role(message, "assistant") || !json_is_string(other)) return FR_OK;
+    if (!is_role(message, "assistant") || !fr_json_is_text(other)) return FR_OK;
     return put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other));
 }
 
@@ -35,10 +36,10 @@ static const json_t *text_of(const json_t *part) {
     static const char *const words[][2] = {
         {"text", "text"}, {"input_text", "text"}, {"output_text", "text"}, {"refusal", "refusal"}};
     const char *type = json_string_value(json_object_get(part, "type"));
-    const json_t *text = json_is_string(part) ? part : NULL;
+    const json_t *text = fr_json_is_text(part) ? part : NULL;
     for (size_t i = 0; type && i < sizeof words / sizeof *words; i++)
         if (strcmp(type, words[i][0]) == 0) text = json_object_get(part, words[i][1]);
-    return json_is_string(text) ? text : NULL;
+    return fr_json_is_text(text) ? text : NULL;
 }
 
 static bool is_texts(const json_t *content) {
@@ -121,7 +122,7 @@ static fr_status adapt_calls(json_t *message, fr_arguments_form form, const fr_c
         json_t *call = json_array_get(calls, i), *function = json_object_get(call, "function");
         if (!function) function = call;
         json_t *arguments = json_object_get(function, "arguments");
-        if (form == FR_ARGUMENTS_MAPPING && json_is_string(arguments)) FR_TRY(unpack(function, arguments));
+        if (form == FR_ARGUMENTS_MAPPING && fr_json_is_text(arguments)) FR_TRY(unpack(function, arguments));
         if (form == FR_ARGUMENTS_TEXT && json_is_object(arguments)) FR_TRY(pack(function, arguments, probe));
     }
     return FR_OK;

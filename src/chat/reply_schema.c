@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "formats/json_wide.h"
+
 #define MAX_DEPTH   32    /* schemas within each other */
 #define MAX_SCHEMAS 10000 /* looked at for one parameter, with the values that they list */
 #define MAX_POINTER 1024  /* bytes */
@@ -114,7 +116,7 @@ static fr_value_types named_type(const char *name) {
 
 static fr_value_types type_of(const json_t *value) {
     switch (json_typeof(value)) {
-    case JSON_STRING: return FR_VALUE_STRING;
+    case JSON_STRING: return fr_json_is_text(value) ? FR_VALUE_STRING : FR_VALUE_NUMBER;
     case JSON_INTEGER:
     case JSON_REAL: return FR_VALUE_NUMBER;
     case JSON_TRUE:

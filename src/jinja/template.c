@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "formats/json_wide.h"
 #include "src/jinja/template_render.h"
+#include "src/jinja/template_wide.h"
 
 #define MAX_SOURCE ((size_t)1 << 20)
 #define MAX_MEMORY ((size_t)256 << 20) /* of a compiled template */
@@ -93,6 +95,13 @@ static fr_jinja_value value_of_object(fr_jinja_render *render, const json_t *jso
     return fr_jinja_of_dict(dict, foreign);
 }
 
+static fr_jinja_value value_of_string(fr_jinja_render *render, const json_t *json, bool foreign) {
+    size_t length;
+    const char *digits = fr_json_wide_digits(json, &length);
+    if (digits) return fr_of_wide(fr_jinja_string_new(render, digits, length, foreign));
+    return fr_jinja_of_string(fr_jinja_string_new(render, json_string_value(json), json_string_length(json), foreign));
+}
+
 /* Strings stay where jansson has them. */
 static fr_jinja_value value_of(fr_jinja_render *render, const json_t *json, bool foreign) {
     if (!fr_jinja_render_enter(render)) return fr_jinja_none();
@@ -100,10 +109,7 @@ static fr_jinja_value value_of(fr_jinja_render *render, const json_t *json, bool
     switch (json_typeof(json)) {
     case JSON_OBJECT: value = value_of_object(render, json, foreign); break;
     case JSON_ARRAY: value = value_of_list(render, json, foreign); break;
-    case JSON_STRING:
-        value =
-            fr_jinja_of_string(fr_jinja_string_new(render, json_string_value(json), json_string_length(json), foreign));
-        break;
+    case JSON_STRING: value = value_of_string(render, json, foreign); break;
     case JSON_INTEGER: value = fr_jinja_of_int(json_integer_value(json), foreign); break;
     case JSON_REAL: value = fr_jinja_of_real(json_real_value(json), foreign); break;
     case JSON_TRUE:

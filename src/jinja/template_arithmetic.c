@@ -1,8 +1,10 @@
-/* Python's operators on numbers, texts and lists. What Python would go on with beyond 64 bits is a failure. */
+/* Python's operators on numbers, texts and lists. What Python would go on with beyond 64 bits is a failure, where no
+ * float takes part. */
 #include <math.h>
 
 #include "src/jinja/template_format.h"
 #include "src/jinja/template_strings.h"
+#include "src/jinja/template_wide.h"
 
 static fr_jinja_value too_large(fr_jinja_render *render) {
     return fr_jinja_render_fail(render, "an integer of more than 64 bits");
@@ -109,11 +111,16 @@ static fr_jinja_value combine_reals(fr_jinja_render *render, fr_jinja_operator o
     }
 }
 
+static double real_of(fr_jinja_value value) {
+    return value.kind == FR_KIND_WIDE ? fr_wide_real(value) : fr_jinja_real_of(value);
+}
+
 static fr_jinja_value combine_numbers(fr_jinja_render *render, fr_jinja_operator operator, fr_jinja_value a,
                                       fr_jinja_value b) {
-    bool foreign = a.foreign || b.foreign;
-    if (a.kind == FR_KIND_FLOAT || b.kind == FR_KIND_FLOAT)
-        return combine_reals(render, operator, fr_jinja_real_of(a), fr_jinja_real_of(b), foreign);
+    bool foreign = a.foreign || b.foreign, wide = a.kind == FR_KIND_WIDE || b.kind == FR_KIND_WIDE;
+    bool real = a.kind == FR_KIND_FLOAT || b.kind == FR_KIND_FLOAT;
+    if (wide && (!real || isinf(real_of(a.kind == FR_KIND_WIDE ? a : b)))) return too_large(render);
+    if (real) return combine_reals(render, operator, real_of(a), real_of(b), foreign);
     return combine_ints(render, operator, fr_jinja_int_of(a), fr_jinja_int_of(b), foreign);
 }
 
@@ -180,7 +187,7 @@ static fr_jinja_value multiply(fr_jinja_render *render, fr_jinja_value a, fr_jin
 
 fr_jinja_value fr_jinja_arithmetic(fr_jinja_render *render, fr_jinja_operator operator, fr_jinja_value a,
                                    fr_jinja_value b) {
-    if (fr_jinja_is_numeric(a) && fr_jinja_is_numeric(b)) return combine_numbers(render, operator, a, b);
+    if (fr_is_number(a) && fr_is_number(b)) return combine_numbers(render, operator, a, b);
     if (operator== FR_OPERATOR_REMAINDER && a.kind == FR_KIND_STRING)
         return fr_jinja_of_string(fr_jinja_format_percent(render, a.string, b));
     if (operator== FR_OPERATOR_MULTIPLY) return multiply(render, a, b);
@@ -193,6 +200,7 @@ fr_jinja_value fr_jinja_arithmetic(fr_jinja_render *render, fr_jinja_operator op
 
 fr_jinja_value fr_jinja_negative(fr_jinja_render *render, fr_jinja_value value) {
     if (value.kind == FR_KIND_FLOAT) return fr_jinja_of_real(-value.real, value.foreign);
+    if (value.kind == FR_KIND_WIDE) return fr_wide_negative(render, value);
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
     if (!is_whole(value)) return fr_jinja_render_fail(render, "a sign before a '%s'", fr_jinja_kind_name(value.kind));
     if (fr_jinja_int_of(value) == INT64_MIN) return too_large(render);

@@ -100,7 +100,7 @@ static fr_jinja_value evaluate_either(fr_jinja_render *render, fr_jinja_frame *f
 static fr_jinja_value evaluate_sign(fr_jinja_render *render, fr_jinja_frame *frame, const fr_jinja_node *node) {
     fr_jinja_value value = fr_jinja_evaluate(render, frame, node->operand);
     render->line = node->line;
-    if (node->kind == FR_NODE_NEGATIVE || !fr_jinja_is_numeric(value)) return fr_jinja_negative(render, value);
+    if (node->kind == FR_NODE_NEGATIVE || !fr_is_number(value)) return fr_jinja_negative(render, value);
     return value.kind == FR_KIND_BOOL ? fr_jinja_of_int(value.truth, value.foreign) : value;
 }
 

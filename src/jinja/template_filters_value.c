@@ -5,6 +5,7 @@
 
 #include "src/jinja/template_filters.h"
 #include "src/jinja/template_text.h"
+#include "src/jinja/template_wide.h"
 
 /* -------------------------------------------------------------------------------------------------------- arguments */
 
@@ -50,6 +51,7 @@ fr_jinja_value fr_jinja_filter_abs(fr_jinja_render *render, const fr_jinja_value
     fr_jinja_value value = arguments[0];
     if (value.kind == FR_KIND_FLOAT) return fr_jinja_of_real(fabs(value.real), value.foreign);
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
+    if (value.kind == FR_KIND_WIDE) return fr_wide_is_negative(value) ? fr_wide_negative(render, value) : value;
     if (!fr_jinja_is_numeric(value))
         return fr_jinja_render_fail(render, "abs: of a '%s'", fr_jinja_kind_name(value.kind));
     return fr_jinja_int_of(value) < 0 ? fr_jinja_negative(render, value)
@@ -70,8 +72,8 @@ static bool read_special(const char *bytes, size_t length, double *real) {
 }
 
 static bool real_of(fr_jinja_value value, double *real) {
-    if (fr_jinja_is_numeric(value)) *real = fr_jinja_real_of(value);
-    if (value.kind != FR_KIND_STRING) return fr_jinja_is_numeric(value);
+    if (fr_is_number(value)) *real = value.kind == FR_KIND_WIDE ? fr_wide_real(value) : fr_jinja_real_of(value);
+    if (value.kind != FR_KIND_STRING) return fr_is_number(value);
     const char *bytes = value.string->bytes;
     size_t begin = fr_jinja_space_prefix(bytes, value.string->length), end = value.string->length;
     end -= begin < end ? fr_jinja_space_suffix(bytes, end) : 0;
@@ -81,6 +83,8 @@ static bool real_of(fr_jinja_value value, double *real) {
 fr_jinja_value fr_jinja_filter_float(fr_jinja_render *render, const fr_jinja_value *arguments) {
     double real;
     if (arguments[0].kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, arguments[0]);
+    if (arguments[0].kind == FR_KIND_WIDE && isinf(fr_wide_real(arguments[0])))
+        return fr_jinja_render_fail(render, "float: an integer that is too large");
     if (real_of(arguments[0], &real)) return fr_jinja_of_real(real, fr_jinja_value_foreign(arguments[0]));
     return fr_jinja_is_given(arguments[1]) ? arguments[1] : fr_jinja_of_real(0, false);
 }
@@ -148,6 +152,7 @@ fr_jinja_value fr_jinja_filter_int(fr_jinja_render *render, const fr_jinja_value
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
     if (value.kind == FR_KIND_INT || value.kind == FR_KIND_BOOL)
         return fr_jinja_of_int(fr_jinja_int_of(value), foreign);
+    if (value.kind == FR_KIND_WIDE) return value;
     if (value.kind == FR_KIND_STRING && (base == 0 || (base >= 2 && base <= 36))) {
         reading result = read_int(value.string, base, &integer);
         if (result == READ) return fr_jinja_of_int(integer, foreign);
@@ -188,6 +193,12 @@ static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_
     return fr_jinja_of_int(rounded, foreign);
 }
 
+/* To a digit behind the point it stays what it is. */
+static fr_jinja_value round_wide(fr_jinja_render *render, fr_jinja_value value, bool common, int64_t digits) {
+    if (digits < 0 || (!common && digits > 0)) return fr_jinja_render_fail(render, "round: more than 64 bits");
+    return common ? value : fr_jinja_of_real(fr_wide_real(value), fr_jinja_value_foreign(value));
+}
+
 static double power_of_ten(int64_t exponent) {
     double power = 1;
     for (; exponent > 0 && isfinite(power); exponent--) power *= 10;
@@ -205,9 +216,9 @@ fr_jinja_value fr_jinja_filter_round(fr_jinja_render *render, const fr_jinja_val
     if (!known || (fr_jinja_is_given(arguments[2]) && arguments[2].kind != FR_KIND_STRING))
         return fr_jinja_render_fail(render, "round: the method is common, ceil or floor");
     if (value.kind == FR_KIND_UNDEFINED) return fr_jinja_render_fail_undefined(render, value);
-    if (!fr_jinja_is_numeric(value))
-        return fr_jinja_render_fail(render, "round: of a '%s'", fr_jinja_kind_name(value.kind));
+    if (!fr_is_number(value)) return fr_jinja_render_fail(render, "round: of a '%s'", fr_jinja_kind_name(value.kind));
     if (digits < -400 || digits > 400) return fr_jinja_render_fail(render, "round: a precision of more than 400");
+    if (value.kind == FR_KIND_WIDE) return round_wide(render, value, fr_jinja_string_is(method, "common"), digits);
     if (fr_jinja_string_is(method, "common")) {
         if (value.kind != FR_KIND_FLOAT) return round_int(render, fr_jinja_int_of(value), digits, value.foreign);
         return fr_jinja_of_real(round_real(value.real, (int)digits), value.foreign);

@@ -107,6 +107,8 @@ static void put_styled(fr_jinja_render *render, fr_jinja_value value, fr_jinja_s
     fr_jinja_check_precision(render, s);
     if (text && (s->type == 0 || s->type == 's') && s->align != '=' && !s->sign) {
         fr_jinja_put_styled_string(render, s, value.string);
+    } else if (value.kind == FR_KIND_WIDE && !real_type && s->precision < 0 && (s->type == 0 || s->type == 'd')) {
+        fr_put_styled_wide(render, s, value);
     } else if (value.kind == FR_KIND_FLOAT || (fr_jinja_is_whole(value) && real_type)) {
         bool fits = s->type == 0 || real_type;
         if (!fits || (s->type == 0 && s->precision > FR_MAX_PRECISION))

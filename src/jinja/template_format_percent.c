@@ -108,7 +108,9 @@ static void put_percent_character(percent *p, fr_jinja_style *s, fr_jinja_value 
 static void put_percent_int(percent *p, fr_jinja_style *s, fr_jinja_value value) {
     bool real = value.kind == FR_KIND_FLOAT && strchr("diu", s->type) && value.real > -0x1p63 && value.real < 0x1p63;
     if (s->align == '=') s->fill[0] = '0';
-    if (fr_jinja_is_whole(value) || real)
+    if (value.kind == FR_KIND_WIDE)
+        fr_put_styled_wide(p->render, s, value);
+    else if (fr_jinja_is_whole(value) || real)
         fr_jinja_put_styled_int(p->render, s, real ? (int64_t)value.real : fr_jinja_int_of(value), value.foreign);
     else
         fr_jinja_render_fail(p->render, "%%%c of a '%s'", s->type, fr_jinja_kind_name(value.kind));

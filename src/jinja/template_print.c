@@ -168,6 +168,7 @@ void fr_jinja_put_repr(fr_jinja_render *render, fr_jinja_value value) {
     case FR_KIND_NONE: fr_jinja_put_text(render, "None", value.foreign); break;
     case FR_KIND_BOOL: fr_jinja_put_text(render, value.truth ? "True" : "False", value.foreign); break;
     case FR_KIND_INT: put_int(render, value.integer, value.foreign); break;
+    case FR_KIND_WIDE: fr_jinja_put_string(render, value.string); break;
     case FR_KIND_FLOAT: put_real(render, value.real, value.foreign); break;
     case FR_KIND_STRING: put_quoted(render, value.string); break;
     default: put_container(render, value); break;
@@ -251,7 +252,7 @@ static void put_json_list(fr_jinja_render *render, fr_jinja_value value, const f
 static void put_json_key(fr_jinja_render *render, fr_jinja_value key, const fr_jinja_json_style *style) {
     if (key.kind == FR_KIND_STRING) {
         put_json_string(render, key.string, style);
-    } else if (fr_jinja_is_numeric(key) || key.kind == FR_KIND_NONE) {
+    } else if (fr_is_number(key) || key.kind == FR_KIND_NONE) {
         fr_jinja_put(render, "\"", 1, key.foreign);
         put_json(render, key, style, 0);
         fr_jinja_put(render, "\"", 1, key.foreign);
@@ -289,6 +290,7 @@ static void put_json(fr_jinja_render *render, fr_jinja_value value, const fr_jin
     case FR_KIND_NONE: fr_jinja_put_text(render, "null", value.foreign); break;
     case FR_KIND_BOOL: fr_jinja_put_text(render, value.truth ? "true" : "false", value.foreign); break;
     case FR_KIND_INT: put_int(render, value.integer, value.foreign); break;
+    case FR_KIND_WIDE: fr_jinja_put_string(render, value.string); break;
     case FR_KIND_FLOAT: put_json_real(render, value); break;
     case FR_KIND_STRING: put_json_string(render, value.string, style); break;
     case FR_KIND_LIST:

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "src/jinja/template_text.h"
+#include "src/jinja/template_wide.h"
 
 static const fr_jinja_string empty_string = {.bytes = "", .ascii = true};
 
@@ -265,6 +266,7 @@ static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash)
         return true;
     case FR_KIND_BOOL:
     case FR_KIND_INT: *hash = mix(1, (uint64_t)fr_jinja_int_of(key)); return true;
+    case FR_KIND_WIDE: *hash = hash_real(fr_wide_real(key)); return true;
     case FR_KIND_FLOAT: *hash = hash_real(key.real); return true;
     case FR_KIND_TUPLE: return hash_tuple(render, key.list, hash);
     case FR_KIND_LIST:

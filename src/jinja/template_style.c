@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "src/jinja/template_strings.h"
+#include "src/jinja/template_wide.h"
 
 #define NUMBER_SIZE (FR_MAX_PRECISION + 330)
 
@@ -109,6 +110,21 @@ void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, i
     numeral n;
     print_int(s, integer, &n);
     put_number(render, s, &n, foreign);
+}
+
+/* In decimal alone. */
+void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide) {
+    numeral n = {.prefix = "", .negative = fr_wide_is_negative(wide)};
+    size_t length = wide.string->length - n.negative;
+    size_t least = s->precision > 0 ? (size_t)s->precision : 0, zeros = least > length ? least - length : 0;
+    if (zeros + length >= sizeof n.digits || (s->type && strchr("xXob", s->type))) {
+        fr_jinja_render_fail(render, "a format of an integer of more than 64 bits");
+        return;
+    }
+    memset(n.digits, '0', zeros);
+    memcpy(n.digits + zeros, wide.string->bytes + n.negative, length);
+    n.digits[zeros + length] = 0;
+    put_number(render, s, &n, wide.foreign);
 }
 
 void fr_jinja_put_styled_real(fr_jinja_render *render, const fr_jinja_style *s, double real, bool foreign) {

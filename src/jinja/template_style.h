@@ -22,6 +22,7 @@ typedef struct fr_jinja_style {
 void fr_jinja_check_precision(fr_jinja_render *render, const fr_jinja_style *s);
 
 void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, int64_t integer, bool foreign);
+void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide);
 void fr_jinja_put_styled_real(fr_jinja_render *render, const fr_jinja_style *s, double real, bool foreign);
 
 /* Cut to the precision. */

@@ -37,7 +37,7 @@ static fr_jinja_value test_false(fr_jinja_render *render, const fr_jinja_value *
 
 static fr_jinja_value test_integer(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
-    return is_kind(arguments, FR_KIND_INT);
+    return fr_jinja_of_truth(arguments[0].kind == FR_KIND_INT || arguments[0].kind == FR_KIND_WIDE);
 }
 
 static fr_jinja_value test_float(fr_jinja_render *render, const fr_jinja_value *arguments) {
@@ -47,7 +47,7 @@ static fr_jinja_value test_float(fr_jinja_render *render, const fr_jinja_value *
 
 static fr_jinja_value test_number(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
-    return fr_jinja_of_truth(fr_jinja_is_numeric(arguments[0]));
+    return fr_jinja_of_truth(fr_is_number(arguments[0]));
 }
 
 static fr_jinja_value test_string(fr_jinja_render *render, const fr_jinja_value *arguments) {

@@ -3,6 +3,7 @@
 
 #include "src/jinja/template_render.h"
 #include "src/jinja/template_text.h"
+#include "src/jinja/template_wide.h"
 
 const char *fr_jinja_kind_name(uint8_t kind) {
     static const char *const names[FR_KIND_COUNT] = {
@@ -11,6 +12,7 @@ const char *fr_jinja_kind_name(uint8_t kind) {
         [FR_KIND_NONE] = "NoneType",
         [FR_KIND_BOOL] = "bool",
         [FR_KIND_INT] = "int",
+        [FR_KIND_WIDE] = "int",
         [FR_KIND_FLOAT] = "float",
         [FR_KIND_STRING] = "str",
         [FR_KIND_LIST] = "list",
@@ -112,7 +114,7 @@ size_t fr_jinja_length(fr_jinja_render *render, fr_jinja_value value) {
 
 /* --------------------------------------------------------------------------------------------------------- equality */
 
-enum { BELOW = -1, SAME = 0, ABOVE = 1, UNORDERED = 2 };
+enum { BELOW = -1, SAME = 0, ABOVE = 1, UNORDERED = FR_UNORDERED };
 
 static int order_reals(double a, double b) {
     return a < b ? BELOW : a > b ? ABOVE : a == b ? SAME : UNORDERED;
@@ -130,6 +132,11 @@ static int order_int_and_real(int64_t a, double b) {
 }
 
 static int order_numbers(fr_jinja_value a, fr_jinja_value b) {
+    if (a.kind == FR_KIND_WIDE) return fr_wide_order(a, b);
+    if (b.kind == FR_KIND_WIDE) {
+        int order = fr_wide_order(b, a);
+        return order == UNORDERED ? order : -order;
+    }
     if (a.kind == FR_KIND_FLOAT && b.kind == FR_KIND_FLOAT) return order_reals(a.real, b.real);
     if (b.kind == FR_KIND_FLOAT) return order_int_and_real(fr_jinja_int_of(a), b.real);
     if (a.kind == FR_KIND_FLOAT) {
@@ -172,7 +179,7 @@ static bool containers_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja
 }
 
 bool fr_jinja_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b) {
-    if (fr_jinja_is_numeric(a) && fr_jinja_is_numeric(b)) return order_numbers(a, b) == SAME;
+    if (fr_is_number(a) && fr_is_number(b)) return order_numbers(a, b) == SAME;
     if (a.kind != b.kind) return false;
     if (a.kind <= FR_KIND_NONE) return true;
     if (a.kind == FR_KIND_STRING) {
@@ -210,7 +217,7 @@ static int order_lists(fr_jinja_render *render, const fr_jinja_list *a, const fr
 }
 
 int fr_jinja_compare(fr_jinja_render *render, fr_jinja_value a, fr_jinja_value b) {
-    if (fr_jinja_is_numeric(a) && fr_jinja_is_numeric(b)) return order_numbers(a, b);
+    if (fr_is_number(a) && fr_is_number(b)) return order_numbers(a, b);
     if (a.kind == FR_KIND_STRING && b.kind == FR_KIND_STRING) return order_strings(render, a.string, b.string);
     bool lists = a.kind == b.kind && (a.kind == FR_KIND_LIST || a.kind == FR_KIND_TUPLE);
     if (lists) return order_lists(render, a.list, b.list);

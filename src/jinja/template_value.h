@@ -18,6 +18,7 @@ typedef enum fr_jinja_kind {
     FR_KIND_NONE,
     FR_KIND_BOOL,
     FR_KIND_INT,
+    FR_KIND_WIDE, /* an integer beyond 64 bits: its digits */
     FR_KIND_FLOAT,
     FR_KIND_STRING,
     FR_KIND_LIST,
@@ -66,7 +67,7 @@ typedef struct fr_jinja_value {
         bool truth;
         int64_t integer;
         double real;
-        const fr_jinja_string *string;    /* of undefined too: the name */
+        const fr_jinja_string *string; /* of undefined too: the name; of wide integers: digits, a minus before them */
         const struct fr_jinja_list *list; /* of tuples too */
         struct fr_jinja_dict *dict;
         const struct fr_jinja_range *range;
@@ -186,8 +187,13 @@ static inline bool fr_jinja_value_foreign(fr_jinja_value value) {
     return value.kind == FR_KIND_STRING ? value.string->foreign : value.foreign;
 }
 
+/* Numbers that can be computed with: all but wide integers. */
 static inline bool fr_jinja_is_numeric(fr_jinja_value value) {
     return value.kind == FR_KIND_INT || value.kind == FR_KIND_FLOAT || value.kind == FR_KIND_BOOL;
+}
+
+static inline bool fr_is_number(fr_jinja_value value) {
+    return fr_jinja_is_numeric(value) || value.kind == FR_KIND_WIDE;
 }
 
 /* A bool is 0 or 1. Not for floats. */

@@ -5,6 +5,7 @@
  * find something, or the marks of a text lie outside it. */
 #include <jansson.h>
 
+#include "formats/json.h"
 #include "src/jinja/template.h"
 #include "tests/fuzz/harness.h"
 
@@ -16,7 +17,8 @@ static const char context[] =
     " {\"role\": \"assistant\", \"content\": \"<think>x</think>A\", \"tool_calls\": [{\"function\": {\"name\": \"f\","
     " \"arguments\": {\"a\": [1, {\"b\": \"c\"}]}}}]}, {\"role\": \"tool\", \"content\": [{\"type\": \"text\","
     " \"text\": \"T\"}]}], \"tools\": [{\"function\": {\"name\": \"f\", \"description\": \"D\", \"parameters\":"
-    " {\"properties\": {\"a\": {\"type\": \"string\"}}, \"required\": [\"a\"]}}}]}";
+    " {\"properties\": {\"a\": {\"type\": \"string\"}}, \"required\": [\"a\"]}}}], \"w\": 12345678901234567890,"
+    " \"v\": -123456789012345678901234567890}";
 
 static const char *const folder = "tests/data/chat/templates/";
 static const char *const names[] = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "deepseek-v3.1", "llama3.1"};
@@ -46,8 +48,8 @@ static void render(const fr_template *template, const json_t *given) {
 static void run_template(const uint8_t *bytes, size_t size) {
     static json_t *given;
     fr_template *template;
-    if (!given) given = json_loads(context, JSON_ALLOW_NUL, NULL);
-    if (!given) die("can't read", "the context");
+    if (!given && fr_json_parse_texts(context, strlen(context), "context", &given) != FR_OK)
+        die("can't read", "the context");
     if (refused(fr_template_compile((const char *)bytes, size, "t", &template))) return;
     render(template, given);
     fr_template_close(template);
@@ -66,7 +68,8 @@ static void open_templates(fr_template *templates[NAMES]) {
 
 static void run_variables(const uint8_t *bytes, size_t size) {
     static fr_template *templates[NAMES];
-    json_t *given = json_loadb((const char *)bytes, size, JSON_ALLOW_NUL, NULL);
+    json_t *given;
+    if (refused(fr_json_parse_texts((const char *)bytes, size, "given", &given))) return;
     if (!templates[0]) open_templates(templates);
     for (size_t i = 0; given && i < NAMES; i++) render(templates[i], given);
     json_decref(given);

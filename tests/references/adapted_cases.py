@@ -104,6 +104,8 @@ CALLS = [
     ("no text", asked("")),
     ("flat", [{"role": "user", "content": "a"},
               {"role": "assistant", "content": "", "tool_calls": [{"name": "get", "arguments": '{"a": "b"}'}]}]),
+    ("wide integers in text", asked('{"n":123456789012345678901234567890,"l":[-9223372036854775809]}')),
+    ("wide integers", asked({"n": -10**40, "l": [2**63, {"k": 2**64}]})),
     ("content null", asked('{"a": "b"}', content=None)),
 ]
 NO_OBJECTS = [(f"no object: {value}", asked(value)) for value in ("Bern", "5", "[1]", '"{}"', "{", "null")]

@@ -5,7 +5,7 @@ by a template of its own; template_sources.txt, a template a line, as JSON strin
 fails, "error" says how. The environment is set up as transformers sets up its own for chat templates: sandboxed and
 immutable, trim_blocks, lstrip_blocks, break and continue, a generation block, tojson without escaping.
 
-Left out, because the evaluator differs there on purpose: integers beyond 64 bits, powers that aren't whole numbers,
+Left out, because the evaluator differs there on purpose: arithmetic beyond 64 bits, powers that aren't whole numbers,
 what has an address in its text, chance, and attributes of Python's own objects. Needs jinja2 3.1.6."""
 
 import datetime

@@ -248,6 +248,8 @@ def lines():
             {"id": "c", "function": {"name": "f", "arguments": '{"a": [1, {"b": 12345678901234567890}]}'}},
             {"function": {"name": "g", "arguments": ""}}]},
         {"role": "tool", "content": [{"type": "text", "text": "1"}]}]))
+    write("messages", "wide-integers", '{"n":-9223372036854775809}\n[{"role":"user","content":"Hi"},{"role":"assistant",'
+          '"tool_calls":[{"function":{"name":"f","arguments":{"n":[12345678901234567890,{"m":9223372036854775808}]}}}]}]')
     write("messages", "picture", '{"pictures":true,"enable_thinking":true}\n[{"role":"user","content":'
           '[{"type":"image"},{"type":"text","text":"Read"}]}]')
     for case in json.loads(read("chat/reference.json"))["gemma4"]:
@@ -272,6 +274,8 @@ def lines():
     rendered = [case["template"] for case in cases if "rendered" in case and len(case["template"]) > 8]
     for i in range(0, len(rendered), 16):
         write("template", f"cases-{i // 16:02}", "\n".join(rendered[i:i + 16]))
+    write("template", "wide-integers", '{{ w, v, -w, w > v, w == 1e19, [w, 1, v] | sort, {w: 1} | tojson, "%30d" % w, '
+          '"{:,}".format(v), w + 0.5, v | abs, w | float, v | round }}')
     for i, case in enumerate(cases[::8]):
         if "error" in case:
             write("template", f"refused-{i}", case["template"])
