@@ -84,7 +84,10 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_gemma3, fr_synth_gemma4
 /* What GLM models of every kind are spoken to with, and Qwen's before 3.5. */
 extern const fr_synth_tokenizer fr_synth_glm_tokenizer, fr_synth_qwen_tokenizer;
 
-/* synth_configs.c: the spec of a shape whose sizes are a config.json. */
+/* synth_configs.c: the spec of a config.json, which is taken over, and of what an order leaves open; of a shape whose
+ * sizes are one. Free spec->layer, whatever comes back. */
+fr_status fr_synth_read(const fr_family *family, const fr_synth_order *order, bool drafter, json_t *config,
+                        fr_trunk_spec *spec);
 fr_status fr_synth_spec_of_config(const fr_family *family, const fr_synth_order *order, fr_trunk_spec *spec);
 
 /* synth_tensors.c: lists every tensor that the family's tables have of the model's spec. */

@@ -18,25 +18,26 @@ static bool set(json_t *config, const char *key, size_t value) {
 }
 
 /* Positions are fewer than published; one layer at least has a mixture, if any has. */
-static fr_status read_spec(const fr_family *family, const fr_synth_order *order, json_t *config, fr_model_spec *spec) {
+fr_status fr_synth_read(const fr_family *family, const fr_synth_order *order, bool drafter, json_t *config,
+                        fr_trunk_spec *spec) {
     static const char leading[] = "first_k_dense_replace";
-    const fr_source source = {.root = config, .text = config, .where = order->shape->name};
+    const fr_source source = {.root = config, .text = config, .where = order->shape->name, .drafter = drafter};
+    fr_model_spec whole = {0};
     bool done = set(config, "vocab_size", order->vocab) && set(config, "num_hidden_layers", order->layers) &&
                 set(config, "max_position_embeddings", FR_SYNTH_CONTEXT);
     size_t dense = (size_t)json_integer_value(json_object_get(config, leading));
     if (dense) done &= set(config, leading, fr_smaller(dense, order->layers - 1));
-    return done ? fr_family_read(family, &source, spec) : fr_fail_memory("a shape", 0);
+    fr_status status = done ? fr_family_read(family, &source, &whole) : fr_fail_memory("a shape", 0);
+    json_decref(config);
+    *spec = whole.trunk;
+    return status;
 }
 
 fr_status fr_synth_spec_of_config(const fr_family *family, const fr_synth_order *order, fr_trunk_spec *spec) {
     const char *text = order->shape->sizes;
-    fr_model_spec whole = {0};
     json_t *config;
     FR_TRY(fr_json_parse(text, strlen(text), order->shape->name, &config));
-    fr_status status = read_spec(family, order, config, &whole);
-    json_decref(config);
-    *spec = whole.trunk;
-    return status;
+    return fr_synth_read(family, order, false, config, spec);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- Qwen2.5 */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "src/convert/synth.h"
 #include "src/draft/assistant_gemma4.h"
 
@@ -14,7 +15,7 @@ enum { VOCAB = 262144, CLUSTER = 128, CLUSTERS_SCORED = 32 };
 /* A target, or an assistant: its layers all borrow, and the last of its four is full. */
 typedef struct sizes {
     size_t hidden, heads;
-    size_t kv_heads[FR_LAYER_KINDS]; /* of sliding layers, of full ones */
+    size_t kv_heads[FR_LAYER_KINDS]; /* of sliding layers, of full ones with k_eq_v */
     size_t ffn, window;
     size_t every;  /* each such layer is full, and the last */
     size_t owners; /* layers with a KV cache of their own; those behind them borrow */
@@ -35,8 +36,8 @@ static const sizes e2b = {1536, 8, {1, 1}, 6144, 512, 5, .owners = 15, .ple = 25
 
 static const sizes e2b_assistant = {256, 4, {1, 1}, 2048, 512, 4, .backbone = 1536},
                    e4b_assistant = {256, 4, {2, 2}, 2048, 512, 4, .backbone = 2560},
-                   moe_26b_assistant = {1024, 16, {8, 2}, 8192, 1024, 4, .backbone = 2816},
-                   dense_31b_assistant = {1024, 32, {16, 4}, 8192, 1024, 4, .backbone = 5376},
+                   moe_26b_assistant = {1024, 16, {8, 2}, 8192, 1024, 4, .k_eq_v = true, .backbone = 2816},
+                   dense_31b_assistant = {1024, 32, {16, 4}, 8192, 1024, 4, .k_eq_v = true, .backbone = 5376},
                    dense_1b_assistant = {256, 4, {2, 2}, 2048, 512, 4, .backbone = 1536};
 
 static const char *const moe_has[] = {"ffn_gate_up_exps.weight", NULL};
@@ -62,48 +63,34 @@ static const fr_synth_shape assistants[] = {
     {0},
 };
 
-static const size_t head_dims[FR_LAYER_KINDS] = {[FR_SLIDING] = 256, [FR_FULL] = 512};
-
-static fr_status make_config(const fr_synth_order *order, fr_gemma4_config *config) {
-    const sizes *s = order->shape->sizes;
-    *config = (fr_gemma4_config){
-        .vocab = order->vocab,
-        .hidden = s->hidden,
-        .layers = order->layers,
-        .heads = s->heads,
-        .window = s->window,
-        .context_limit = FR_SYNTH_CONTEXT,
-        .ple = s->ple,
-        .experts = s->experts.count,
-        .expert_top = s->experts.top,
-        .expert_ffn = s->experts.ffn,
-        .eps = 1e-6F,
-        .softcap = s->backbone ? 0.0F : 30.0F,
-        .k_eq_v = s->k_eq_v,
-        .assistant = s->backbone > 0,
-        .rope = {[FR_SLIDING] = {.theta = 1e4, .partial = 1, .factor = 1},
-                 [FR_FULL] = {.proportional = true, .theta = 1e6, .partial = 0.25, .factor = 1}},
-        .layer = calloc(order->layers, sizeof *config->layer),
-    };
-    if (!config->layer) return fr_fail_memory("layers", order->layers * sizeof *config->layer);
-    for (size_t i = 0; i < order->layers; i++) {
-        fr_layer_kind kind = (i + 1) % s->every == 0 || i + 1 == order->layers ? FR_FULL : FR_SLIDING;
-        bool owns = i < s->owners;
-        config->layer[i] = (fr_gemma4_layer_config){.kind = kind,
-                                                    .head_dim = head_dims[kind],
-                                                    .kv_heads = s->kv_heads[kind],
-                                                    .owns_kv = owns,
-                                                    .ffn = s->wide && !owns ? 2 * s->ffn : s->ffn};
+static json_t *layer_types(const fr_synth_order *order, size_t every) {
+    json_t *types = json_array();
+    for (size_t i = 1; i <= order->layers; i++) {
+        bool full = i % every == 0 || i == order->layers;
+        json_array_append_new(types, json_string(full ? "full_attention" : "sliding_attention"));
     }
-    return FR_OK;
+    return types;
+}
+
+static json_int_t integer(size_t n) {
+    return (json_int_t)n;
 }
 
 static fr_status make_spec(const fr_synth_order *order, fr_trunk_spec *spec) {
-    fr_gemma4_config config;
-    FR_TRY(make_config(order, &config));
-    fr_status status = fr_gemma4_spec(&config, order->shape->name, spec);
-    fr_gemma4_config_free(&config);
-    return status;
+    const sizes *s = order->shape->sizes;
+    size_t shared = s->backbone ? 0 : order->layers - fr_smaller(s->owners, order->layers);
+    json_t *config = json_pack(
+        "{sI sI sI sI sI sI sI sI sI sb sb sb sI sI sI sf so}", "hidden_size", integer(s->hidden),
+        "num_attention_heads", integer(s->heads), "num_key_value_heads", integer(s->kv_heads[FR_SLIDING]),
+        "num_global_key_value_heads", integer(s->kv_heads[FR_FULL]), "intermediate_size", integer(s->ffn),
+        "sliding_window", integer(s->window), "hidden_size_per_layer_input", integer(s->ple),
+        "vocab_size_per_layer_input", integer(order->vocab), "num_kv_shared_layers", integer(shared),
+        "use_double_wide_mlp", s->wide, "attention_k_eq_v", s->k_eq_v, "enable_moe_block", s->experts.count > 0,
+        "num_experts", integer(s->experts.count), "top_k_experts", integer(s->experts.top), "moe_intermediate_size",
+        integer(s->experts.ffn), "final_logit_softcapping", s->backbone ? 0.0 : 30.0, "layer_types",
+        layer_types(order, s->every));
+    if (!config) return fr_fail_memory("a shape", 0);
+    return fr_synth_read(&fr_family_gemma4, order, s->backbone > 0, config, spec);
 }
 
 /* ------------------------------------------------------------------------------------------------------- assistants */

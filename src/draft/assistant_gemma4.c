@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/families/architecture.h"
+#include "src/families/config.h"
 #include "src/text/tokenizer.h"
 
 /* Every layer reads the target's last owning layer of its kind, one that slides or one that doesn't; its heads must fit
@@ -141,20 +143,20 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
 }
 
 /* A packed head lies in the clusters' order. */
-static fr_status open_centroids(fr_assistant *a, const fr_gemma4_config *config, fr_weights *weights) {
+static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
-    FR_TRY(read_head(weights, (int64_t)config->vocab, &ordered, &clusters, &top));
+    FR_TRY(read_head(weights, (int64_t)spec->vocab, &ordered, &clusters, &top));
     if (!ordered) return FR_OK;
-    if (config->vocab % (size_t)clusters)
+    if (spec->vocab % (size_t)clusters)
         return fr_fail(FR_INPUT, "%s: a vocabulary of %zu ids is no multiple of %lld centroids", weights->files->path,
-                       config->vocab, (long long)clusters);
+                       spec->vocab, (long long)clusters);
     a->clusters = (size_t)clusters;
-    a->cluster_size = config->vocab / a->clusters;
+    a->cluster_size = spec->vocab / a->clusters;
     a->top = (size_t)top;
-    FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &centroids), a->clusters, config->hidden, FR_STREAMED,
+    FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &centroids), a->clusters, spec->hidden, FR_STREAMED,
                           &a->centroids));
-    FR_TRY(read_ordering(a, config->vocab, weights));
+    FR_TRY(read_ordering(a, spec->vocab, weights));
     return FR_OK;
 }
 
@@ -181,48 +183,56 @@ static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_mo
 }
 
 /* The trunk and its head, checked against the target. */
-static fr_status open_trunk(fr_assistant *a, const fr_model *target, const fr_gemma4_config *config,
+static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_spec *spec,
                             fr_weights *weights) {
     const char *path = weights->files->path;
-    fr_trunk_spec spec = {0};
-    if (target) FR_TRY(check_vocabulary(weights, config->vocab, target));
-    if (config->ple || config->experts)
+    if (target) FR_TRY(check_vocabulary(weights, spec->vocab, target));
+    if (spec->ple_width || fr_spec_experts(spec))
         return fr_fail(FR_INPUT, "%s: an assistant has no per-layer embeddings and no experts", path);
-    FR_TRY(open_centroids(a, config, weights));
-    FR_TRY(fr_gemma4_spec(config, path, &spec));
-    fr_status status = fr_trunk_open(&a->trunk, &spec, &fr_gemma4_names, weights, a->ordering);
-    free(spec.layer);
-    FR_TRY(status);
+    FR_TRY(open_centroids(a, spec, weights));
+    FR_TRY(fr_trunk_open(&a->trunk, spec, fr_family_gemma4.names, weights, a->ordering));
     return target ? borrow_kv(&a->trunk, target, path) : FR_OK;
+}
+
+/* Free spec->trunk.layer, whatever comes back. */
+static fr_status read_spec(const fr_checkpoint *files, fr_weights *weights, fr_model_spec *spec) {
+    const fr_family *family = fr_is_gemma4_unified(files) ? &fr_family_gemma4_unified : &fr_family_gemma4;
+    fr_source source;
+    *spec = (fr_model_spec){0};
+    FR_TRY(fr_source_of(weights, &source));
+    source.drafter = true;
+    if (!files->gguf && source.text == source.root)
+        return fr_fail(FR_INPUT, "%s: text_config is missing", source.where);
+    return fr_family_read(family, &source, spec);
 }
 
 static fr_status open_all(fr_assistant *a, const fr_model *target, const fr_checkpoint *files, fr_weights *weights) {
     int64_t backbone;
     const char *key;
-    fr_gemma4_config config;
+    fr_model_spec spec;
     FR_TRY(read_backbone(files, &key, &backbone));
     if (target && (size_t)backbone != target->trunk.spec.hidden)
         return fr_fail(FR_INPUT, "%s: %s%s is %lld, the target's hidden_size %zu: it drafts for another model",
                        files->path, files->gguf ? files->gguf->architecture : "", key, (long long)backbone,
                        target->trunk.spec.hidden);
-    FR_TRY(fr_gemma4_config_read(&config, weights, true));
-    size_t hidden = config.hidden, layers = config.layers;
-    fr_status status = open_trunk(a, target, &config, weights);
-    fr_gemma4_config_free(&config);
+    fr_status status = read_spec(files, weights, &spec);
+    if (status == FR_OK) status = open_trunk(a, target, &spec.trunk, weights);
+    free(spec.trunk.layer);
     FR_TRY(status);
+    size_t hidden = a->trunk.spec.hidden;
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &pre_projection), hidden, 2 * (size_t)backbone, FR_STREAMED,
                           &a->pre));
     FR_TRY(fr_bind_matrix(weights, "", spelled(weights, &post_projection), (size_t)backbone, hidden, FR_STREAMED,
                           &a->post));
     a->trunk.packed = weights->has_packed;
     fr_weights_note_slow(weights);
-    return fr_tensor_names_check_read(weights, &fr_gemma4_names, layers, 0);
+    return fr_tensor_names_check_read(weights, fr_family_gemma4.names, a->trunk.spec.layers, 0);
 }
 
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights) {
     *assistant = (fr_assistant){0};
-    if (target && target->family != &fr_family_gemma4)
+    if (target && strcmp(target->family->gguf, fr_family_gemma4.gguf) != 0)
         return fr_fail(FR_INPUT, "%s: a Gemma 4 assistant needs a Gemma 4 target", files->path);
     fr_status status = open_all(assistant, target, files, weights);
     if (status != FR_INPUT) return status;
@@ -253,7 +263,7 @@ const char *fr_assistant_name(const fr_assistant *assistant, const char *publish
 fr_status fr_assistant_put_keys(const fr_assistant *a, const char *where, fr_gguf_writer *writer) {
     const fr_trunk_spec *s = &a->trunk.spec;
     bool k_eq_v = false;
-    FR_TRY(fr_gemma4_put_keys(s, 0, where, writer));
+    FR_TRY(fr_family_put(&fr_family_gemma4, s, 0, where, writer));
     if (a->clusters == 0) {
         fr_gguf_put_u32(writer, ".embedding_length_out", (uint32_t)a->post.features);
         fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)s->layers);

@@ -6,7 +6,6 @@
 #define FR_SRC_ASSISTANT_GEMMA4_H
 
 #include "src/draft/draft.h"
-#include "src/families/gemma4.h"
 
 typedef struct fr_assistant {
     fr_trunk trunk;            /* its layers' kv indices point into the target's cache */

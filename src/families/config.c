@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "src/families/config_keys.h"
 #include "src/families/rope_config.h"
 
@@ -74,6 +75,23 @@ static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_mode
     return fr_gguf_size(s->gguf, row->gguf, low, high, usual, field);
 }
 
+static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
+    return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
+}
+
+/* The first layer's until there are layers; then each one's, where an array says it. */
+static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
+    int64_t numbers[FR_MOST_LAYERS];
+    if (!s->gguf) return read_size(s, row, spec);
+    int64_t usual = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
+    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, usual, spec->trunk.layers, numbers));
+    *of_layer(&spec->layer, row) = (size_t)numbers[0];
+    const fr_gguf_value *value = fr_gguf_find(s->gguf, row->gguf);
+    for (size_t i = 0; spec->trunk.layer && value && value->type == FR_GGUF_ARRAY && i < spec->trunk.layers; i++)
+        *of_layer(&spec->trunk.layer[i], row) = (size_t)numbers[i];
+    return FR_OK;
+}
+
 static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     void *field = at(spec, row->field);
     double value, usual = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
@@ -135,6 +153,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     if (!(s->gguf ? row->gguf : row->json)) return FR_OK;
     switch (row->kind) {
     case FR_ROW_SIZE: return read_size(s, row, spec);
+    case FR_ROW_EACH: return read_each(s, row, spec);
     case FR_ROW_REAL: return read_real(s, row, spec);
     case FR_ROW_FLAG: return read_flag(s, row, spec);
     case FR_ROW_RSQRT: return read_rsqrt(s, row, spec);
@@ -155,6 +174,14 @@ static fr_status read_rows(const fr_family *family, const fr_source *s, fr_model
     return FR_OK;
 }
 
+/* Once there are layers: what arrays of GGUF say of each. */
+static fr_status read_arrays(const fr_family *family, const fr_source *s, fr_model_spec *spec) {
+    for (size_t t = 0; s->gguf && t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
+        for (const fr_config_row *row = family->rows[t]; is_row(row); row++)
+            if (row->kind == FR_ROW_EACH) FR_TRY(read_each(s, row, spec));
+    return FR_OK;
+}
+
 /* What every spec has that says nothing else. */
 static void complete_defaults(fr_model_spec *spec) {
     fr_trunk_spec *trunk = &spec->trunk;
@@ -171,21 +198,24 @@ static void complete_defaults(fr_model_spec *spec) {
 }
 
 /* Whether the numbers go together. */
-static fr_status check(const fr_model_spec *spec, const char *where) {
-    const fr_attention_spec *a = &spec->layer.attention;
+static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rope, const char *where) {
+    size_t angles = 0;
+    for (size_t axis = 0; axis < FR_AXES; axis++) angles += rope->sections[axis];
     if (a->heads % a->kv_heads)
         return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of %zu key/value heads", where, a->heads,
                        a->kv_heads);
-    for (size_t i = 0; i < spec->trunk.ropes; i++) {
-        size_t dims = spec->trunk.rope[i].dims;
-        size_t angles = 0;
-        for (size_t axis = 0; axis < FR_AXES; axis++) angles += spec->trunk.rope[i].sections[axis];
-        if (dims < 2 || dims % 2 || dims > a->head_dim)
-            return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, dims,
-                           a->head_dim);
-        if (angles != dims / 2)
-            return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where,
-                           angles, dims / 2);
+    if (rope->dims < 2 || rope->dims % 2 || rope->dims > a->head_dim)
+        return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, rope->dims,
+                       a->head_dim);
+    if (angles == rope->dims / 2) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: the sections of the rotary positions have %zu angles, the heads %zu", where, angles,
+                   rope->dims / 2);
+}
+
+static fr_status check(const fr_model_spec *spec, const char *where) {
+    for (size_t i = 0; i < spec->trunk.layers + spec->mtp_layers; i++) {
+        const fr_attention_spec *a = &fr_spec_layer(&spec->trunk, i)->attention;
+        if (a->kv_heads) FR_TRY(check_layer(a, &spec->trunk.rope[a->rope], where));
     }
     return FR_OK;
 }
@@ -222,10 +252,11 @@ fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_mo
     FR_TRY(read_tensors(source, spec));
     if (source->gguf) turn_as_rows_stand(family->names->rotary_rows, &spec->trunk);
     FR_TRY(family->rope(source, spec));
-    FR_TRY(check(spec, source->where));
     if (spec->layer.attention.scale == 0.0F) spec->layer.attention.scale = fr_rsqrt(spec->layer.attention.head_dim);
     spec->trunk.ffn_width = spec->layer.ffn.width;
-    return family->shape ? family->shape(source, spec) : fr_layers_alike(source, spec);
+    FR_TRY(family->shape ? family->shape(source, spec) : fr_layers_alike(source, spec));
+    FR_TRY(read_arrays(family, source, spec));
+    return check(spec, source->where);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- shapes */
@@ -252,22 +283,59 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-static void put_number(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
-    void *field = at(spec, row->field);
-    if (row->kind == FR_ROW_SIZE || row->kind == FR_ROW_SAME) fr_gguf_put_u32(w, row->gguf, (uint32_t)*(size_t *)field);
-    if (row->kind == FR_ROW_MTP && spec->mtp_layers) fr_gguf_put_u32(w, row->gguf, (uint32_t)spec->mtp_layers);
-    if (row->kind == FR_ROW_FLAG) fr_gguf_put_bool(w, row->gguf, *(bool *)field);
-    if (row->kind != FR_ROW_REAL) return;
-    double value = real_at(field, row->bytes);
+/* One number where all layers have the same. */
+static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
+    const fr_trunk_spec *trunk = &spec->trunk;
+    bool same = true;
+    for (size_t i = 0; i < trunk->layers; i++)
+        same &= *of_layer(&trunk->layer[i], row) == *of_layer(&trunk->layer[0], row);
+    if (same) {
+        fr_gguf_put_u32(w, row->gguf, (uint32_t)*of_layer(&trunk->layer[0], row));
+        return;
+    }
+    fr_gguf_put_array(w, row->gguf, FR_GGUF_I32, trunk->layers);
+    for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
+}
+
+static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
+    if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)value);
+}
+
+static void put_real(const fr_config_row *row, double value, fr_gguf_writer *w) {
     if (value != 0.0 || row->required) fr_gguf_put_f32(w, row->gguf, (float)value);
 }
 
-/* A layer that has attention says what all have; the window is that of those that slide. */
+static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
+    void *field = at(spec, row->field);
+    switch (row->kind) {
+    case FR_ROW_SIZE:
+    case FR_ROW_SAME:
+    case FR_ROW_MTP: put_size(row, *(size_t *)field, w); break;
+    case FR_ROW_EACH: put_each(row, spec, w); break;
+    case FR_ROW_REAL: put_real(row, real_at(field, row->bytes), w); break;
+    case FR_ROW_FLAG: fr_gguf_put_bool(w, row->gguf, *(bool *)field); break;
+    case FR_ROW_RSQRT:
+    case FR_ROW_ONLY:
+    case FR_ROW_WITHOUT:
+    case FR_ROW_WITH:
+    case FR_ROW_ABSENT:
+    case FR_ROW_PART: break;
+    }
+}
+
+/* As it was configured: what slides in a drafter without a cache of its own sees one position more (gemma4.c). Where
+ * nothing slides readers want some number. */
+static size_t window_of(const fr_trunk_spec *trunk, bool borrows) {
+    size_t window = 0;
+    for (size_t i = 0; i < trunk->layers; i++) window = fr_larger(window, trunk->layer[i].attention.window);
+    return window ? window - borrows : 1;
+}
+
+/* A layer that has attention says what all have. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
-    fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers};
-    spec.layer = *fr_spec_layer(trunk, trunk->layers);
-    for (size_t i = 0; i < trunk->layers; i++)
-        if (trunk->layer[i].attention.window) spec.layer.attention.window = trunk->layer[i].attention.window;
+    fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
+    for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;
+    spec.layer.attention.window = window_of(trunk, spec.borrowers == trunk->layers);
     spec.layer.ffn.width = trunk->ffn_width;
     spec.trunk.layers += mtp_layers;
     return spec;
@@ -279,7 +347,7 @@ static fr_status put_rows(const fr_family *family, const fr_trunk_spec *trunk, s
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
             if (row->part && row->part->put) FR_TRY(row->part->put(trunk, mtp_layers, where, w));
-            if (row->gguf) put_number(row, &spec, w);
+            if (row->gguf) put_row(row, &spec, w);
         }
     return family->scaling_in_rows ? FR_OK : fr_rope_put(family, trunk, where, w);
 }

@@ -29,6 +29,7 @@ typedef struct fr_model_spec {
     fr_layer_spec layer;
     fr_mixture_keys mixture;
     size_t mtp_layers;
+    size_t borrowers; /* layers, the last ones, that read the K/V of an earlier one; of a drafter all, the target's */
     int32_t image_token;
 } fr_model_spec;
 
@@ -45,6 +46,7 @@ typedef struct fr_source {
 
 typedef enum fr_row_kind {
     FR_ROW_SIZE,    /* a size_t */
+    FR_ROW_EACH,    /* a size_t of `layer`: in GGUF one for all layers, or an array of one for each */
     FR_ROW_REAL,    /* a float or a double; 0 says nothing and is not written unless the key is required */
     FR_ROW_FLAG,    /* a bool */
     FR_ROW_RSQRT,   /* a float: one by the root of the number that the file has, in config.json alone */
@@ -76,6 +78,7 @@ typedef struct fr_config_row {
     bool per_head; /* or hidden / heads */
     bool required; /* GGUF must have it, */
     const char *unless; /* or this key: then the default is 1 */
+    bool sparse;        /* a size of 0 is not written */
 } fr_config_row;
 
 /* Lines of tables: a number by its field, both keys and its limits, more by designators; what is built. */
@@ -83,6 +86,7 @@ typedef struct fr_config_row {
     {.kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at),      \
      .json = j, .gguf = g, .low = least, .high = most, __VA_ARGS__}
 #define FR_SIZE(at, ...)     FR_NUMBER(FR_ROW_SIZE, at, __VA_ARGS__)
+#define FR_EACH(at, ...)     FR_NUMBER(FR_ROW_EACH, at, __VA_ARGS__)
 #define FR_REAL(at, ...)     FR_NUMBER(FR_ROW_REAL, at, __VA_ARGS__)
 #define FR_RSQRT(at, ...)    FR_NUMBER(FR_ROW_RSQRT, at, __VA_ARGS__)
 #define FR_FLAG(at, j, ...)  FR_NUMBER(FR_ROW_FLAG, at, j, __VA_ARGS__, 0, 1)
@@ -92,7 +96,7 @@ typedef struct fr_config_row {
 #define FR_WITH(j)           {.kind = FR_ROW_WITH, .json = j}
 #define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
 #define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
-#define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64)
+#define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64, .sparse = true)
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
@@ -152,6 +156,7 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 /* Which layers are full where a file doesn't tell it layer by layer: the first ones, so many; then every so manieth. */
 typedef struct fr_kind_pattern {
     size_t first, every; /* every 0: none */
+    bool required;       /* of folders alone: GGUF must tell it */
 } fr_kind_pattern;
 
 /* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. */
@@ -160,8 +165,8 @@ fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kin
 /* The key that says which layers slide, where it is not every `usual`th that is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t usual, fr_gguf_writer *writer);
 
-/* Rotary positions of one form, rope[0], and of one for each kind of layer. `halves` is as in the defaults, in GGUF as
- * the family's rotary rows stand. */
+/* Rotary positions of one form, rope[0], and of one for each kind of layer, of all values of its heads unless rows have
+ * said of how many. `halves` is as in the defaults, in GGUF as the family's rotary rows stand. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 

@@ -1,13 +1,94 @@
-/* The Gemma 4 family: what its layers are, and what its tensors are called. See gemma4.h.
- *
- * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
-#include "src/families/gemma4.h"
-
-#include <math.h>
-#include <stdlib.h>
+/* Gemma 4, text: E-series, dense and mixtures of experts, and their assistants. config.json of Gemma4ForCausalLM,
+ * Gemma4ForConditionalGeneration, Gemma4Unified... (the 12B), or for the drafter text_config of
+ * Gemma4AssistantForCausalLM; GGUF "gemma4". Source: the published checkpoints and transformers 5.17, models gemma4,
+ * gemma4_assistant, gemma4_unified; of GGUF github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. What its
+ * layers are one by one: gemma4_layers.c. */
+#include "src/families/gemma4_layers.h"
 
 #include "base/error.h"
-#include "src/model/model.h"
+
+/* Gemma4TextConfig's. */
+static const fr_model_spec text = {
+    .trunk = {.vocab = 262144,
+              .hidden = 2304,
+              .layers = 30,
+              .context_limit = 131072,
+              .ple_width = 256,
+              .eps = 1e-6F,
+              .ropes = FR_LAYER_KINDS,
+              .rope = {[FR_SLIDING] = {.dims = 256, .neox = true, .theta = 1e4},
+                       [FR_FULL] =
+                           {.kind = FR_ROPE_PROPORTIONAL, .dims = 512, .neox = true, .theta = 1e6, .partial = 0.25}}},
+    .layer = {.attention = {.heads = 8, .kv_heads = 4, .window = 512, .qk_norm = true, .v_norm = true, .scale = 1.0F},
+              .ffn = {.width = 9216, .activation = FR_GELU},
+              .experts = {.activation = FR_GELU, .norm_top_k = true, .routed_scaling = 1.0F, .parallel = true}}};
+
+/* ---------------------------------------------------------------------------------------------------- configuration */
+
+static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    if (s->rope[FR_FULL].factor != 1.0)
+        return fr_fail(FR_INPUT, "%s: its rotary positions have a factor that GGUF has no key for", where);
+    fr_gguf_put_array(w, ".attention.sliding_window_pattern", FR_GGUF_BOOL, s->layers);
+    for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(w, s->layer[i].attention.rope == FR_SLIDING);
+    return FR_OK;
+}
+
+/* Gemma4UnifiedTextConfig's defaults where they are others. */
+static fr_status be_unified(const fr_source *source, fr_model_spec *s) {
+    (void)source;
+    s->trunk.context_limit = 262144;
+    s->trunk.ple_width = 0;
+    s->layer.attention.window = 1024;
+    return FR_OK;
+}
+
+/* GGUF's: it has no such width, and sliding layers' heads are those of full ones. */
+static fr_status be_gguf(const fr_source *source, fr_model_spec *s) {
+    if (!source->gguf) return FR_OK;
+    s->trunk.ple_width = s->trunk.rope[FR_SLIDING].dims = 0;
+    return FR_OK;
+}
+
+static const fr_config_part kinds = {.put = put_kinds}, as_unified = {.read = be_unified}, as_gguf = {.read = be_gguf};
+static const fr_config_row of_12b[] = {FR_PART(as_unified), {0}};
+
+static const fr_config_row own[] = {FR_PART(as_gguf),
+                                    FR_ONLY("hidden_activation", "gelu_pytorch_tanh"),
+                                    FR_WITHOUT("attention_bias"),
+                                    FR_ONLY("use_bidirectional_attention", "vision"),
+                                    FR_FLAG(layer.attention.k_eq_v, "attention_k_eq_v", NULL),
+                                    {0}};
+
+static const fr_config_row sizes[] = {
+    FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_MOST_LAYERS, .required = true),
+    FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
+    FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, 1 << 17, .required = true),
+    FR_EACH(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, 1 << 22, .required = true),
+    FR_EACH(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, 4096, .required = true),
+    FR_EACH(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, 4096, .required = true),
+    FR_REAL(trunk.rope[FR_FULL].theta, NULL, ".rope.freq_base", 1, 1e12, .required = true),
+    FR_REAL(trunk.rope[FR_SLIDING].theta, NULL, ".rope.freq_base_swa", 1, 1e12),
+    FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true),
+    FR_REAL(trunk.softcap, "final_logit_softcapping", ".final_logit_softcapping", 0, 1e6),
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
+    FR_SIZE(borrowers, "num_kv_shared_layers", ".attention.shared_kv_layers", 0, FR_MOST_LAYERS),
+    FR_SIZE(trunk.ple_width, "hidden_size_per_layer_input", ".embedding_length_per_layer_input", 0, 1 << 16),
+    FR_PART(kinds),
+    FR_SIZE(layer.experts.count, "num_experts", ".expert_count", 0, 4096, .sparse = true),
+    FR_SIZE(layer.experts.top_k, "top_k_experts", ".expert_used_count", 0, 4096, .sparse = true),
+    FR_SIZE(layer.experts.width, "moe_intermediate_size", ".expert_feed_forward_length", 0, 1 << 20, .sparse = true),
+    FR_SIZE(trunk.rope[FR_FULL].dims, "global_head_dim", ".attention.key_length", 2, 4096, .required = true),
+    FR_SAME(trunk.rope[FR_FULL].dims, ".attention.value_length"),
+    FR_SAME(trunk.rope[FR_FULL].dims, ".rope.dimension_count"),
+    FR_SIZE(trunk.rope[FR_SLIDING].dims, "head_dim", ".attention.key_length_swa", 2, 4096,
+            .like = offsetof(fr_model_spec, trunk.rope[FR_FULL].dims)),
+    FR_SAME(trunk.rope[FR_SLIDING].dims, ".attention.value_length_swa"),
+    FR_SAME(trunk.rope[FR_SLIDING].dims, ".rope.dimension_count_swa"),
+    {0}};
+
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
@@ -24,19 +105,6 @@ static const fr_tensor_name model_names[] = {
 };
 
 static const fr_tensor_name layer_names[] = {
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-    FR_FUSED_QKV(QUERIES),
-    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", "attn_q.weight"),
-    FR_VECTOR(fr_layer, q_norm, HEAD, "self_attn.q_norm.weight", "attn_q_norm.weight"),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .needs = FR_IF_KEYS),
-    FR_VECTOR(fr_layer, k_norm, HEAD, "self_attn.k_norm.weight", "attn_k_norm.weight", .needs = FR_IF_KEYS),
-    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight", .needs = FR_IF_VALUES),
-    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
-    FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_attention_layernorm.weight", "post_attention_norm.weight"),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_feedforward_layernorm.weight", "ffn_norm.weight"),
-    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
-    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     FR_MATRIX(fr_layer, router, EXPERTS, HIDDEN, "router.proj.weight", "ffn_gate_inp.weight", .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, router_scale, HIDDEN, "router.scale", "ffn_gate_inp.scale", .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, pre_experts_norm, HIDDEN, "pre_feedforward_layernorm_2.weight", "pre_ffw_norm_2.weight",
@@ -53,7 +121,6 @@ static const fr_tensor_name layer_names[] = {
               .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, post_experts_norm, HIDDEN, "post_feedforward_layernorm_2.weight", "post_ffw_norm_2.weight",
               .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"),
     FR_VECTOR(fr_layer, scalar, ONE, "layer_scalar", "layer_output_scale.weight"),
     FR_MATRIX(fr_layer, ple_gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight", .needs = FR_IF_PLE),
     FR_MATRIX(fr_layer, ple_out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_PLE),
@@ -70,89 +137,18 @@ static const char *const extras[] = {
     "masked_embd_centroids.weight", "masked_embd_ordering", "mtp[._]centroids.weight", "mtp[._]token_ordering.weight",
     "rope_freqs.weight", NULL};
 
-const fr_tensor_naming fr_gemma4_names = {.model = model_names, .layer = {layer_names}, .extras = extras};
+static const fr_tensor_naming names = {.model = model_names,
+                                       .layer = {fr_attention_names, fr_sandwich_norm_names, fr_ffn_names, layer_names},
+                                       .extras = extras};
 
-/* ------------------------------------------------------------------------------------------------------------- spec */
+const fr_family fr_family_gemma4 = {
+    .architectures = (const char *const[]){"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL},
+    .gguf = "gemma4", .tokenizer = "gemma4",
+    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope,
+    .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};
 
-/* One kind's layers share a head_dim: there is one row of angles for each kind. */
-static fr_status set_rope(const fr_gemma4_config *c, fr_layer_kind kind, const char *where, fr_rope_spec *rope) {
-    const fr_gemma4_rope *from = &c->rope[kind];
-    *rope = (fr_rope_spec){.kind = from->proportional ? FR_ROPE_PROPORTIONAL : FR_ROPE_DEFAULT,
-                           .neox = true,
-                           .theta = from->theta,
-                           .partial = from->partial,
-                           .factor = from->factor};
-    for (size_t i = 0; i < c->layers; i++) {
-        size_t head_dim = c->layer[i].head_dim;
-        if (c->layer[i].kind != kind) continue;
-        if (rope->dims && rope->dims != head_dim)
-            return fr_fail(FR_UNBUILT, "%s: layers of one kind have head_dim %zu and %zu, which is not built", where,
-                           rope->dims, head_dim);
-        rope->dims = head_dim;
-    }
-    rope->sections[0] = rope->dims / 2;
-    return FR_OK;
-}
-
-/* An assistant's row sees its target's K/V, and not its own: one position more within the same window. */
-static fr_layer_spec layer_of(const fr_gemma4_config *c, const fr_gemma4_layer_config *layer) {
-    return (fr_layer_spec){
-        .attention = {.heads = c->heads,
-                      .kv_heads = layer->kv_heads,
-                      .head_dim = layer->head_dim,
-                      .window = layer->kind == FR_SLIDING ? c->window + c->assistant : 0,
-                      .rope = layer->kind,
-                      .owns_kv = layer->owns_kv,
-                      .k_eq_v = c->k_eq_v && layer->kind == FR_FULL,
-                      .v_norm = true,
-                      .scale = 1.0f},
-        .ffn = {.width = layer->ffn, .activation = FR_GELU},
-        .experts = {.count = c->experts,
-                    .top_k = c->expert_top,
-                    .width = c->expert_ffn,
-                    .activation = FR_GELU,
-                    .norm_top_k = true,
-                    .routed_scaling = 1.0f,
-                    .parallel = true},
-    };
-}
-
-fr_status fr_gemma4_spec(const fr_gemma4_config *c, const char *where, fr_trunk_spec *spec) {
-    *spec = (fr_trunk_spec){.vocab = c->vocab,
-                            .hidden = c->hidden,
-                            .layers = c->layers,
-                            .context_limit = c->context_limit,
-                            .ple_width = c->ple,
-                            .embedding_scale = (float)sqrt((double)c->hidden),
-                            .eps = c->eps,
-                            .softcap = c->softcap,
-                            .ropes = FR_LAYER_KINDS};
-    for (fr_layer_kind kind = 0; kind < FR_LAYER_KINDS; kind++) FR_TRY(set_rope(c, kind, where, &spec->rope[kind]));
-    spec->layer = calloc(c->layers, sizeof *spec->layer);
-    if (!spec->layer) return fr_fail_memory("layers", c->layers * sizeof *spec->layer);
-    for (size_t i = 0; i < c->layers; i++) spec->layer[i] = layer_of(c, &c->layer[i]);
-    return FR_OK;
-}
-
-static fr_status gemma4_read(fr_model *model, fr_trunk_spec *spec) {
-    fr_gemma4_config config;
-    FR_TRY(fr_gemma4_config_read(&config, &model->weights, false));
-    fr_status status = fr_gemma4_spec(&config, model->files.path, spec);
-    fr_gemma4_config_free(&config);
-    return status;
-}
-
-static const char *const architectures[] = {"Gemma4ForCausalLM",
-                                             "Gemma4ForConditionalGeneration",
-                                             "Gemma4UnifiedForCausalLM",
-                                             "Gemma4UnifiedForConditionalGeneration",
-                                             "gemma4",
-                                             NULL};
-
-const fr_family fr_family_gemma4 = {.architectures = architectures,
-                                    .gguf = "gemma4",
-                                    .tokenizer = "gemma4",
-                                    .names = &fr_gemma4_names,
-                                    .read = gemma4_read,
-                                    .put_keys = fr_gemma4_put_keys,
-                                    .put_rope_factors = fr_gemma4_put_rope_factors};
+const fr_family fr_family_gemma4_unified = {
+    .architectures = (const char *const[]){"Gemma4UnifiedForCausalLM", "Gemma4UnifiedForConditionalGeneration", NULL},
+    .gguf = "gemma4", .tokenizer = "gemma4",
+    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope,
+    .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};

@@ -52,7 +52,8 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *spec, fr_kind
             FR_TRY(set_kind(source, spec, i, numbers[i] ? FR_SLIDING : FR_FULL));
         return FR_OK;
     }
-    FR_TRY(fr_gguf_size(source->gguf, pattern_key, 0, FR_MOST_LAYERS, (int64_t)usual.every, &usual.every));
+    int64_t every = usual.required ? FR_GGUF_REQUIRED : (int64_t)usual.every;
+    FR_TRY(fr_gguf_size(source->gguf, pattern_key, 0, FR_MOST_LAYERS, every, &usual.every));
     return set_pattern(source, spec, usual);
 }
 

@@ -140,10 +140,10 @@ fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gg
 
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
     const fr_rope_spec *rope = &s->rope[s->ropes > 1 ? FR_FULL : 0];
-    if (rope->kind == FR_ROPE_LLAMA3 && family->put_rope_factors) return FR_OK; /* a tensor has it */
+    bool divided = rope->kind == FR_ROPE_LLAMA3 || rope->kind == FR_ROPE_PROPORTIONAL;
     if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
-    return fr_rope_put_scaling(rope, where, w);
+    return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w); /* a tensor has it */
 }
 
 /* --------------------------------------------------------------------------------------------------- of whole specs */
@@ -195,7 +195,25 @@ static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, cons
 
 const fr_config_part fr_sections_part = {.put = put_sections};
 
-/* A kind's entry of rope_parameters, or for full layers what older files say of them in rope_scaling. */
+/* A part of the angles turns, the rest stands still. */
+static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, const char *where) {
+    rope->kind = FR_ROPE_PROPORTIONAL;
+    FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &rope->partial));
+    return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
+}
+
+/* A kind's entry of rope_parameters, in place of the defaults but for theta's. */
+static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where) {
+    const char *type;
+    rope->kind = FR_ROPE_DEFAULT;
+    rope->partial = rope->factor = 1.0;
+    FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
+    FR_TRY(fr_json_text(entry, "rope_type", where, &type));
+    return type && strcmp(type, "proportional") == 0 ? read_proportional(entry, rope, where)
+                                                     : read_scaling(entry, rope, where);
+}
+
+/* Its entry, or for full layers what older files say of them in rope_scaling. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;
@@ -203,15 +221,14 @@ static fr_status read_kind(const fr_source *source, const char *kind, bool older
     if (table) FR_TRY(fr_json_object(table, kind, source->where, &entry));
     if (older) FR_TRY(fr_json_object(source->text, "rope_scaling", source->where, &scaling));
     snprintf(inside, sizeof inside, "%s: rope_parameters: %s", source->where, kind);
-    if (entry) FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
-    if (json_object_size(scaling) > 0) return read_scaling(scaling, rope, "config.json: rope_scaling");
-    return entry ? read_scaling(entry, rope, inside) : FR_OK;
+    if (entry) FR_TRY(read_entry(entry, rope, inside));
+    return json_object_size(scaling) > 0 ? read_scaling(scaling, rope, "config.json: rope_scaling") : FR_OK;
 }
 
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *sliding = &spec->trunk.rope[FR_SLIDING], *full = &spec->trunk.rope[FR_FULL];
-    set_dims(sliding, spec->layer.attention.head_dim);
-    set_dims(full, spec->layer.attention.head_dim);
+    set_dims(sliding, sliding->dims ? sliding->dims : spec->layer.attention.head_dim);
+    set_dims(full, full->dims ? full->dims : spec->layer.attention.head_dim);
     if (source->gguf) {
         FR_TRY(read_divisors(source, full));
         return fr_rope_scaling_from_gguf(full, source->gguf);
