@@ -13,6 +13,8 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
 
+#define FULL(type, by)  "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
+
 static char folder[64], file[128];
 
 static void require(fr_status status) {
@@ -59,6 +61,16 @@ static const struct {
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
     {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
     {"gemma3-odd", "{\"num_attention_heads\": 7}", FR_INPUT, "no multiple"},
+    {"gemma4-e", "{}", FR_OK, ""},
+    {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
+    {"gemma4-e", "{\"num_kv_shared_layers\": 3}", FR_INPUT, "layer 1 borrows a KV cache of its kind"},
+    {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
+    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* they are off */
+    {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
+    {"gemma4-e", "{\"per_layer_config\": {\"9\": {}}}", FR_INPUT, "neither a layer below 4 nor a layer type"},
+    {"gemma4-e", "{\"per_layer_config\": {\"1\": {\"head_dim\": 12}}}", FR_UNBUILT, "layers of one kind"},
+    {"gemma4-e", "{\"vocab_size_per_layer_input\": 511}", FR_INPUT, "differs from vocab_size 512"},
+    {"gemma4-e", "{\"num_attention_heads\": 5, \"num_key_value_heads\": 2}", FR_INPUT, "no multiple"},
 };
 
 START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
@@ -107,6 +119,10 @@ static const struct {
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
     {"gemma3-tower", "{}"},
+    /* Numbers of each layer: widths; heads of keys and values. */
+    {"gemma4-e", "{}"},
+    {"gemma4-e-layers", "{}"},
+    {"gemma4-moe", "{}"},
 };
 
 START_TEST(a_folder_as_gguf_is_the_same_model) {
@@ -120,9 +136,13 @@ END_TEST
 
 START_TEST(what_gguf_has_no_key_for_is_not_written) {
     static const struct {
-        const char *name, *line;
-    } refused[] = {{"qwen2-window", "no key for its window"}, {"gemma3-odd", "no key for its query_pre_attn_scalar"}};
-    ck_assert_int_eq(write_file(refused[_i].name, "{}"), FR_INPUT);
+        const char *name, *changes, *line;
+    } refused[] = {
+        {"qwen2-window", "{}", "no key for its window"},
+        {"gemma3-odd", "{}", "no key for its query_pre_attn_scalar"},
+        {"gemma4-e", "{\"rope_parameters\": {" FULL("proportional", "2") "}}", "a factor that GGUF has no key for"},
+        {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2") "}}", "a factor that GGUF has no key for"}};
+    ck_assert_int_eq(write_file(refused[_i].name, refused[_i].changes), FR_INPUT);
     ck_assert_msg(strstr(fr_last_error(), refused[_i].line), "%s", fr_last_error());
 }
 END_TEST
@@ -134,7 +154,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
-    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 2);
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

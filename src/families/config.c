@@ -323,26 +323,18 @@ static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_write
     }
 }
 
-/* As it was configured: what slides in a drafter without a cache of its own sees one position more (gemma4.c). Where
- * nothing slides readers want some number. */
-static size_t window_of(const fr_trunk_spec *trunk, bool borrows) {
-    size_t window = 0;
-    for (size_t i = 0; i < trunk->layers; i++) window = fr_larger(window, trunk->layer[i].attention.window);
-    return window ? window - borrows : 1;
-}
-
-/* A layer that has attention says what all have. */
+/* A layer that has attention says what all have. Where nothing slides readers want some window. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;
-    spec.layer.attention.window = window_of(trunk, spec.borrowers == trunk->layers);
+    spec.layer.attention.window = fr_larger(fr_spec_window(trunk), 1);
     spec.layer.ffn.width = trunk->ffn_width;
     spec.trunk.layers += mtp_layers;
     return spec;
 }
 
-static fr_status put_rows(const fr_family *family, const fr_trunk_spec *trunk, size_t mtp_layers, const char *where,
-                          fr_gguf_writer *w) {
+fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *trunk, size_t mtp_layers, const char *where,
+                        fr_gguf_writer *w) {
     fr_model_spec spec = spec_of(trunk, mtp_layers);
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
@@ -350,10 +342,4 @@ static fr_status put_rows(const fr_family *family, const fr_trunk_spec *trunk, s
             if (row->gguf) put_row(row, &spec, w);
         }
     return family->scaling_in_rows ? FR_OK : fr_rope_put(family, trunk, where, w);
-}
-
-fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *spec, size_t mtp_layers, const char *where,
-                        fr_gguf_writer *w) {
-    return family->put_keys ? family->put_keys(spec, mtp_layers, where, w)
-                            : put_rows(family, spec, mtp_layers, where, w);
 }

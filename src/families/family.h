@@ -1,9 +1,7 @@
 /* What a family of targets is, as data: its names, its configuration row by row, what its layers are.
  *
  * In: a file of a family fills an fr_family, and families.def lists it. Out: fr_family_read makes a model's spec of a
- * config.json or of GGUF metadata by the same rows, and fr_family_put writes the latter (config.c).
- *
- * A family that isn't in rows yet has `read` and `put_keys` in their place. */
+ * config.json or of GGUF metadata by the same rows, and fr_family_put writes the latter (config.c). */
 #ifndef FR_SRC_FAMILY_H
 #define FR_SRC_FAMILY_H
 
@@ -129,11 +127,6 @@ struct fr_family {
 
     bool scaling_in_rows; /* they write how rotary positions are scaled; else it is written behind them */
     bool sees;            /* its folders may have a vision tower that is built */
-
-    /* In place of those seven: reads the configuration, and writes a decoder's sizes as llama.cpp's converter does.
-     * What has no key there is FR_INPUT, `where` in its line. mtp_layers: that stand behind the others. */
-    fr_status (*read)(fr_model *model, fr_trunk_spec *spec);
-    fr_status (*put_keys)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
     /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
      * folders, or it has no MTP layer that could lie in another file. */

@@ -119,6 +119,10 @@ const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
 /* The attention of the first layer that has it; of the MTP layer where none has. */
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
+/* The widest window of its layers, as it was configured: what slides in a drafter without a cache of its own sees one
+ * position more (families/gemma4_layers.c). 0: nothing slides. */
+size_t fr_spec_window(const fr_trunk_spec *spec);
+
 /* The mixture of its layers, or of the MTP layer alone: of the same sizes wherever there is one. NULL: none has. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 

@@ -29,6 +29,16 @@ const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
     return &fr_spec_layer(spec, i)->attention;
 }
 
+size_t fr_spec_window(const fr_trunk_spec *spec) {
+    size_t window = 0;
+    bool owns = false;
+    for (size_t i = 0; i < spec->layers; i++) {
+        window = fr_larger(window, spec->layer[i].attention.window);
+        owns |= spec->layer[i].attention.owns_kv;
+    }
+    return window && !owns ? window - 1 : window;
+}
+
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec) {
     for (size_t i = 0; i < spec->layers; i++)
         if (spec->layer[i].experts.count) return &spec->layer[i].experts;

@@ -163,7 +163,6 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
 static fr_status read_spec(fr_model *model, fr_trunk_spec *spec) {
     fr_source source;
     fr_model_spec whole;
-    if (model->family->read) return model->family->read(model, spec);
     FR_TRY(fr_source_of(&model->weights, &source));
     fr_status status = fr_family_read(model->family, &source, &whole);
     *spec = whole.trunk;
@@ -308,7 +307,7 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
 /* What attention is in its layers. */
 typedef struct attention_kinds {
     const fr_attention_spec *first; /* NULL: no layer has any */
-    size_t layers, sliding, owners, window;
+    size_t layers, sliding, owners;
     bool alike;
 } attention_kinds;
 
@@ -320,11 +319,9 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
         if (!kinds.first) kinds.first = a;
         kinds.layers++;
         kinds.sliding += a->window > 0;
-        kinds.window = a->window ? a->window : kinds.window;
         kinds.owners += a->owns_kv;
         kinds.alike &= a->kv_heads == kinds.first->kv_heads && a->head_dim == kinds.first->head_dim;
     }
-    if (kinds.owners == 0) kinds.window--; /* as configured: a drafter's rows see one position more (gemma4.c) */
     return kinds;
 }
 
@@ -345,7 +342,8 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     else if (kinds.sliding == 0)
         fprintf(out, ", all of full attention");
     else
-        fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, kinds.window, s->layers - kinds.sliding);
+        fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, fr_spec_window(s),
+                s->layers - kinds.sliding);
     if (kinds.owners < kinds.layers)
         fprintf(out, "; %zu own their KV cache, %zu borrow one", kinds.owners, kinds.layers - kinds.owners);
     fprintf(out, "\nwidth          hidden %zu", s->hidden);
