@@ -67,6 +67,8 @@ static const struct {
     {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
     {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* they are off */
     {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
+    {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
+     "partial_rotary_factor 0.5 is not built with rope_type linear"},
     {"gemma4-e", "{\"per_layer_config\": {\"9\": {}}}", FR_INPUT, "neither a layer below 4 nor a layer type"},
     {"gemma4-e", "{\"per_layer_config\": {\"1\": {\"head_dim\": 12}}}", FR_UNBUILT, "layers of one kind"},
     {"gemma4-e", "{\"vocab_size_per_layer_input\": 511}", FR_INPUT, "differs from vocab_size 512"},

@@ -205,12 +205,16 @@ static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, cons
 /* A kind's entry of rope_parameters, in place of the defaults but for theta's. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where) {
     const char *type;
+    double partial;
     rope->kind = FR_ROPE_DEFAULT;
     rope->partial = rope->factor = 1.0;
     FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_text(entry, "rope_type", where, &type));
-    return type && strcmp(type, "proportional") == 0 ? read_proportional(entry, rope, where)
-                                                     : read_scaling(entry, rope, where);
+    if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
+    FR_TRY(read_scaling(entry, rope, where));
+    FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
+    if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK; /* as transformers, which asks of others alone */
+    return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
 /* Its entry, or for full layers what older files say of them in rope_scaling. */
