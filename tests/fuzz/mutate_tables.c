@@ -12,6 +12,7 @@
 #include "tests/fuzz/model_tables.h"
 
 #define MODELS   "tests/data/models/"
+#define DENSE    "tests/data/dense"
 #define DEEPSEEK "tests/data/deepseek-v3"
 #define GLM      "tests/data/glm-ocr"
 #define GGUF     "tests/data/gguf"
@@ -59,6 +60,13 @@ static const subject subjects[] = {
     {MODELS "qwen3-moe-raw", "", NULL, NULL, "model.safetensors", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "config.json", ""},
     {MODELS "llama-fp8", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "qwen2-yarn", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen2-window", "", NULL, NULL, "config.json", ""},
+    {MODELS "qwen2-window", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "qwen2-tied.gguf", NULL, NULL, "qwen2-tied.gguf", ""},
+    {MODELS "gemma3-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "gemma3-odd", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "gemma3-tower.gguf", NULL, NULL, "gemma3-tower.gguf", ""},
     {MODELS "qwen35-odd", "", NULL, NULL, "config.json", ""},
     {MODELS "qwen35-odd", "", NULL, NULL, "model.safetensors", MTP_NORM},
     {MODELS "qwen35-tied", "", NULL, NULL, "config.json", ""},
