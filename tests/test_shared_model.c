@@ -83,6 +83,7 @@ START_TEST(sessions_are_on_cores_of_their_own) {
     fr_session *first, *second, *third;
     fr_options *options = fr_options_new();
     ck_assert(fr_options_set(options, FR_OPT_THREADS, 1) == FR_OK);
+    ck_assert(fr_options_set(options, FR_OPT_PIN, 1) == FR_OK);
     fr_reference_open(&reference, "gemma4-e", options);
     size_t cpus = reference.model->machine.count;
     ck_assert(fr_session_open(reference.model, NULL, options, &first) == FR_OK);
