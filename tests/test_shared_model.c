@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/core_record.h"
 #include "base/cores.h"
 #include "src/session/state.h"
 #include "tests/reference.h"
@@ -77,11 +78,13 @@ START_TEST(sessions_in_threads_say_what_they_say_alone) {
 }
 END_TEST
 
-/* A core for each while there are cores, and the first one's again when it is closed. */
+/* A core for each while there are cores, and the first one's again when it is closed. What other processes have is not
+ * asked. */
 START_TEST(sessions_are_on_cores_of_their_own) {
     fr_reference reference;
     fr_session *first, *second, *third;
     fr_options *options = fr_options_new();
+    fr_core_record_use("");
     ck_assert(fr_options_set(options, FR_OPT_THREADS, 1) == FR_OK);
     ck_assert(fr_options_set(options, FR_OPT_PIN, 1) == FR_OK);
     fr_reference_open(&reference, "gemma4-e", options);
