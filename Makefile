@@ -230,7 +230,7 @@ REAL := $(BUILD)/real
 REAL_MODEL ?= smollm2
 export REAL_QUESTION ?= Explain in three steps how rain forms.
 DEMO_CHAT = $(COMMAND) chat -m $(REAL)/$(REAL_MODEL).gguf -n 300 --stats
-.PHONY: demo-real
+.PHONY: demo-real check-real
 demo-real: ## set-up, the command, a published model (98 MB, once), which answers a question in a chat
 	@tools/setup build
 	@tools/setup real
@@ -238,6 +238,11 @@ demo-real: ## set-up, the command, a published model (98 MB, once), which answer
 	@tools/real/fetch $(REAL) $(REAL_MODEL) >/dev/null
 	@printf 'echo "%s" | %s\n' "$$REAL_QUESTION" '$(DEMO_CHAT)'
 	@echo "$$REAL_QUESTION" | $(DEMO_CHAT)
+
+check-real: all ## published models (2 GB) against transformers and one answer; PEERS=FOLDER: llama.cpp too (an hour)
+	@tools/setup real
+	@tools/real/fetch $(REAL) >/dev/null
+	@PEERS='$(PEERS)' tools/real/check $(BUILD) $(REAL)
 
 # ---------------------------------------------------------------------------------------------------------------- tests
 

@@ -2,7 +2,7 @@
  *
  * usage: peer-tokens MODEL < LINES
  * In: a GGUF file, of which only the vocabulary is read; lines, each as long as it likes. Out: for each a line of ids
- * with blanks between, no special token added and none taken from the text. */
+ * with blanks between: special tokens are taken from the text, and none is added. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void silence(enum ggml_log_level level, const char *text, void *context) 
 static int print_ids(const struct llama_vocab *vocab, const char *line, int32_t length) {
     int32_t room = length + 16;
     llama_token *ids = malloc((size_t)room * sizeof *ids);
-    int32_t count = ids ? llama_tokenize(vocab, line, length, ids, room, false, false) : -1;
+    int32_t count = ids ? llama_tokenize(vocab, line, length, ids, room, false, true) : -1;
     for (int32_t i = 0; i < count; i++) printf("%s%d", i ? " " : "", ids[i]);
     putchar('\n');
     free(ids);

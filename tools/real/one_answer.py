@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""one_answer.py [--quick] FORERUN MODEL...: the same 200 greedy ids on every prompt, however they are made.
+
+In: the command; GGUF files. Out: for each file a line; exit status 1 if any id differs. Manners: threads, each
+instruction set that this machine has, prompt chunks, drafting by n-grams, and by the smaller of two models of one
+family. --quick runs one manner a prompt, in turn. Without vectors large models take minutes for a few ids: they make
+fewer there.
+"""
+import subprocess
+import sys
+from pathlib import Path
+
+IDS, FEW, LARGE = 200, 16, 300e6  # ids; of scalar code on files of so many bytes
+PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
+SMALLER = {"qwen25-coder-1.5b": "qwen25-coder-0.5b"}
+
+
+def ids_of(forerun, model, prompt, *more, count=IDS):
+    command = [forerun, "generate", "-m", model, "-f", prompt, "-n", str(count), "--output", "ids", "--ignore-eos",
+               "--quiet", *map(str, more)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode: sys.exit(f"one_answer.py: {done.stderr.strip()}")
+    return [int(word) for word in done.stdout.split(",")]
+
+
+def instruction_sets(forerun, model):
+    """Those that this machine has: a word that it lacks is refused."""
+    said = subprocess.run([forerun, "generate", "-m", model, "-p", "a", "-n", "1", "--isa", "?"], capture_output=True,
+                          text=True).stderr
+    words = said.split("known:")[1].split()
+    here = lambda word: subprocess.run([forerun, "generate", "-m", model, "-p", "a", "-n", "1", "--isa", word],
+                                       capture_output=True).returncode == 0
+    return [word for word in words if here(word)]
+
+
+def manners_of(forerun, model):
+    manners = [("-t", 1), ("-t", 3, "--no-pin"), ("--chunk", 7), ("--spec-type", "ngram"),
+               ("--spec-type", "ngram", "--draft-max", 15, "-t", 1)]
+    manners += [("--isa", word) for word in instruction_sets(forerun, model)]
+    smaller = model.with_name(SMALLER.get(model.stem, "") + ".gguf")
+    if smaller.exists(): manners += [("-md", smaller), ("-md", smaller, "--draft-max", 7, "-t", 1)]
+    return manners
+
+
+def check(forerun, model, quick):
+    manners, runs, wrong = manners_of(forerun, model), 0, 0
+    for p, prompt in enumerate(PROMPTS):
+        right = ids_of(forerun, model, prompt)
+        for manner in [manners[p % len(manners)]] if quick else manners:
+            few = "scalar" in manner and model.stat().st_size > LARGE
+            made = ids_of(forerun, model, prompt, *manner, count=FEW if few else IDS)
+            runs += 1
+            if made == right[:len(made)]: continue
+            wrong += 1
+            at = next((i for i, (a, b) in enumerate(zip(made, right)) if a != b), len(made))
+            print(f"  {prompt.name} {' '.join(map(str, manner))}: another id at {at}", flush=True)
+    print(f"{model.stem}: {len(PROMPTS)} prompts, {runs} runs in {len(manners)} manners, {wrong} differ", flush=True)
+    return wrong
+
+
+def main(arguments):
+    quick = "--quick" in arguments
+    forerun, *models = [argument for argument in arguments if argument != "--quick"]
+    return any([check(forerun, Path(model), quick) for model in models])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3: sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))

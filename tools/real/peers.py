@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""peers.py FORERUN PEERS TEXT MODEL...: the same files run by llama.cpp.
+
+In: the command; the folder of bench/peers/build.sh; a text for perplexity; GGUF files. Out: for each file its lines.
+Exit status 1 where the best id of a row is another although llama.cpp's is ahead of its next by more than a margin, or
+where the perplexity is apart by more than APART of it. Both keep keys and values in float16, as they do if not told.
+
+The margin is 0.1 where forerun has decoded the weights for both, of files whose floats take less than LARGE bytes. Of
+a file as it is, both round activations to a byte, each in its way: on SmolLM2 either's logits are 0.19 from those of
+float activations on average, and rows of a margin below 0.3 fall either way. There the margin is 0.5.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
+IDS, CHUNKS = 160, 8        # ids of a prompt; chunks of 512 ids of the text
+MARGIN, MARGIN_QUANTIZED, APART = 0.1, 0.5, 0.003
+LARGE, FLOATS = 4e9, 7      # bytes; how often as large a file is in float32, about
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True)
+    if done.returncode: sys.exit(f"peers.py: {command[0]}: {done.stderr.decode()[-400:].strip()}")
+    return done.stdout, done.stderr.decode(errors="replace")
+
+
+def best_ids(forerun, peers, model, name, margin):
+    rows = clear = other = 0
+    for prompt in PROMPTS:
+        text = run(forerun, "tokenize", "-m", model, "-f", prompt, "--quiet")[0].decode().strip()
+        ids = text.split(",")[:IDS]
+        text, shape = ",".join(ids), (len(ids), -1)
+        theirs = np.frombuffer(run(peers / "bin/peer-logits", model, "f16", text)[0], "<f4").reshape(shape)
+        ours = run(forerun, "logits", "-m", model, "--ids", text, "--quiet", "-ctk", "f16", "-ctv", "f16", "-o", "-")[0]
+        differs = np.frombuffer(ours, "<f4").reshape(shape).argmax(1) != theirs.argmax(1)
+        ahead = theirs.max(1) - np.partition(theirs, -2, 1)[:, -2] > margin
+        rows, clear, other = rows + len(ids), clear + int(ahead.sum()), other + int((ahead & differs).sum())
+    print(f"{name}: {rows} rows, {clear} where llama.cpp's best id is ahead by {margin}; of these it is another in "
+          f"{other}", flush=True)
+    return other > 0
+
+
+def best_ids_decoded(forerun, peers, model):
+    if model.stat().st_size * FLOATS > LARGE: return False
+    with tempfile.TemporaryDirectory(dir=model.parent) as folder:
+        decoded = Path(folder, "f32.gguf")
+        run(forerun, "quantize", "-m", model, "--type", "f32", "--pure", "-o", decoded, "--quiet")
+        return best_ids(forerun, peers, decoded, f"{model.stem}, decoded", MARGIN)
+
+
+def perplexity(said, pattern):
+    found = re.findall(pattern, said, re.MULTILINE)
+    if not found: sys.exit(f"peers.py: no perplexity in: {said[-300:].strip()}")
+    return float(found[-1])
+
+
+def perplexities(forerun, peers, model, text):
+    options = ("-m", model, "-f", text, "-c", 512, "--chunks", CHUNKS)
+    ours = perplexity(run(forerun, "perplexity", *options)[0].decode(), r"^perplexity +([0-9.]+)")
+    theirs = perplexity("".join(map(str, run(peers / "bin/llama-perplexity", *options))), r"PPL = ([0-9.]+)")
+    print(f"{model.stem}: perplexity {ours:.4f}, llama.cpp's {theirs:.4f}, {ours / theirs - 1:+.2%}", flush=True)
+    return abs(ours / theirs - 1) > APART
+
+
+def main(forerun, peers, text, *models):
+    failed = False
+    for model in map(Path, models):
+        failed |= best_ids_decoded(forerun, Path(peers), model)
+        failed |= best_ids(forerun, Path(peers), model, model.stem, MARGIN_QUANTIZED)
+        failed |= perplexities(forerun, Path(peers), model, text)
+    return failed
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 5: sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
