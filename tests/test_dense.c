@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "forerun_lab.h"
+#include "tests/gguf_copy.h"
 #include "tests/reference.h"
 
 #define GGUF       "tests/data/dense/"
@@ -24,8 +26,8 @@ static const struct {
 } models[] = {{"qwen2-tied", 6}, {"qwen2-yarn", 9}, {"qwen2-window", 8}, {"gemma3-odd", 14}, {"gemma3-tower", 14}};
 
 /* Which of them are GGUF files too, and which of these have a tokenizer. */
-static const char *const files[] = {"qwen2-tied", "qwen2-yarn"};
-static const char *const tokenizers[] = {"qwen2-tied"};
+static const char *const files[] = {"qwen2-tied", "qwen2-yarn", "gemma3-tower"};
+static const char *const tokenizers[] = {"qwen2-tied", "gemma3-tower"};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -140,6 +142,25 @@ START_TEST(a_file_is_the_references_model) {
 }
 END_TEST
 
+/* Converters before this one wrote no rotary base of sliding layers: Gemma 3's is 10000 then, as this model's is. */
+START_TEST(a_file_may_leave_out_the_local_base) {
+    char path[64];
+    fr_reference r;
+    fr_model *model;
+    snprintf(path, sizeof path, "%s/forerun-dense-XXXXXX", P_tmpdir);
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    fr_gguf_hide_key(GGUF "gemma3-tower.gguf", path, ".rope.freq_base_swa");
+    require(fr_model_open(path, NULL, &model));
+    unlink(path);
+    fr_reference_open(&r, "gemma3-tower", NULL);
+    compare_logits(&r, model);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* Both tokenizers on texts with spaces, lines, digits, marks, and bytes of letters that the vocabulary lacks. */
 START_TEST(a_file_has_the_folders_tokenizer) {
     static const char *const texts[] = {"", "Hello, world! 12345 isn't  here\n\n ", "    return self.name\t\n",
@@ -214,6 +235,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_folder_says_what_the_reference_says, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, no_feature_could_be_overlooked, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, a_file_is_the_references_model, 0, COUNT_OF(files));
+    tcase_add_test(tests, a_file_may_leave_out_the_local_base);
     tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(tokenizers));
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
     suite_add_tcase(suite, tests);
