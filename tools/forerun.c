@@ -149,9 +149,9 @@ enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 static const char about[] =
     "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
     "all in one pass over its weights; the text is the same, bit for bit, as without a drafter.\n"
-    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files: Gemma 3\n"
-    "and 4, Qwen2.5, Qwen3-MoE, Qwen3.5 to 3.8, DeepSeek-V3, GLM-4.5 to 4.7 and Llama, text; GLM-OCR, which sees\n"
-    "pictures.\n";
+    "MODEL and DRAFTER are folders as published (config.json, *.safetensors, tokenizer.json), or GGUF files:\n"
+    "Gemma 3, Gemma 4, Qwen2.5, Qwen3-MoE, Qwen3.5 to 3.8, DeepSeek-V3, GLM-4.5 to 4.7, Llama and SmolLM2, text;\n"
+    "GLM-OCR, which sees pictures.\n";
 
 static void print_overview(FILE *out) {
     fprintf(out, "forerun %s: large language models on the CPU, with speculative decoding that gives the same text\n\n"

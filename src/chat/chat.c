@@ -7,6 +7,7 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 #include "src/chat/chat_messages.h"
+#include "src/chat/chat_templates.h"
 #include "src/text/tokenizer_parts.h"
 
 static fr_status check_messages(const json_t *messages) {
@@ -59,7 +60,7 @@ static fr_status set_token(json_t *own, json_t *given, const char *name, const c
 }
 
 static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokenizer) {
-    const fr_chat_templates *chat = &tokenizer->chat;
+    const fr_chat_templates *chat = tokenizer->chat;
     const char *begin = tokenizer->begin, *name;
     json_t *text;
     if (!begin && chat->family && chat->built_in) begin = chat->family->begin;
@@ -86,7 +87,7 @@ static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t 
     FR_TRY(check_options(given));
     FR_TRY(add_defaults(given, messages));
     FR_TRY(set_own(own, given, tokenizer));
-    FR_TRY(choose(&tokenizer->chat, given, &probe.template));
+    FR_TRY(choose(tokenizer->chat, given, &probe.template));
     FR_TRY(fr_chat_messages_adapt(messages, &probe));
     return fr_template_render(probe.template, own, given, probe.now, text);
 }
@@ -108,6 +109,6 @@ fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_jso
 
 const char *fr_chat_note(const fr_tokenizer *tokenizer, bool pictures) {
     if (!tokenizer) return NULL;
-    const fr_chat_templates *chat = &tokenizer->chat;
+    const fr_chat_templates *chat = tokenizer->chat;
     return pictures && chat->picture_note ? chat->picture_note : chat->note;
 }

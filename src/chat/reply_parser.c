@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "src/chat/chat_templates.h"
 #include "src/chat/reply.h"
 #include "src/text/tokenizer_parts.h"
 
@@ -46,7 +47,7 @@ static size_t trusted_end(const fr_marked_text *prompt) {
 
 /* By the template that the prompt came from. */
 static fr_reply_format format_for(const fr_tokenizer *tokenizer, const json_t *options) {
-    const fr_template *template = fr_chat_templates_for(&tokenizer->chat, options)->ready;
+    const fr_template *template = fr_chat_templates_for(tokenizer->chat, options)->ready;
     size_t length = 0;
     const char *source = template ? fr_template_source(template, &length) : "";
     return fr_reply_format_of(source, length, tokenizer);

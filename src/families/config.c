@@ -67,11 +67,18 @@ static int64_t size_without(const fr_config_row *row, fr_model_spec *spec) {
     return (int64_t)usual;
 }
 
+static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
+    const char *of = gguf->architecture;
+    return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
+}
+
 static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     size_t *field = at(spec, row->field);
     int64_t low = (int64_t)row->low, high = (int64_t)row->high, usual = size_without(row, spec);
     if (!s->gguf) return fr_json_size(s->text, row->json, low, high, usual, s->where, field);
-    if (row->required) usual = row->unless && fr_gguf_find(s->gguf, row->unless) ? 1 : FR_GGUF_REQUIRED;
+    bool instead = row->unless && fr_gguf_find(s->gguf, row->unless);
+    if (row->required) usual = instead ? 1 : FR_GGUF_REQUIRED;
+    if (row->unless && !instead && !fr_gguf_find(s->gguf, row->gguf)) return lacks_both(s->gguf, row);
     return fr_gguf_size(s->gguf, row->gguf, low, high, usual, field);
 }
 

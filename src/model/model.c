@@ -1,4 +1,4 @@
-/* Opening a target of any family, and running its forward on a pool: see model.h. */
+/* Opening a target of any family: see model.h. */
 #include "src/model/model.h"
 
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "formats/tokenizer_gguf.h"
+#include "src/chat/tokenizer_open.h"
 #include "src/families/architecture.h"
 #include "src/families/config.h"
 #include "src/families/families.h"
-#include "src/layers/head.h"
+#include "src/model/ends.h"
 #include "src/text/tokenizer.h"
 #include "src/vision/mmproj.h"
 #include "src/vision/vision.h"
@@ -38,94 +39,6 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
                        files->path, architecture);
     FR_TRY(fr_check_built(files));
     return fr_family_refuse(files, NULL);
-}
-
-/* GGUF's, or the union of generation_config.json's and config.json's end-of-sequence ids (top level, then
- * text_config). */
-static fr_status read_eos(fr_model *model) {
-    size_t vocab = model->trunk.spec.vocab;
-    if (model->files.gguf)
-        return fr_tokenizer_gguf_ends(model->files.gguf, vocab, &model->weights.notes, model->eos, FR_MAX_EOS,
-                                      &model->eos_count);
-    const json_t *text = json_object_get(model->files.config, "text_config");
-    const json_t *sources[] = {model->files.generation, model->files.config, json_is_object(text) ? text : NULL};
-    static const char *const names[] = {"generation_config.json", "config.json", "config.json"};
-    for (size_t i = 0; i < 3; i++)
-        if (sources[i])
-            FR_TRY(fr_json_ids(sources[i], "eos_token_id", (int64_t)vocab - 1, names[i], model->eos, FR_MAX_EOS,
-                               &model->eos_count));
-    return FR_OK;
-}
-
-/* What the tokenizer says, where no configuration says anything, as vLLM and llama.cpp's converter do. */
-static void add_tokenizer_eos(fr_model *model) {
-    int32_t id = model->tokenizer && model->eos_count == 0 ? fr_tokenizer_end(model->tokenizer) : -1;
-    if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
-}
-
-/* transformers masks ids by comparing them with those of the vocabulary, so that others in the list do nothing: a model
- * whose vocabulary was cut keeps the list of the whole one. */
-static fr_status read_suppressed(fr_model *model) {
-    size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
-    if (model->files.gguf)
-        return fr_tokenizer_gguf_suppressed(model->files.gguf, vocab, model->suppressed, FR_MAX_SUPPRESSED, count);
-    if (!model->files.generation) return FR_OK;
-    return fr_json_id_list(model->files.generation, "suppress_tokens", (int64_t)vocab - 1, "generation_config.json",
-                           model->suppressed, FR_MAX_SUPPRESSED, count);
-}
-
-fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan) {
-    FR_TRY(fr_machine_read(machine));
-    int64_t threads = options->value[FR_OPT_THREADS], pin = options->value[FR_OPT_PIN];
-    bool numa = options->value[FR_OPT_NUMA] != 0;
-    fr_plan_make(machine, threads > 0 ? (size_t)threads : 0, pin < 0 ? fr_pinning_pays(machine, numa) : pin != 0, numa,
-                 plan);
-    return FR_OK;
-}
-
-/* The same in all layers. */
-static bool has_latents(const fr_model *model) {
-    return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
-}
-
-fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
-    fr_dtype usual = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
-    int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
-    fr_kv_types types = {k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
-    if (v < 0 && has_latents(model)) types.v = types.k;
-    return types;
-}
-
-/* A forward reads each expert that any of its rows chose: with 64 rows most are read for a few of them, with 256 for
- * four times as many. GLM-4.7-Flash's shape, Q4_K: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512,
- * which takes 100 MB more again (one core of a Xeon with VNNI). */
-enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
-
-size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {
-    int64_t chunk = options->value[FR_OPT_CHUNK];
-    if (chunk > 0) return (size_t)chunk;
-    return alone && fr_spec_experts(&model->trunk.spec) ? MIXTURE_CHUNK : USUAL_CHUNK;
-}
-
-fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types) {
-    const fr_trunk *trunk = &model->trunk;
-    if (has_latents(model) && types.v != types.k)
-        return fr_fail(FR_INPUT, "%s caches latents, keys and values in one: of type %s, cache-type-v can't be %s",
-                       model->files.path, fr_dtype_name(types.k), fr_dtype_name(types.v));
-    return fr_kv_check(trunk->kv_shapes, trunk->kv_count, types);
-}
-
-fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options) {
-    fr_pool *pool;
-    FR_TRY(fr_weights_check_memory(weights));
-    if (weights->exceed && options->value[FR_OPT_MLOCK])
-        return fr_fail(FR_MACHINE, "%s: more weights than there is memory can't be locked in it: leave out --mlock",
-                       weights->files->path);
-    FR_TRY(fr_pool_open(plan, &pool));
-    fr_status status = fr_weights_place(weights, pool, options->progress, options->progress_context);
-    fr_pool_close(pool);
-    if (status == FR_OK && options->value[FR_OPT_MLOCK]) status = fr_weights_lock(weights);
-    return status;
 }
 
 static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
@@ -189,10 +102,8 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
                                       fr_larger(model->mtp_layers, 1)));
     fr_weights_note_slow(&model->weights);
     fr_weights_note_transposed(&model->weights);
-    FR_TRY(read_eos(model));
-    FR_TRY(read_suppressed(model));
     FR_TRY(open_tokenizer(model, chat_template));
-    add_tokenizer_eos(model);
+    FR_TRY(fr_model_read_ends(model));
     if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
     return FR_OK;
 }
@@ -269,141 +180,4 @@ uint64_t fr_model_bytes(const fr_model *model) {
 fr_residence fr_model_residence(const fr_model *model) {
     const fr_residence *own = &model->weights.residence;
     return model->mmproj ? fr_residence_sum(own, &model->mmproj->weights.residence) : *own;
-}
-
-bool fr_model_is_eos(const fr_model *model, int32_t id) {
-    for (size_t i = 0; i < model->eos_count; i++)
-        if (model->eos[i] == id) return true;
-    return false;
-}
-
-/* That of layers without a mixture, or beside one that stands apart. */
-static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
-    size_t first = 0, last = 0;
-    for (size_t i = 0; i < s->layers; i++) {
-        const fr_layer_spec *layer = &s->layer[i];
-        if (layer->experts.count && !layer->experts.parallel) continue;
-        last = layer->ffn.width;
-        if (!first) first = last;
-    }
-    if (first) fprintf(out, ", feed-forward %zu", first);
-    if (last != first) fprintf(out, " to %zu", last);
-}
-
-/* A mixture's feed-forward beside it is its shared experts', unless it stands apart. */
-static void describe_experts(const fr_trunk_spec *s, FILE *out) {
-    const fr_experts_spec *experts = fr_spec_experts(s);
-    const fr_layer_spec *last = &s->layer[s->layers - 1];
-    size_t dense = 0;
-    for (size_t i = 0; i < s->layers; i++) dense += s->layer[i].experts.count == 0;
-    if (dense == s->layers) return;
-    fprintf(out, "\nexperts        %zu of width %zu, %zu chosen a token", experts->count, experts->width,
-            experts->top_k);
-    if (!experts->parallel && last->experts.count && last->ffn.width)
-        fprintf(out, ", beside shared ones of width %zu", last->ffn.width);
-    if (dense) fprintf(out, "; %zu layer%s without", dense, dense > 1 ? "s" : "");
-}
-
-/* What attention is in its layers. */
-typedef struct attention_kinds {
-    const fr_attention_spec *first; /* NULL: no layer has any */
-    size_t layers, sliding, owners;
-    bool alike;
-} attention_kinds;
-
-static attention_kinds count_attention(const fr_trunk_spec *s) {
-    attention_kinds kinds = {.alike = true};
-    for (size_t i = 0; i < s->layers; i++) {
-        const fr_attention_spec *a = &s->layer[i].attention;
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) continue;
-        if (!kinds.first) kinds.first = a;
-        kinds.layers++;
-        kinds.sliding += a->window > 0;
-        kinds.owners += a->owns_kv;
-        kinds.alike &= a->kv_heads == kinds.first->kv_heads && a->head_dim == kinds.first->head_dim;
-    }
-    return kinds;
-}
-
-static void describe_deltanet(const fr_trunk_spec *s, FILE *out) {
-    const fr_deltanet_spec *d = NULL;
-    for (size_t i = 0; i < s->layers && !d; i++)
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
-    if (d)
-        fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
-                d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
-}
-
-void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
-    attention_kinds kinds = count_attention(s);
-    fprintf(out, "layers         %zu", s->layers);
-    if (kinds.layers < s->layers)
-        fprintf(out, ": %zu gated DeltaNet, %zu of full attention", s->layers - kinds.layers, kinds.layers);
-    else if (kinds.sliding == 0)
-        fprintf(out, ", all of full attention");
-    else
-        fprintf(out, ": %zu sliding (window %zu), %zu full", kinds.sliding, fr_spec_window(s),
-                s->layers - kinds.sliding);
-    if (kinds.owners < kinds.layers)
-        fprintf(out, "; %zu own their KV cache, %zu borrow one", kinds.owners, kinds.layers - kinds.owners);
-    fprintf(out, "\nwidth          hidden %zu", s->hidden);
-    describe_feed_forward(s, out);
-    if (kinds.first) fprintf(out, ", %zu attention heads", kinds.first->heads);
-    if (kinds.first && kinds.first->latent)
-        fprintf(out, ", latents of %zu beside %zu rotary values", kinds.first->latent,
-                kinds.first->head_dim - kinds.first->latent);
-    else if (kinds.first && kinds.alike)
-        fprintf(out, ", %zu of keys and values, of %zu", kinds.first->kv_heads, kinds.first->head_dim);
-    describe_deltanet(s, out);
-    if (s->ple_width) fprintf(out, "\nper-layer      embeddings of width %zu", s->ple_width);
-    describe_experts(s, out);
-    fprintf(out, "\nvocabulary     %zu ids\n", s->vocab);
-}
-
-/* ----------------------------------------------------------------------------------------------------- forward runs */
-
-void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads) {
-    fr_activations a, *place = fr_arena_take(arena, 1, sizeof *place);
-    fr_activations_layout(&a, &model->trunk, model->kernels, model->weights.has_packed, arena, max_rows, 0, threads);
-    a.reads_ahead = model->weights.exceed;
-    if (place) *place = a;
-    return place;
-}
-
-void fr_model_embed(const fr_model *model, int32_t id, float *row) {
-    fr_trunk_embed(&model->trunk, model->kernels, id, row);
-}
-
-fr_expert_use fr_model_expert_use(const void *activations) {
-    const fr_activations *a = activations;
-    return a->experts ? a->experts->use : (fr_expert_use){0};
-}
-
-static void run_head(void *context, const fr_team *team) {
-    fr_forward *f = context;
-    fr_head head = fr_trunk_head(f, &f->model->trunk);
-    fr_head_rows(team, &head, f);
-}
-
-static void run_forward(void *context, const fr_team *team) {
-    fr_forward *f = context;
-    fr_trunk_run(team, f);
-    if (f->head_rows == 0) return;
-    fr_team_sync(team);
-    run_head(f, team);
-}
-
-/* A row of logits among rows of a batch, so that forwards are told apart that take different times. */
-enum { HEAD_ROW = 1 << 16 };
-
-void fr_forward_run(fr_pool *pool, fr_forward *forward) {
-    const fr_batch *batch = &forward->batch;
-    size_t rows = batch->count + forward->head_rows * HEAD_ROW;
-    fr_pool_run_some(pool, forward->model, rows, run_forward, forward);
-    for (size_t r = 0; r < batch->count; r++)
-        for (int32_t i = 0; i <= batch->rows[r].also; i++) fr_kv_ran(batch->timelines[batch->rows[r].timeline + i]);
-}
-
-void fr_head_run(fr_pool *pool, fr_forward *forward) {
-    fr_pool_run_some(pool, forward->model, forward->head_rows * HEAD_ROW, run_head, forward);
 }

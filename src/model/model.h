@@ -90,9 +90,6 @@ size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alo
 /* Whether its cache can be of these types; FR_INPUT if not. */
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
-/* Brings bound weights into memory as the options ask. */
-fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
-
 /* Runs the batch, head included, on the pool. */
 void fr_forward_run(fr_pool *pool, fr_forward *forward);
 

@@ -3,17 +3,12 @@
  *   text -> added tokens found in it  -> normalizer on the stretches between -> added tokens found in what it made
  *        -> pre-tokenizer: pieces -> byte-pair encoding of each -> what the post-processor adds
  *
- * In: a folder with a tokenizer.json, or GGUF metadata; texts of any bytes. Out: ids, equal to those of Hugging Face's
- * tokenizers for valid UTF-8. */
+ * In: what a file says of a tokenizer (formats/tokenizer_source.h); texts of any bytes. Out: ids, equal to those of
+ * Hugging Face's tokenizers for valid UTF-8. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
-#include "base/options.h"
-#include "formats/checkpoint.h"
-#include "formats/tokenizer_gguf.h"
-#include "formats/tokenizer_json.h"
 #include "src/text/tokenizer_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------- open */
@@ -68,9 +63,8 @@ static bool may_control(fr_text text) {
     return text.length > 2 && blanks < text.length;
 }
 
-/* Added tokens that are not marked special, but that the chat template names. */
-static fr_status find_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, fr_added_tokens *plain,
-                            const fr_text *templates, size_t count) {
+static fr_status mark_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, fr_added_tokens *plain,
+                            const fr_text *texts, size_t count) {
     for (size_t i = 0; i < source->added_count; i++) {
         const fr_added_entry *entry = &source->added[i];
         if (!entry->special && may_control(entry->text))
@@ -78,16 +72,15 @@ static fr_status find_named(fr_tokenizer *tokenizer, const fr_tokenizer_source *
     }
     fr_added_tokens_sort(plain);
     for (size_t i = 0; i < count; i++)
-        fr_added_tokens_mentioned(plain, templates[i].bytes, templates[i].length, mark_control, &tokenizer->vocabulary);
+        fr_added_tokens_mentioned(plain, texts[i].bytes, texts[i].length, mark_control, &tokenizer->vocabulary);
     return FR_OK;
 }
 
-static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *chat) {
-    const char *family = tokenizer->chat.built_in ? tokenizer->chat.family->source : "";
-    fr_text templates[] = {
-        {chat->any.text, chat->any.length}, {chat->tools.text, chat->tools.length}, {family, strlen(family)}};
+/* Added tokens that are not marked special, but that one of the texts names. */
+static fr_status find_control(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
+                              size_t count) {
     fr_added_tokens plain = {0};
-    fr_status status = find_named(tokenizer, source, &plain, templates, sizeof templates / sizeof *templates);
+    fr_status status = mark_named(tokenizer, source, &plain, texts, count);
     fr_added_tokens_close(&plain);
     return status;
 }
@@ -100,13 +93,17 @@ static fr_status copy_token(fr_text text, const char *name, char **copy) {
     return text.bytes && !*copy ? fr_fail_memory(name, text.length) : FR_OK;
 }
 
-static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_chat_sources *chat) {
+fr_status fr_tokenizer_start(fr_tokenizer *tokenizer, const fr_tokenizer_source *source) {
     FR_TRY(fr_vocabulary_open(&tokenizer->vocabulary, source));
     FR_TRY(copy_token(source->begin, "bos_token", &tokenizer->begin));
     FR_TRY(copy_token(source->end, "eos_token", &tokenizer->end));
     tokenizer->named = json_incref(source->named);
-    FR_TRY(fr_chat_templates_open(&tokenizer->chat, chat, fr_chat_family_find(&tokenizer->vocabulary), source->path));
-    FR_TRY(find_control(tokenizer, source, chat));
+    return FR_OK;
+}
+
+fr_status fr_tokenizer_finish(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
+                              size_t count) {
+    FR_TRY(find_control(tokenizer, source, texts, count));
     tokenizer->scored = source->scores != NULL;
     FR_TRY(tokenizer->scored ? fr_score_merges_open(&tokenizer->score_merges, &tokenizer->vocabulary, source)
                              : fr_bpe_open(&tokenizer->bpe, &tokenizer->vocabulary, source));
@@ -114,64 +111,12 @@ static fr_status build(fr_tokenizer *tokenizer, const fr_tokenizer_source *sourc
     FR_TRY(fr_rules_open(&tokenizer->pre_tokenizer, &source->pre_tokenizer, source->path));
     FR_TRY(add_added_tokens(tokenizer, source));
     FR_TRY(copy_template(tokenizer, source));
-    return fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source);
+    FR_TRY(fr_printed_tokens_open(&tokenizer->printed, &tokenizer->vocabulary, source));
+    fr_notes_copy(&tokenizer->notes, &source->notes);
+    return FR_OK;
 }
 
-/* The reading of the chat templates went as status says. Closes both sources. */
-static fr_status open_sources(fr_tokenizer_source *source, fr_chat_sources *chat, fr_status status,
-                              fr_tokenizer **tokenizer) {
-    fr_tokenizer *opened = calloc(1, sizeof *opened);
-    if (status == FR_OK) status = opened ? build(opened, source, chat) : fr_fail_memory("a tokenizer", sizeof *opened);
-    if (status == FR_OK) fr_notes_copy(&opened->notes, &source->notes);
-    fr_tokenizer_source_close(source);
-    fr_chat_sources_close(chat);
-    if (status == FR_OK)
-        *tokenizer = opened;
-    else
-        fr_tokenizer_close(opened);
-    return status;
-}
-
-fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, fr_tokenizer **tokenizer) {
-    fr_tokenizer_source source;
-    fr_chat_sources chat;
-    *tokenizer = NULL;
-    FR_TRY(fr_tokenizer_gguf_open(&source, gguf));
-    fr_status status =
-        *chat_template ? fr_chat_sources_read_file(&chat, chat_template) : fr_chat_sources_read_gguf(&chat, gguf);
-    return open_sources(&source, &chat, status, tokenizer);
-}
-
-fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, fr_tokenizer **tokenizer) {
-    fr_tokenizer_source source;
-    fr_chat_sources chat;
-    *tokenizer = NULL;
-    FR_TRY(fr_tokenizer_json_open(&source, folder));
-    fr_status status = *chat_template ? fr_chat_sources_read_file(&chat, chat_template)
-                                      : fr_chat_sources_read_folder(&chat, folder, source.config);
-    return open_sources(&source, &chat, status, tokenizer);
-}
-
-static fr_status open_gguf_file(const char *path, const char *chat_template, fr_tokenizer **tokenizer) {
-    fr_checkpoint files;
-    FR_TRY(fr_checkpoint_open(&files, path, true));
-    fr_status status = fr_tokenizer_from_gguf(files.gguf, chat_template, tokenizer);
-    fr_checkpoint_close(&files);
-    return status;
-}
-
-fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_tokenizer **tokenizer) {
-    const char *chat_template = options ? options->chat_template : "";
-    if (tokenizer) *tokenizer = NULL;
-    if (!path || !tokenizer) return fr_fail(FR_USAGE, "fr_tokenizer_open: a path and a place for it are needed");
-    struct stat info;
-    bool file = stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    return file ? open_gguf_file(path, chat_template, tokenizer)
-                : fr_tokenizer_from_folder(path, chat_template, tokenizer);
-}
-
-void fr_tokenizer_close(fr_tokenizer *tokenizer) {
-    if (!tokenizer) return;
+void fr_tokenizer_free(fr_tokenizer *tokenizer) {
     fr_vocabulary_close(&tokenizer->vocabulary);
     fr_bpe_close(&tokenizer->bpe);
     fr_score_merges_close(&tokenizer->score_merges);
@@ -180,7 +125,6 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer) {
     fr_rules_close(&tokenizer->normalizer);
     fr_rules_close(&tokenizer->pre_tokenizer);
     fr_printed_tokens_close(&tokenizer->printed);
-    fr_chat_templates_close(&tokenizer->chat);
     free(tokenizer->begin);
     free(tokenizer->end);
     json_decref(tokenizer->named);

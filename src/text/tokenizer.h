@@ -7,13 +7,7 @@
 #define FR_SRC_TOKENIZER_H
 
 #include "forerun.h"
-#include "formats/gguf.h"
 #include "formats/notes.h"
-
-/* The tokenizer in a GGUF file's metadata, or in a folder. chat_template: the path of one to be used instead of the
- * checkpoint's own; "" for none. */
-fr_status fr_tokenizer_from_gguf(const fr_gguf *gguf, const char *chat_template, fr_tokenizer **tokenizer);
-fr_status fr_tokenizer_from_folder(const char *folder, const char *chat_template, fr_tokenizer **tokenizer);
 
 /* One more than the largest id. */
 size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);

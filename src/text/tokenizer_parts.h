@@ -1,8 +1,8 @@
-/* What an fr_tokenizer is made of, for tokenizer.c (text to ids) and detokenizer.c (ids to text) alone. */
+/* What an fr_tokenizer is made of, for tokenizer.c (text to ids), detokenizer.c (ids to text) and for src/chat, which
+ * opens one with its chat templates. */
 #ifndef FR_SRC_TOKENIZER_PARTS_H
 #define FR_SRC_TOKENIZER_PARTS_H
 
-#include "src/chat/chat_templates.h"
 #include "src/text/added_tokens.h"
 #include "src/text/bpe.h"
 #include "src/text/score_merges.h"
@@ -31,9 +31,18 @@ struct fr_tokenizer {
     size_t prefix_count, suffix_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
     json_t *named;     /* texts of these and other special tokens by name, "pad_token"; never written to */
-    fr_chat_templates chat;
+    struct fr_chat_templates *chat; /* who opened it closes them */
     fr_notes notes; /* of its source */
 };
+
+/* Opens one in two steps, into memory that is zero: its vocabulary; then the rest. texts: added tokens that one of them
+ * names are control tokens. */
+fr_status fr_tokenizer_start(fr_tokenizer *tokenizer, const fr_tokenizer_source *source);
+fr_status fr_tokenizer_finish(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
+                              size_t count);
+
+/* All but the chat templates; of one that failed to open too. */
+void fr_tokenizer_free(fr_tokenizer *tokenizer);
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
                                  const fr_tokenizer_source *source);

@@ -8,6 +8,7 @@
 #define FR_SRC_WEIGHTS_H
 
 #include "base/arena.h"
+#include "base/options.h"
 #include "formats/checkpoint.h"
 #include "formats/notes.h"
 #include "src/weights/matrix.h"
@@ -182,5 +183,8 @@ fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *p
 
 /* Locks what was bound in memory; FR_MACHINE when the system refuses. */
 fr_status fr_weights_lock(const fr_weights *weights);
+
+/* Both as the options ask, by threads of its own. */
+fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
 #endif
