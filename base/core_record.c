@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/topology.h"
@@ -58,6 +59,17 @@ static struct flock byte_of(int cpu, short type) {
 bool fr_core_record_has(int cpu) {
     struct flock lock = byte_of(cpu, F_WRLCK);
     return opened() && fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+void fr_core_record_begin(void) {
+    struct flock lock = byte_of(FR_MAX_CPUS, F_WRLCK);
+    for (int i = 0; i < 100 && opened() && fcntl(file, F_OFD_SETLK, &lock) != 0; i++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+void fr_core_record_end(void) {
+    struct flock lock = byte_of(FR_MAX_CPUS, F_UNLCK);
+    if (file >= 0 && owner == getpid()) fcntl(file, F_OFD_SETLK, &lock);
 }
 
 void fr_core_record_take(int cpu) {

@@ -9,6 +9,10 @@
 
 #include <stdbool.h>
 
+/* Other processes' claims wait meanwhile, a tenth of a second at most: who looks first takes first. */
+void fr_core_record_begin(void);
+void fr_core_record_end(void);
+
 bool fr_core_record_has(int cpu);
 
 /* Nothing is noted where another process has it already. */

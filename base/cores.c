@@ -77,8 +77,10 @@ void fr_cores_claim(const fr_machine *machine, fr_plan *plan) {
     counts c;
     if (plan->cpu[0] < 0) return;
     pthread_mutex_lock(&lock);
+    fr_core_record_begin();
     if (count_cores(machine, &c)) choose(machine, plan, &c);
     else for (size_t t = 0; t < plan->threads; t++) enter(plan->cpu[t], 1);
+    fr_core_record_end();
     pthread_mutex_unlock(&lock);
 }
 

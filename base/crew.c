@@ -17,6 +17,9 @@
 #define TRIAL_MOST (10 * TRIAL)    /* or took this long and knows nothing */
 #define FIRST_PERIOD (250 * MILLISECOND)
 #define LONGEST_PERIOD (2000 * MILLISECOND)
+#define COST_SHARE 0.04 /* of what could be gained may be lost on trials */
+#define COST_MOST (6000.0 * MILLISECOND)
+#define FAR_SLOWER 1.15 /* parking still more is not tried */
 #define PAUSE (1000 * MILLISECOND) /* without a job, after which nothing is known of the neighbours */
 
 #define CROWDED 0.1 /* share of the time that threads stand in line, from which on fewer are tried; */
@@ -40,25 +43,32 @@ static bool crowded(const fr_crew *crew) {
 /* ----------------------------------------------------------------------------------------------------------- trials */
 
 static void begin_trial(fr_crew *crew, size_t taking, int64_t now) {
+    crew->share = crew->watched > 0 && crew->in_line < crew->watched ? crew->in_line / crew->watched : 1;
     crew->taking = taking;
     crew->expected = crew->actual = 0;
     crew->tried = 0;
+    crew->first = crew->jobs;
     crew->began = now;
     forget_watched(crew);
 }
 
-static void put_off(fr_crew_patience *patience, int64_t now) {
-    patience->until = now + patience->period;
+static void put_off(fr_crew_patience *patience, int64_t now, double cost) {
+    if (cost > COST_MOST) cost = COST_MOST;
+    patience->until = now + (patience->period > cost ? patience->period : (int64_t)cost);
     patience->period = 2 * patience->period < LONGEST_PERIOD ? 2 * patience->period : LONGEST_PERIOD;
 }
 
 /* What is tried stays: the next step the same way may follow at once, one back after the first period. */
 static void settle(fr_crew *crew, int64_t now) {
-    double ratio = crew->actual / crew->expected;
+    double ratio = crew->tried ? crew->actual / crew->expected : 1;
     bool fewer = crew->taking < crew->settled;
-    for (size_t i = 0; i < FR_CREW_KINDS; i++) crew->kinds[i].usual *= ratio;
+    for (size_t i = 0; i < FR_CREW_KINDS; i++) { /* of those that did not come nothing is known any more */
+        fr_crew_kind *kind = &crew->kinds[i];
+        kind->usual *= ratio;
+        if (kind->used <= crew->first) kind->times = 0;
+    }
     crew->fewer = crew->more = (fr_crew_patience){.until = now, .period = FIRST_PERIOD};
-    put_off(fewer ? &crew->more : &crew->fewer, now);
+    put_off(fewer ? &crew->more : &crew->fewer, now, 0);
     crew->settled = crew->taking;
     crew->stride = 1;
     forget_watched(crew);
@@ -66,8 +76,10 @@ static void settle(fr_crew *crew, int64_t now) {
 
 static void turn_back(fr_crew *crew, int64_t now) {
     bool fewer = crew->taking < crew->settled;
-    put_off(fewer ? &crew->fewer : &crew->more, now);
-    if (fewer) crew->stride = crew->taking > 1 ? 2 * crew->stride : 1;
+    double cost = crew->actual - crew->expected;
+    put_off(fewer ? &crew->fewer : &crew->more, now, fewer ? cost / (COST_SHARE * crew->share) : 0);
+    bool further = crew->taking > 1 && crew->tried && crew->actual < FAR_SLOWER * crew->expected;
+    if (fewer) crew->stride = further ? 2 * crew->stride : 1;
     crew->taking = crew->settled;
     forget_watched(crew);
 }
@@ -78,12 +90,19 @@ static bool is_better(const fr_crew *crew) {
     return crew->taking > crew->settled && ratio < AS_FAST && crew->in_line < FREE * crew->watched;
 }
 
+/* Of what is parked for neighbours all comes back where there are none, even to jobs that are not known. */
+static bool nobody_waits(const fr_crew *crew) {
+    return crew->taking > crew->settled && crew->watched > 0 && crew->in_line < FREE * crew->watched;
+}
+
 static void look_at_trial(fr_crew *crew, int64_t now) {
     double cost = crew->actual - crew->expected;
     bool whole = crew->expected >= (double)TRIAL && crew->tried >= TRIAL_JOBS;
     bool clear = crew->tried > 1 && (cost > (double)TRIAL_CLEAR || cost < -(double)TRIAL_CLEAR);
-    if (!whole && !clear && now - crew->began < TRIAL_MOST) return;
-    if ((whole || clear) && is_better(crew)) settle(crew, now);
+    clear |= cost > (double)TRIAL_CLEAR && crew->actual > 1.5 * crew->expected; /* one job is enough */
+    bool blind = crew->tried == 0 && now - crew->began >= TRIAL; /* nothing that is known has come */
+    if (!whole && !clear && !blind && now - crew->began < TRIAL_MOST) return;
+    if ((whole || clear) ? is_better(crew) : blind && nobody_waits(crew)) settle(crew, now);
     else turn_back(crew, now);
 }
 
@@ -96,7 +115,8 @@ static size_t fewer_by(const fr_crew *crew) {
 }
 
 size_t fr_crew_taking(fr_crew *crew, int64_t now) {
-    if (crew->jobs && now - crew->ended > PAUSE) {
+    bool paused = crew->jobs && now - crew->ended > PAUSE;
+    if (paused) {
         crew->taking = crew->settled;
         crew->more = (fr_crew_patience){.until = now, .period = FIRST_PERIOD};
         forget_watched(crew);
@@ -104,7 +124,8 @@ size_t fr_crew_taking(fr_crew *crew, int64_t now) {
     if (crew->taking != crew->settled) return crew->taking;
     if (crew->settled > 1 && now >= crew->fewer.until && crowded(crew))
         begin_trial(crew, crew->settled - fewer_by(crew), now);
-    else if (crew->settled < crew->seats && now >= crew->more.until) begin_trial(crew, crew->settled + 1, now);
+    else if (crew->settled < crew->seats && now >= crew->more.until)
+        begin_trial(crew, paused ? crew->seats : crew->settled + 1, now);
     return crew->taking;
 }
 

@@ -36,9 +36,11 @@ typedef struct fr_crew {
     double watched, in_line; /* time of jobs that were watched, of late, and what threads of them stood in line */
     double expected, actual; /* time of the trial's jobs: with `settled`, and as it is */
     size_t tried;            /* how many those are */
+    uint64_t first;          /* jobs before the trial */
     int64_t began;           /* the trial */
     int64_t ended;           /* the last job */
     fr_crew_patience fewer, more;
+    double share; /* in line, of the time before the trial: more than that can't be gained */
     size_t stride; /* how many times as many are parked at once, after trials that found too few */
 } fr_crew;
 

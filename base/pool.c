@@ -93,7 +93,10 @@ static void take_part(fr_pool *pool, seat *own) {
     pool->fn(pool->context, &own->team);
     for (size_t i = 0; i < count; i++) fr_steps_await(&own->waiter, &pool->seats[first + i].done, calls[i]);
     own->in_line = before < 0 ? -1 : fr_run_queue_waited() - before;
-    for (size_t i = 0; i < count && own->in_line >= 0; i++) own->in_line += pool->seats[first + i].in_line;
+    for (size_t i = 0; i < count && own->in_line >= 0; i++) {
+        int64_t of_child = pool->seats[first + i].in_line;
+        own->in_line = of_child < 0 ? -1 : own->in_line + of_child;
+    }
 }
 
 static void *work(void *argument) {

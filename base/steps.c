@@ -28,7 +28,8 @@
 /* Beside another program that keeps the CPU busy a yield hands it a turn of 3 ms, and since 6.18 Linux makes who yields
  * make up for it: with one at each barrier a team stands still. After one that took long, waiters sleep for a while. */
 #define LONG_YIELD_NANOSECONDS 500000
-#define CROWDED_NANOSECONDS 250000000
+#define CROWDED_FIRST 20000000
+#define CROWDED_MOST 250000000
 
 static long futex(fr_steps *at, int operation, uint32_t value) {
     return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
@@ -65,13 +66,20 @@ static bool reached(fr_steps *steps, uint32_t step) {
     return !behind(atomic_load_explicit(steps, memory_order_acquire), step);
 }
 
+/* One hiccup is not yet a neighbour. */
+static int64_t longer(int64_t crowded_for) {
+    if (crowded_for == 0) return CROWDED_FIRST;
+    return 2 * crowded_for < CROWDED_MOST ? 2 * crowded_for : CROWDED_MOST;
+}
+
 /* Lets the other threads of this CPU run; false where that has just taken long. */
 static bool yielded(fr_waiter *own) {
     int64_t before = fr_steps_nanoseconds();
     if (before < own->crowded_until) return false;
     sched_yield();
     int64_t after = fr_steps_nanoseconds();
-    if (after - before > LONG_YIELD_NANOSECONDS) own->crowded_until = after + CROWDED_NANOSECONDS;
+    own->crowded_for = after - before > LONG_YIELD_NANOSECONDS ? longer(own->crowded_for) : 0;
+    own->crowded_until = after + own->crowded_for;
     return true;
 }
 

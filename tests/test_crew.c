@@ -93,6 +93,24 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
+/* Of many threads one or another always stands in line for a moment, a hundredth of the time or less; in the sum over
+ * threads that is as much as a neighbour's. Parking never pays, and what is tried costs next to nothing. */
+START_TEST(many_small_interruptions_cost_little) {
+    static const size_t seats[] = {16, 64};
+    fr_crew crew;
+    int64_t now = 0, longest = 0, whole = 50 * MS;
+    enum { JOBS = 2000 };
+    fr_crew_open(&crew, seats[_i]);
+    for (int i = 0; i < JOBS; i++) {
+        int64_t took = whole * (int64_t)seats[_i] / (int64_t)fr_crew_taking(&crew, now);
+        longest = took > longest ? took : longest;
+        fr_crew_ran(&crew, 1, now += took, took, took * 12 / 100);
+    }
+    ck_assert_int_le(now, JOBS * whole / 100 * 102);
+    ck_assert_int_le(longest, 2 * whole);
+}
+END_TEST
+
 /* Jobs take twice as long, and no thread stands in line: what another program takes is memory's speed. */
 START_TEST(slow_memory_parks_none) {
     fr_crew crew;
@@ -254,6 +272,7 @@ int main(void) {
     TCase *cases = tcase_create("crew");
     tcase_add_loop_test(cases, alone_none_is_parked, 0, TEAMS);
     tcase_add_test(cases, interruptions_park_none);
+    tcase_add_loop_test(cases, many_small_interruptions_cost_little, 0, 2);
     tcase_add_test(cases, slow_memory_parks_none);
     tcase_add_loop_test(cases, beside_busy_loops, 0, LOADS);
     tcase_add_test(cases, what_does_not_pay_is_undone);

@@ -26,9 +26,9 @@ static void end_with_line(const char *path) {
     length = append(line, length, sizeof line - sizeof what, path);
     length = append(line, length, sizeof line - 1, what);
     line[length++] = '\n';
+    fr_writer_remove(); /* first: nobody may be reading what is told */
     ssize_t unused = write(STDERR_FILENO, line, length);
     (void)unused;
-    fr_writer_remove();
     _exit(1);
 }
 
