@@ -48,6 +48,8 @@ static const struct {
     {"qwen2-tied", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
     {"qwen2-tied", "{\"rms_norm_eps\": 2}", FR_INPUT, "rms_norm_eps"},
     {"qwen2-window", "{\"sliding_window\": 0}", FR_INPUT, "sliding_window"},
+    {"qwen2-window", "{\"layer_types\": null, \"sliding_window\": null}", FR_OK, ""},
+    {"qwen2-window", "{\"layer_types\": null, \"sliding_window\": 0, \"use_sliding_window\": false}", FR_OK, ""},
     {"qwen2-window", "{\"max_window_layers\": -1}", FR_INPUT, "max_window_layers"},
     {"qwen2-window", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "layer_types"},
     {"qwen2-window", KINDS("full", "linear", "full") "\"full_attention\"]}", FR_INPUT, "linear_attention"},
@@ -60,6 +62,8 @@ static const struct {
     {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
     {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
+    {"gemma3-odd", "{\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 4}}", FR_INPUT,
+     "neither full_attention"},
     {"gemma3-odd", "{\"num_attention_heads\": 7}", FR_INPUT, "no multiple"},
     {"gemma4-e", "{}", FR_OK, ""},
     {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
@@ -120,6 +124,7 @@ static const struct {
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
+    {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
     {"gemma3-tower", "{}"},
     /* Numbers of each layer: widths; heads of keys and values. */
     {"gemma4-e", "{}"},

@@ -45,7 +45,7 @@ const fr_config_row fr_kind_keys[] = {
     EPS,
     HEAD_DIM,
     FR_SAME(layer.attention.head_dim, ".attention.value_length"),
-    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
+    FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 0, 1 << 24, .sparse = true),
     {0},
 };
 
@@ -304,8 +304,9 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
+/* Readers want some window where nothing slides: no less than the row's limit. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
-    if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)value);
+    if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }
 
 static void put_real(const fr_config_row *row, double value, fr_gguf_writer *w) {
@@ -330,11 +331,11 @@ static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_write
     }
 }
 
-/* A layer that has attention says what all have. Where nothing slides readers want some window. */
+/* A layer that has attention says what all have. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;
-    spec.layer.attention.window = fr_larger(fr_spec_window(trunk), 1);
+    spec.layer.attention.window = fr_spec_window(trunk);
     spec.layer.ffn.width = trunk->ffn_width;
     spec.trunk.layers += mtp_layers;
     return spec;

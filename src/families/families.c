@@ -36,6 +36,7 @@ fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
     char built[256] = "";
     const char *architecture = fr_checkpoint_architecture(files);
     list_built(built, sizeof built);
+    if (!*architecture) return fr_fail(FR_INPUT, "%s names no architecture", files->path);
     fr_status status = what ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run", files->path,
                                       architecture, what)
                             : fr_fail(FR_INPUT, "%s: architecture \"%.60s\" is not known", files->path, architecture);

@@ -29,7 +29,7 @@ static float scale_in_gguf(const fr_trunk_spec *s, const fr_attention_spec *a) {
 static fr_status put_kinds(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     const fr_attention_spec *a = fr_spec_attention(s);
-    fr_layers_put_kinds(s, PATTERN, w);
+    if (fr_spec_window(s)) fr_layers_put_kinds(s, PATTERN, w);
     if (a->scale == scale_in_gguf(s, a)) return FR_OK;
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its query_pre_attn_scalar", where);
 }
@@ -45,9 +45,10 @@ static const fr_config_row own[] = {
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     size_t every = PATTERN;
     if (source->gguf) s->layer.attention.scale = scale_in_gguf(&s->trunk, &s->layer.attention);
+    if (source->gguf && !fr_gguf_find(source->gguf, ".attention.sliding_window")) s->layer.attention.window = 0;
     FR_TRY(fr_json_size(source->text, "sliding_window_pattern", 1, FR_MOST_LAYERS, PATTERN, source->where, &every));
     s->trunk.embedding_scale = (float)sqrt((double)s->trunk.hidden);
-    return fr_layers_by_kind(source, s, (fr_kind_pattern){.every = every});
+    return fr_layers_by_kind(source, s, (fr_kind_pattern){.every = s->layer.attention.window ? every : 1});
 }
 
 const fr_family fr_family_gemma3 = {

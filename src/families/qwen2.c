@@ -6,8 +6,7 @@
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 32, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
-    .layer = {.attention = {.heads = 32, .window = 4096, .qkv_bias = true},
-              .ffn = {.width = 22016, .activation = FR_SILU}}};
+    .layer = {.attention = {.heads = 32, .qkv_bias = true}, .ffn = {.width = 22016, .activation = FR_SILU}}};
 
 static fr_status put_window(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
@@ -17,19 +16,18 @@ static fr_status put_window(const fr_trunk_spec *s, size_t mtp_layers, const cha
     return FR_OK;
 }
 
-static const fr_config_part window = {.put = put_window};
+static const fr_config_part window_in_gguf = {.put = put_window};
 
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
-                                    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24),
-                                    FR_PART(window), {0}};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_PART(window_in_gguf), {0}};
 
 /* The layers from max_window_layers on slide, if any do; in GGUF none. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    size_t full, *window = &s->layer.attention.window;
     bool slide = false;
-    size_t full;
     FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
     FR_TRY(fr_json_size(source->text, "max_window_layers", 0, 1 << 24, 28, source->where, &full));
-    if (!slide) s->layer.attention.window = 0;
+    if (json_is_null(json_object_get(source->text, "sliding_window"))) slide = false;
+    if (slide) FR_TRY(fr_json_size(source->text, "sliding_window", 1, 1 << 24, 4096, source->where, window));
     return fr_layers_by_kind(source, s, (fr_kind_pattern){.first = slide ? full : s->trunk.layers});
 }
 

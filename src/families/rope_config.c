@@ -81,7 +81,9 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     if (!parameters) return FR_OK;
     FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
-    return read_scaling(parameters, rope, inside);
+    FR_TRY(read_scaling(parameters, rope, inside));
+    return fr_json_real(text, "original_max_position_embeddings", 1, 1 << 24, rope->original_context, where,
+                        &rope->original_context); /* there it counts more than inside */
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
@@ -237,6 +239,11 @@ fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
         FR_TRY(read_divisors(source, full));
         return fr_rope_scaling_from_gguf(full, source->gguf);
     }
+    json_t *table;
+    FR_TRY(fr_json_object(source->text, "rope_parameters", source->where, &table));
+    if (json_object_size(table) > 0 && !json_object_get(table, "full_attention") &&
+        !json_object_get(table, "sliding_attention"))
+        return fr_fail(FR_INPUT, "%s: rope_parameters has neither full_attention nor sliding_attention", source->where);
     sliding->original_context = full->original_context = (double)spec->trunk.context_limit;
     FR_TRY(read_kind(source, "sliding_attention", false, sliding));
     return read_kind(source, "full_attention", true, full);
