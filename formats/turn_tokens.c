@@ -29,6 +29,8 @@ static const char *const control[] = {"<|im_start|>",
                                       "<|assistant|>",
                                       "<|observation|>",
                                       "<|tool|>",
+                                      "<|tool>",
+                                      "<tool|>",
                                       "<|end|>",
                                       "<|return|>",
                                       "<|call|>",
@@ -92,14 +94,61 @@ static const char *const control[] = {"<|im_start|>",
                                       "<reponame>",
                                       "<|code_prefix|>",
                                       "<|code_suffix|>",
-                                      "<|code_middle|>"};
+                                      "<|code_middle|>",
+                                      "<|image>",
+                                      "<image|>",
+                                      "<|image|>",
+                                      "<|audio>",
+                                      "<audio|>",
+                                      "<|audio|>",
+                                      "<|video>",
+                                      "<video|>",
+                                      "<|video|>",
+                                      "<|begin_of_image|>",
+                                      "<|end_of_image|>",
+                                      "<|begin_of_video|>",
+                                      "<|end_of_video|>",
+                                      "<|vision_start|>",
+                                      "<|vision_end|>",
+                                      "<|vision_pad|>",
+                                      "<|image_pad|>",
+                                      "<|video_pad|>"};
 
-static const char *const inside[] = {
-    "<think>",          "</think>",    "<tool_call>",  "</tool_call>", "<tool_response>",
-    "</tool_response>", "<|channel|>", "<|message|>",  "<|start|>",    "<|constrain|>",
-    "<|channel>",       "<channel|>",  "<|tool_call>", "<tool_call|>", "<|tool_response>",
-    "<tool_response|>", "<|\"|>",      "<|think|>",    "[THINK]",      "[/THINK]",
-    "[TOOL_CALLS]",     "<arg_key>",   "</arg_key>",   "<arg_value>",  "</arg_value>"};
+static const char *const inside[] = {"<think>",
+                                     "</think>",
+                                     "<tool_call>",
+                                     "</tool_call>",
+                                     "<tool_response>",
+                                     "</tool_response>",
+                                     "<|channel|>",
+                                     "<|message|>",
+                                     "<|start|>",
+                                     "<|constrain|>",
+                                     "<|channel>",
+                                     "<channel|>",
+                                     "<|tool_call>",
+                                     "<tool_call|>",
+                                     "<|tool_response>",
+                                     "<tool_response|>",
+                                     "<|\"|>",
+                                     "<|think|>",
+                                     "[THINK]",
+                                     "[/THINK]",
+                                     "[TOOL_CALLS]",
+                                     "<arg_key>",
+                                     "</arg_key>",
+                                     "<arg_value>",
+                                     "</arg_value>",
+
+                                     "<" BAR "tool" BLANK "calls" BLANK "begin" BAR ">",
+                                     "<" BAR "tool" BLANK "calls" BLANK "end" BAR ">",
+                                     "<" BAR "tool" BLANK "call" BLANK "begin" BAR ">",
+                                     "<" BAR "tool" BLANK "call" BLANK "end" BAR ">",
+                                     "<" BAR "tool" BLANK "outputs" BLANK "begin" BAR ">",
+                                     "<" BAR "tool" BLANK "outputs" BLANK "end" BAR ">",
+                                     "<" BAR "tool" BLANK "output" BLANK "begin" BAR ">",
+                                     "<" BAR "tool" BLANK "output" BLANK "end" BAR ">",
+                                     "<" BAR "tool" BLANK "sep" BAR ">"};
 
 static bool is_one_of(fr_text text, const char *const *words, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -120,6 +169,17 @@ static bool is_between(fr_text text, const char *open, const char *close) {
            memcmp(text.bytes + text.length - behind, close, behind) == 0 && !memchr(text.bytes, ' ', text.length);
 }
 
+/* Written with one bar: a word between, as programs have operators of these signs. */
+static bool is_word_between(fr_text text, const char *open, const char *close) {
+    if (!is_between(text, open, close)) return false;
+    for (size_t i = strlen(open); i < text.length - strlen(close); i++) {
+        char byte = text.bytes[i], letter = (char)(byte | 32);
+        if ((letter < 'a' || letter > 'z') && byte != '_') return false;
+    }
+    return true;
+}
+
 bool fr_looks_like_turn_token(fr_text text) {
-    return is_between(text, "<|", "|>") || is_between(text, "<" BAR, BAR ">");
+    return is_between(text, "<|", "|>") || is_between(text, "<" BAR, BAR ">") || is_word_between(text, "<|", ">") ||
+           is_word_between(text, "<", "|>");
 }

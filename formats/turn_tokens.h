@@ -14,7 +14,7 @@ typedef enum fr_turn_token {
 
 fr_turn_token fr_turn_token_of(fr_text text);
 
-/* Whether a text looks like one of them, <|so|>: for vocabularies that say nothing of their tokens. */
+/* Whether a text looks like one of them, <|so|>, <|so> or <so|>: for vocabularies that say nothing of their tokens. */
 bool fr_looks_like_turn_token(fr_text text);
 
 #endif

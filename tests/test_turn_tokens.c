@@ -126,25 +126,43 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 static const struct {
     const char *text;
     bool typed, untyped; /* taken for a token of turns where it is typed NORMAL; where nothing is typed */
+    bool shown;          /* one that replies have in them: plain text has it too */
 } texts[] = {
-    {"<start_of_turn>", true, true},
-    {"<end_of_turn>", true, true},
-    {"<|eot_id|>", true, true},
-    {"<|start_header_id|>", true, true},
-    {"<|end|>", true, true},
-    {"<|assistant|>", true, true},
-    {"<|endoftext|>", true, true},
-    {"<\uff5cUser\uff5c>", true, true},
-    {"<\uff5cend\u2581of\u2581sentence\uff5c>", true, true},
-    {"[gMASK]", true, true},
-    {"]~b]", true, true},
-    {"<|fim_middle|>", true, true},
-    {"<|vision_start|>", false, true},
-    {"<|of a kind|>", false, false},
-    {"<|>", false, false},
-    {"<div>", false, false},
-    {"</sup>", false, false},
-    {"_<EOF>", false, false},
+    {"<start_of_turn>", true, true, false},
+    {"<end_of_turn>", true, true, false},
+    {"<|eot_id|>", true, true, false},
+    {"<|start_header_id|>", true, true, false},
+    {"<|end|>", true, true, false},
+    {"<|assistant|>", true, true, false},
+    {"<|endoftext|>", true, true, false},
+    {"<\uff5cUser\uff5c>", true, true, false},
+    {"<\uff5cend\u2581of\u2581sentence\uff5c>", true, true, false},
+    {"[gMASK]", true, true, false},
+    {"]~b]", true, true, false},
+    {"<|fim_middle|>", true, true, false},
+    {"<\uff5ctool\u2581calls\u2581begin\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581calls\u2581end\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581call\u2581begin\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581call\u2581end\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581sep\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581outputs\u2581begin\uff5c>", true, true, true},
+    {"<\uff5ctool\u2581output\u2581end\uff5c>", true, true, true},
+    {"<|tool>", true, true, false},
+    {"<tool|>", true, true, false},
+    {"<|image|>", true, true, false},
+    {"<audio|>", true, true, false},
+    {"<|vision_start|>", true, true, false},
+    {"<|quad_start|>", false, true, false},
+    {"<|quad_start>", false, true, false},
+    {"<quad_end|>", false, true, false},
+    {"<|of a kind|>", false, false, false},
+    {"<|of a kind>", false, false, false},
+    {"<|>", false, false, false},
+    {"<||>", false, false, false},
+    {"<|++>", false, false, false},
+    {"<div>", false, false, false},
+    {"</sup>", false, false, false},
+    {"_<EOF>", false, false, false},
 };
 
 START_TEST(known_texts) {
@@ -153,7 +171,7 @@ START_TEST(known_texts) {
         bool taken = w ? texts[_i].untyped : texts[_i].typed;
         fr_tokenizer *tokenizer = open_made(without[w], texts[_i].text);
         ck_assert_msg((count_ids(tokenizer, texts[_i].text, true) == 1) == taken, "%s", texts[_i].text);
-        ck_assert_msg(count_ids(tokenizer, texts[_i].text, false) > 1, "%s", texts[_i].text);
+        ck_assert_msg((count_ids(tokenizer, texts[_i].text, false) == 1) == texts[_i].shown, "%s", texts[_i].text);
         fr_tokenizer_close(tokenizer);
     }
 }
