@@ -81,6 +81,11 @@ static fr_status mark_special(beside *b, const json_t *text) {
     return FR_OK;
 }
 
+static bool is_name(const char *key) {
+    size_t length = strlen(key);
+    return length > 6 && strcmp(key + length - 6, "_token") == 0;
+}
+
 /* Special tokens that have no name of their own; where the key is an object, they have. */
 static fr_status read_list(beside *b, const beside_file *file, const char *key) {
     json_t *list = json_object_get(file->root, key), *value;
@@ -91,18 +96,36 @@ static fr_status read_list(beside *b, const beside_file *file, const char *key) 
         FR_TRY(read_token(value, key, file->path, &text));
         FR_TRY(mark_special(b, text));
     }
-    json_object_foreach(list, name, value) {
-        size_t length = strlen(name);
-        if (length > 6 && strcmp(name + length - 6, "_token") == 0) FR_TRY(name_token(b, value, name, file->path));
+    json_object_foreach(list, name, value) if (is_name(name)) FR_TRY(name_token(b, value, name, file->path));
+    return FR_OK;
+}
+
+static const char *const names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                    "pad_token", "cls_token", "mask_token"};
+
+static bool is_own_name(const char *key) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i]) == 0) return false;
+    return is_name(key);
+}
+
+/* "image_token" and whatever else a model names; "add_bos_token" is no text. Of two files the first that names one. */
+static fr_status read_own_names(beside *b, const beside_file *file) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(file->root, key, value) {
+        bool text = json_is_string(value) || json_is_string(json_object_get(value, "content"));
+        bool named = file != &b->config && json_object_get(b->source->named, key);
+        if (text && !named && is_own_name(key)) FR_TRY(name_token(b, value, key, file->path));
     }
     return FR_OK;
 }
 
 static fr_status read_names_of(beside *b, const beside_file *file) {
-    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                        "pad_token", "cls_token", "mask_token"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         FR_TRY(name_token(b, json_object_get(file->root, names[i]), names[i], file->path));
+    FR_TRY(read_list(b, file, "model_specific_special_tokens"));
+    FR_TRY(read_own_names(b, file));
     FR_TRY(read_list(b, file, "extra_special_tokens"));
     return read_list(b, file, "additional_special_tokens");
 }

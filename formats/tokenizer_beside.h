@@ -3,12 +3,14 @@
  * In: a folder's
  *
  *   tokenizer_config.json    {"bos_token": text or {"content": text}, and so eos, unk, sep, pad, cls and mask_token,
+ *                             "image_token", or any other "..._token" that is a text, likewise,
+ *                             "model_specific_special_tokens": {"image_token": text, ...},
  *                             "extra_special_tokens": {"image_token": text, ...} or [text, ...],
  *                             "additional_special_tokens": [text, ...],
  *                             "added_tokens_decoder": {"ID": {"content", "special", "lstrip", "rstrip", "single_word",
  *                                                             "normalized"}, ...},
  *                             "add_bos_token": true}
- *   special_tokens_map.json  the same names; they go before those of the configuration
+ *   special_tokens_map.json  the same names; the seven go before those of the configuration
  *   added_tokens.json        {text: id, ...}
  *
  * The last two are of older releases: they are read where the configuration has no added_tokens_decoder, or there is

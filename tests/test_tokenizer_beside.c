@@ -84,7 +84,7 @@ START_TEST(reference_cases) {
         fr_folder_remove(&folder);
         fr_folder_make(&folder);
     }
-    ck_assert_uint_ge(i, 18);
+    ck_assert_uint_ge(i, 26);
     json_decref(root);
 }
 END_TEST

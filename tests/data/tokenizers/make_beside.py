@@ -37,6 +37,14 @@ def cases(next_id, eot, word):
     yield "map alone", {"config": {"tokenizer_class": "PreTrainedTokenizerFast"}, "map": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>", "unk_token": "<|eom_id|>"}}
     yield "names", {"config": config(pad_token="<|eom_id|>", unk_token="<|eot_id|>", mask_token={"__type": "AddedToken", "content": "<|python_tag|>"}, sep_token=None)}
     yield "names of its own", {"config": config(extra_special_tokens={"image_token": "<|eom_id|>"})}
+    yield "a name of its own, beside the others", {"config": config(image_token="<|eom_id|>", add_bos_token=False, image_tokens="x", audio_token=5)}
+    yield "a name of its own, as a token", {"config": config(image_token={"__type": "AddedToken", "content": "<|eom_id|>", **FLAGS})}
+    yield "names of its own, listed", {"config": config(model_specific_special_tokens={"image_token": "<|eom_id|>"})}
+    yield "names of its own, twice", {"config": config(image_token="<|eot_id|>", model_specific_special_tokens={"image_token": "<|eom_id|>"})}
+    yield "names of its own, thrice", {"config": config(image_token="<|eot_id|>", extra_special_tokens={"image_token": "<|eom_id|>"})}
+    yield "a name of its own in the map", {"config": config(), "map": {"image_token": {"content": "<|eom_id|>", **FLAGS}}}
+    yield "names of its own in both", {"config": config(image_token="<|eot_id|>"), "map": {"image_token": "<|eom_id|>"}}
+    yield "a word of the vocabulary as a name of its own", {"config": config(image_token=word)}
     yield "a named word of the vocabulary", {"config": config(cls_token=word)}
     yield "a listed word of the vocabulary", {"config": config(additional_special_tokens=[word])}
 
