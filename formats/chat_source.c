@@ -4,11 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
+
+/* As every text beside it: a prompt of other bytes would be one that the model was never shown. */
+static fr_status check_text(const char *bytes, size_t length, const char *where) {
+    const utf8proc_uint8_t *text = (const utf8proc_uint8_t *)bytes;
+    size_t line = 1;
+    for (size_t at = 0; at < length;) {
+        utf8proc_int32_t codepoint;
+        size_t left = length - at;
+        utf8proc_ssize_t step = utf8proc_iterate(text + at, left < 4 ? (utf8proc_ssize_t)left : 4, &codepoint);
+        if (step <= 0) return fr_fail(FR_INPUT, "%s:%zu: this chat template is not UTF-8", where, line);
+        line += codepoint == '\n';
+        at += (size_t)step;
+    }
+    return FR_OK;
+}
 
 /* An empty text is none. where: in two parts. */
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
@@ -24,13 +40,14 @@ static fr_status set(fr_chat_source *source, fr_text text, const char *where, co
     source->text[text.length] = 0;
     source->length = text.length;
     snprintf(source->where, size, "%s: %s", where, part);
-    return FR_OK;
+    return check_text(source->text, source->length, source->where);
 }
 
 static fr_status read_file(fr_chat_source *source, const char *path) {
     source->where = strdup(path);
     if (!source->where) return fr_fail_memory("a path", strlen(path));
-    return fr_read_text(path, FR_CHAT_TEMPLATE_LIMIT, &source->text, &source->length);
+    FR_TRY(fr_read_text(path, FR_CHAT_TEMPLATE_LIMIT, &source->text, &source->length));
+    return check_text(source->text, source->length, path);
 }
 
 static void close_source(fr_chat_source *source) {

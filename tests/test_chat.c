@@ -492,6 +492,30 @@ START_TEST(broken_template) {
 }
 END_TEST
 
+/* A template that is no UTF-8 is refused in one line that can be printed: here, and where it is somebody's file. */
+START_TEST(templates_of_other_bytes) {
+    fr_test_folder folder, mine;
+    fr_tokenizer *tokenizer;
+    fr_options *options = fr_options_new();
+    ck_assert_int_eq(open_folder(&folder, NULL, "{{ bos_token }}\n\xff{# \xc3\xa9 #}", NULL, &tokenizer), FR_OK);
+    check_failure(tokenizer, HELLO, NULL, "chat_template.jinja:2: this chat template is not UTF-8");
+    fr_tokenizer_close(tokenizer);
+    open_tools_beside(&folder, NULL, "file", "\xc3", &tokenizer);
+    check_failure(tokenizer, HELLO, "{\"tools\": [{}]}", "tool_use.jinja:1: this chat template is not UTF-8");
+    fr_tokenizer_close(tokenizer);
+    ck_assert_int_eq(open_folder(&folder, NULL, "\xc3\xa9", NULL, &tokenizer), FR_OK);
+    check_text(tokenizer, HELLO, NULL, "\xc3\xa9");
+    fr_tokenizer_close(tokenizer);
+    fr_folder_make(&mine);
+    write_file(&mine, "chat_template.jinja", "mine \xed\xa0\x80");
+    ck_assert_int_eq(fr_options_set_text(options, FR_OPT_CHAT_TEMPLATE, mine.file), FR_OK);
+    ck_assert_int_eq(open_folder(&folder, NULL, "file", options, &tokenizer), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "chat_template.jinja:1: this chat template is not UTF-8"));
+    fr_folder_remove(&mine);
+    fr_options_free(options);
+}
+END_TEST
+
 /* Somebody's file goes before all that. */
 START_TEST(a_file_of_the_users) {
     fr_test_folder mine, folder;
@@ -601,6 +625,7 @@ static Suite *chat_suite(void) {
     tcase_add_test(cases, pictures_without_a_template);
     tcase_add_test(cases, a_template_without_end);
     tcase_add_test(cases, broken_template);
+    tcase_add_test(cases, templates_of_other_bytes);
     tcase_add_test(cases, a_file_of_the_users);
     tcase_add_test(cases, wrong_shapes);
     tcase_add_test(cases, many_channels);
