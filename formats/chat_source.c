@@ -74,15 +74,31 @@ static fr_status settle(fr_chat_sources *sources, fr_status status) {
 
 /* ----------------------------------------------------------------------------------------------------------- places */
 
-static fr_status read_named(fr_chat_sources *sources, const json_t *entry, const char *where) {
+/* Of two of one name the last. */
+static fr_status set_named(fr_chat_sources *sources, const char *name, const char *text, const char *where) {
+    bool any = strcmp(name, "default") == 0, tools = strcmp(name, "tool_use") == 0;
+    if (!any && !tools) return FR_OK;
+    fr_chat_source *source = any ? &sources->any : &sources->tools;
+    close_source(source);
+    return set(source, (fr_text){text, strlen(text)}, where, name);
+}
+
+static fr_status read_entry(fr_chat_sources *sources, const json_t *entry, const char *where) {
     const char *name, *text;
     FR_TRY(fr_json_text(entry, "name", where, &name));
     FR_TRY(fr_json_text(entry, "template", where, &text));
     if (!name || !text) return fr_fail(FR_INPUT, "%s: a \"chat_template\" without a name or a text", where);
-    bool any = strcmp(name, "default") == 0, tools = strcmp(name, "tool_use") == 0;
-    fr_chat_source *source = any ? &sources->any : &sources->tools;
-    if ((!any && !tools) || source->text) return FR_OK;
-    return set(source, (fr_text){text, strlen(text)}, where, name);
+    return set_named(sources, name, text, where);
+}
+
+static fr_status read_object(fr_chat_sources *sources, const json_t *object, const char *where) {
+    static const char *const names[] = {"default", "tool_use"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text;
+        FR_TRY(fr_json_text(object, names[i], where, &text));
+        if (text) FR_TRY(set_named(sources, names[i], text, where));
+    }
+    return FR_OK;
 }
 
 static fr_status read_config(fr_chat_sources *sources, const json_t *config, const char *where) {
@@ -91,9 +107,10 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     if (json_is_string(found))
         return set(&sources->any, (fr_text){json_string_value(found), json_string_length(found)}, where,
                    "chat_template");
+    if (json_is_object(found)) return read_object(sources, found, where);
     if (found && !json_is_null(found) && !json_is_array(found))
         return fr_fail(FR_INPUT, "%s: \"chat_template\" is neither a string nor a list of them", where);
-    json_array_foreach(found, i, entry) FR_TRY(read_named(sources, entry, where));
+    json_array_foreach(found, i, entry) FR_TRY(read_entry(sources, entry, where));
     return FR_OK;
 }
 
@@ -110,10 +127,11 @@ static fr_status read_beside(fr_chat_source *source, const char *folder, const c
     return status;
 }
 
-/* chat_template.jinja goes before all that the configuration has, whatever its name. */
+/* Files for any conversation go before all that the configuration has, whatever its name. */
 static fr_status read_folder(fr_chat_sources *sources, const char *folder, const json_t *config, const char *where) {
     if (!where) return fr_fail_memory("a path", strlen(folder));
     FR_TRY(read_beside(&sources->any, folder, "chat_template.jinja"));
+    FR_TRY(read_beside(&sources->any, folder, "additional_chat_templates/default.jinja"));
     if (!sources->any.text) FR_TRY(read_config(sources, config, where));
     return read_beside(&sources->tools, folder, "additional_chat_templates/tool_use.jinja");
 }

@@ -1,8 +1,10 @@
 /* The chat templates that a checkpoint carries, as text: Jinja, of which nothing is looked at here.
  *
  * In: one of
- *     chat_template.jinja in a folder, and additional_chat_templates/tool_use.jinja
- *     tokenizer_config.json's "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...]
+ *     chat_template.jinja in a folder, and additional_chat_templates/default.jinja, which goes before it, and
+ *     tool_use.jinja there
+ *     tokenizer_config.json's "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...], or
+ *     {"default": a string, "tool_use": a string}
  *     GGUF's tokenizer.chat_template and tokenizer.chat_template.tool_use
  *     a file of the user's
  * Out: the template for any conversation, and the one for conversations with tools where that has its own. */

@@ -338,9 +338,10 @@ static fr_status open_folder(fr_test_folder *folder, const char *config, const c
     return status;
 }
 
-static void open_tools_beside(fr_test_folder *folder, const char *config, const char *template, const char *tools,
-                              fr_tokenizer **tokenizer) {
-    char json[512], more[96];
+/* name: of the file that lies among the additional ones. */
+static void open_with_more(fr_test_folder *folder, const char *config, const char *template, const char *name,
+                           const char *text, fr_tokenizer **tokenizer) {
+    char json[512], more[96], file[96];
     snprintf(json, sizeof json, small, "a", "b");
     fr_folder_make(folder);
     snprintf(more, sizeof more, "%s/additional_chat_templates", folder->path);
@@ -348,11 +349,17 @@ static void open_tools_beside(fr_test_folder *folder, const char *config, const 
     write_file(folder, "tokenizer.json", json);
     if (config) write_file(folder, "tokenizer_config.json", config);
     if (template) write_file(folder, "chat_template.jinja", template);
-    write_file(folder, "additional_chat_templates/tool_use.jinja", tools);
+    snprintf(file, sizeof file, "additional_chat_templates/%s.jinja", name);
+    write_file(folder, file, text);
     ck_assert_msg(fr_tokenizer_open(folder->path, NULL, tokenizer) == FR_OK, "%s", fr_last_error());
     ck_assert_int_eq(unlink(folder->file), 0);
     ck_assert_int_eq(rmdir(more), 0);
     fr_folder_remove(folder);
+}
+
+static void open_tools_beside(fr_test_folder *folder, const char *config, const char *template, const char *tools,
+                              fr_tokenizer **tokenizer) {
+    open_with_more(folder, config, template, "tool_use", tools, tokenizer);
 }
 
 START_TEST(places) {
@@ -372,6 +379,12 @@ START_TEST(places) {
          NULL, "{\"tools\": [{}]}", "tools"},
         {"{\"chat_template\": [{\"name\": \"default\", \"template\": \"default\"}]}", NULL, "{\"tools\": [{}]}",
          "default"},
+        {"{\"chat_template\": [{\"name\": \"default\", \"template\": \"first\"}, {\"name\": \"default\", "
+         "\"template\": \"last\"}]}",
+         NULL, NULL, "last"},
+        {"{\"chat_template\": {\"default\": \"default\", \"tool_use\": \"tools\", \"rag\": \"rag\"}}", NULL, NULL,
+         "default"},
+        {"{\"chat_template\": {\"default\": \"default\", \"tool_use\": \"tools\"}}", NULL, "{\"tools\": []}", "tools"},
         {"{\"chat_template\": null}", "{{ x }}{{ bos_token }}", "{\"x\": \"given\", \"bos_token\": \"too\"}",
          "giventoo"},
         {NULL,
@@ -410,6 +423,26 @@ START_TEST(tools_beside) {
         check_text(tokenizer, HELLO, NULL, cases[i].plain);
         check_text(tokenizer, HELLO, "{\"tools\": null}", cases[i].plain);
         check_text(tokenizer, HELLO, "{\"tools\": [{}]}", cases[i].tools);
+        check_text(tokenizer, HELLO, "{\"tools\": []}", "with 0");
+        fr_tokenizer_close(tokenizer);
+    }
+}
+END_TEST
+
+/* As transformers has it: "default" may lie there too, and goes before all others. */
+START_TEST(default_beside) {
+    static const struct {
+        const char *config, *template;
+    } cases[] = {{NULL, NULL},
+                 {NULL, "file"},
+                 {"{\"chat_template\": \"config\"}", NULL},
+                 {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"tools\"}]}", NULL}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        fr_test_folder folder;
+        fr_tokenizer *tokenizer;
+        open_with_more(&folder, cases[i].config, cases[i].template, "default", "beside", &tokenizer);
+        check_text(tokenizer, HELLO, NULL, "beside");
+        check_text(tokenizer, HELLO, "{\"tools\": [{}]}", "beside");
         fr_tokenizer_close(tokenizer);
     }
 }
@@ -428,8 +461,8 @@ END_TEST
 
 /* Where there is no template that can be read, only a chat is refused. */
 START_TEST(wrong_places) {
-    static const char *const configs[] = {"{\"chat_template\": 3}", "{\"chat_template\": [3]}",
-                                          "{\"chat_template\": [{\"name\": \"default\"}]}",
+    static const char *const configs[] = {"{\"chat_template\": 3}", "{\"chat_template\": {\"default\": 3}}",
+                                          "{\"chat_template\": [3]}", "{\"chat_template\": [{\"name\": \"default\"}]}",
                                           "{\"chat_template\": [{\"name\": 1, \"template\": \"x\"}]}"};
     for (size_t i = 0; i < COUNT_OF(configs); i++) {
         fr_test_folder folder;
@@ -620,6 +653,7 @@ static Suite *chat_suite(void) {
     tcase_add_loop_test(cases, families_as_published, 0, 3);
     tcase_add_test(cases, places);
     tcase_add_test(cases, tools_beside);
+    tcase_add_test(cases, default_beside);
     tcase_add_test(cases, broken_tools_beside);
     tcase_add_test(cases, wrong_places);
     tcase_add_test(cases, pictures_without_a_template);

@@ -76,6 +76,6 @@ static bool is_there(const fr_chat_template *template) {
 
 const fr_chat_template *fr_chat_templates_for(const fr_chat_templates *chat, const json_t *options) {
     if (is_there(&chat->pictures) && json_is_true(json_object_get(options, "pictures"))) return &chat->pictures;
-    if (is_there(&chat->tools) && json_array_size(json_object_get(options, "tools")) > 0) return &chat->tools;
+    if (is_there(&chat->tools) && json_is_array(json_object_get(options, "tools"))) return &chat->tools;
     return &chat->any;
 }
