@@ -47,15 +47,15 @@ static void build_tokens(fr_builder *b, const char *more) {
 
 /* type: of what is special; NO_TYPES leaves the list out; CONTROL is as converters of today have it. more: one token
  * besides, of that type too. */
-static fr_tokenizer *open_made(unsigned type, const char *more) {
+static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
     fr_build_header(&b, 0, 10 + (type != NO_TYPES));
     fr_build_key_string(&b, "general.architecture", "qwen2");
     fr_build_key_string(&b, "tokenizer.ggml.model", "gpt2");
     fr_build_key_string(&b, "tokenizer.ggml.pre", "qwen2");
-    fr_build_key_string(&b, "tokenizer.chat_template", CHATML);
-    fr_build_key_u32(&b, "tokenizer.ggml.bos_token_id", BEGIN);
+    fr_build_key_string(&b, "tokenizer.chat_template", template);
+    fr_build_key_u32(&b, "tokenizer.ggml.bos_token_id", begin);
     fr_build_key_u32(&b, "tokenizer.ggml.eos_token_id", END);
     fr_build_key_u32(&b, "tokenizer.ggml.padding_token_id", END);
     fr_build_key_u32(&b, "tokenizer.ggml.mask_token_id", UINT32_MAX);
@@ -73,6 +73,10 @@ static fr_tokenizer *open_made(unsigned type, const char *more) {
     fr_build_free(&b);
     ck_assert_msg(fr_tokenizer_open(folder.file, NULL, &tokenizer) == FR_OK, "%s", fr_last_error());
     return tokenizer;
+}
+
+static fr_tokenizer *open_made(unsigned type, const char *more) {
+    return open_file(type, more, BEGIN, CHATML);
 }
 
 static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES};
@@ -177,6 +181,22 @@ START_TEST(known_texts) {
 }
 END_TEST
 
+/* A token whose text is no UTF-8 names nothing, and a template that is none is refused. */
+START_TEST(other_bytes) {
+    static const char messages[] = "[{\"role\": \"u\", \"content\": \"x\"}]";
+    fr_tokenizer *tokenizer = open_file(CONTROL, "<\xff>", BYTES + SPECIALS, "{{ bos_token }}|{{ eos_token }}");
+    fr_marked_text text;
+    ck_assert_msg(fr_chat_render(tokenizer, messages, NULL, &text) == FR_OK, "%s", fr_last_error());
+    ck_assert_str_eq(text.text, "|</s>");
+    fr_marked_text_free(&text);
+    fr_tokenizer_close(tokenizer);
+    tokenizer = open_file(CONTROL, "plain", BEGIN, "x\n\xff");
+    ck_assert_int_eq(fr_chat_render(tokenizer, messages, NULL, &text), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "tokenizer.chat_template:2: this chat template is not UTF-8"));
+    fr_tokenizer_close(tokenizer);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("turn_tokens");
     TCase *tests = tcase_create("turn_tokens");
@@ -184,6 +204,7 @@ int main(void) {
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, prompts, 0, sizeof types / sizeof *types);
     tcase_add_loop_test(tests, notes, 0, sizeof types / sizeof *types);
+    tcase_add_test(tests, other_bytes);
     tcase_add_loop_test(tests, known_texts, 0, sizeof texts / sizeof *texts);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -49,14 +49,14 @@ static fr_status add_defaults(json_t *given, json_t *messages) {
     return failed ? fr_fail_memory("a chat", sizeof *given) : FR_OK;
 }
 
-/* A variable that is the model's own. Whoever gives the very same text has given nothing. */
+/* A variable that is the model's own; a text that is no UTF-8 is none, as among a GGUF file's other named tokens.
+ * Whoever gives the very same text has given nothing. */
 static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
     if (!text) return FR_OK;
     json_t *token = json_string(text);
+    if (!token) return FR_OK;
     if (json_equal(token, json_object_get(given, name))) json_object_del(given, name);
-    if (json_object_set_new(own, name, token) != 0)
-        return fr_fail(FR_INPUT, "%s: not UTF-8, or no memory for it", name);
-    return FR_OK;
+    return json_object_set_new(own, name, token) == 0 ? FR_OK : fr_fail_memory(name, sizeof *token);
 }
 
 static fr_status set_own(json_t *own, json_t *given, const fr_tokenizer *tokenizer) {
