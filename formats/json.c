@@ -64,7 +64,7 @@ static fr_status parse(const char *text, size_t size, const char *where, size_t 
     *root = NULL;
     FR_TRY(check_limits(text, size, where));
     json_error_t error;
-    size_t usual = JSON_REJECT_DUPLICATES | (flags & JSON_ALLOW_NUL);
+    size_t usual = flags & (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
     *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, &error);
     if (!*root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(&error) == json_error_numeric_overflow)
         *root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, &error);
@@ -72,7 +72,7 @@ static fr_status parse(const char *text, size_t size, const char *where, size_t 
 }
 
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root) {
-    return parse(text, size, where, 0, root);
+    return parse(text, size, where, JSON_REJECT_DUPLICATES, root);
 }
 
 fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root) {
@@ -84,7 +84,7 @@ fr_status fr_json_read(const char *path, size_t limit, json_t **root) {
     char *text;
     size_t size;
     FR_TRY(fr_read_text(path, limit, &text, &size));
-    fr_status status = parse(text, size, path, JSON_DECODE_INT_AS_REAL, root);
+    fr_status status = parse(text, size, path, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, root);
     free(text);
     return status;
 }

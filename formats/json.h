@@ -13,7 +13,8 @@
 /* where: how an error line names the text, "config.json" say. */
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
 
-/* The same where strings are texts, which may have NULs in them (\u0000): json_string_length says how long they are. */
+/* The same for what people and models say: strings may have NULs in them (\u0000), json_string_length says how long
+ * they are; integers may be wide (json_wide.h); of members with one key the last counts, as for Python. */
 fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root);
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 

@@ -1,16 +1,18 @@
 /* Integers beyond int64: see json_wide.h.
  *
- * A text that jansson refuses because of them is read once more with a 0 in the place of each, blanks behind it, and
- * the values that belong there are found by counting the numbers: in the text, and in the tree, whose objects keep
- * their members in order. */
+ * A text that jansson refuses because of them is read once more with a mark in the place of each, which is one of the
+ * largest integers and tells which it is, blanks behind it. An integer of the text that could be taken for a mark gets
+ * one as well. So the values are found wherever they end up, though a key that is repeated drops some. */
 #include "formats/json_wide.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A wide integer of the text, and how many numbers stand before it. */
+#define BELOW_MARKS 9223372036000000000 /* more marks are above it than a text has values */
+
+/* An integer of the text that has a mark. */
 typedef struct spot {
-    size_t number;
     const char *digits;
     size_t length;
 } spot;
@@ -18,24 +20,30 @@ typedef struct spot {
 typedef struct spots {
     spot *items;
     size_t count, capacity;
-    size_t next, number; /* of the walk through the tree */
-    bool lost;           /* memory ran out */
+    bool lost; /* memory ran out */
 } spots;
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Whether a number is an integer that int64 doesn't hold. What isn't JSON is none: the parser will say so. */
-static bool is_wide(const char *number, size_t length) {
-    static const char limits[2][20] = {"9223372036854775807", "9223372036854775808"};
-    bool negative = *number == '-';
-    const char *digits = number + negative;
-    size_t count = length - negative;
+/* Whether a number is an integer above the limit of its sign. What isn't JSON is none: the parser will say so. */
+static bool is_above(const char *number, size_t length, const char *positive, const char *negative) {
+    bool minus = *number == '-';
+    const char *digits = number + minus;
+    size_t count = length - minus;
     if (count < 19 || *digits == '0') return false;
     for (size_t i = 0; i < count; i++)
         if (!is_digit(digits[i])) return false;
-    return count > 19 || memcmp(digits, limits[negative], 19) > 0;
+    return count > 19 || memcmp(digits, minus ? negative : positive, 19) > 0;
+}
+
+static bool is_wide(const char *number, size_t length) {
+    return is_above(number, length, "9223372036854775807", "9223372036854775808");
+}
+
+static bool needs_mark(const char *number, size_t length) {
+    return is_above(number, length, "9223372036000000000", "9223372036854775808");
 }
 
 static size_t number_length(const char *text, size_t left) {
@@ -53,14 +61,14 @@ static void add_spot(spots *s, const char *digits, size_t length) {
         s->items = items;
         s->capacity = capacity;
     }
-    s->items[s->count++] = (spot){s->number, digits, length};
+    s->items[s->count++] = (spot){digits, length};
 }
 
-/* Puts zeros into `copy`, of the same text, where its integers are wide. */
-static void narrow(spots *s, const char *text, size_t size, char *copy) {
+/* Puts marks into `copy`, of the same text. A mark has as many digits as the shortest wide integer. */
+static void put_marks(spots *s, const char *text, size_t size, char *copy) {
     bool in_string = false;
     for (size_t i = 0; i < size; i++) {
-        char c = text[i];
+        char c = text[i], mark[24];
         if (in_string) {
             i += c == '\\';
             in_string = c != '"';
@@ -68,59 +76,62 @@ static void narrow(spots *s, const char *text, size_t size, char *copy) {
             in_string = true;
         } else if (c == '-' || is_digit(c)) {
             size_t length = number_length(text + i, size - i);
-            if (is_wide(text + i, length)) {
-                add_spot(s, text + i, length);
+            if (needs_mark(text + i, length)) {
+                int digits = snprintf(mark, sizeof mark, "%lld", (long long)(INT64_MAX - (int64_t)s->count));
                 memset(copy + i, ' ', length);
-                copy[i] = '0';
+                memcpy(copy + i, mark, (size_t)digits);
+                add_spot(s, text + i, length);
             }
-            s->number++;
             i += length - 1;
         }
     }
-    s->number = 0;
 }
 
-/* What belongs in the place of a number; NULL: it stays. */
-static json_t *wide_value(spots *s, const json_t *value) {
-    if (!json_is_number(value) || s->next == s->count || s->items[s->next].number != s->number++) return NULL;
-    const spot *found = &s->items[s->next++];
-    char *text = malloc(found->length + 1);
-    json_t *wide = NULL;
+/* What belongs in the place of a value; NULL: it stays. */
+static json_t *marked_value(spots *s, const json_t *value) {
+    if (json_integer_value(value) <= BELOW_MARKS) return NULL; /* 0 for what is none */
+    size_t at = (size_t)(INT64_MAX - json_integer_value(value));
+    if (at >= s->count) return NULL;
+    const spot *found = &s->items[at];
+    char *text = malloc(found->length + 2);
+    json_t *own = NULL;
     if (text) {
         *text = FR_JSON_WIDE;
         memcpy(text + 1, found->digits, found->length);
-        wide = json_stringn_nocheck(text, found->length + 1);
+        text[found->length + 1] = 0;
+        bool wide = is_wide(found->digits, found->length);
+        own = wide ? json_stringn_nocheck(text, found->length + 1) : json_integer(strtoll(text + 1, NULL, 10));
     }
     free(text);
-    s->lost |= !wide;
-    return wide;
+    s->lost |= !own;
+    return own;
 }
 
-static void widen(spots *s, json_t *value) {
+static void put_values(spots *s, json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) {
-        json_t *item = json_array_get(value, i), *wide = wide_value(s, item);
-        if (wide)
-            s->lost |= json_array_set_new(value, i, wide) != 0;
+        json_t *item = json_array_get(value, i), *own = marked_value(s, item);
+        if (own)
+            s->lost |= json_array_set_new(value, i, own) != 0;
         else
-            widen(s, item);
+            put_values(s, item);
     }
     for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
-        json_t *item = json_object_iter_value(at), *wide = wide_value(s, item);
-        if (wide)
-            s->lost |= json_object_iter_set_new(value, at, wide) != 0;
+        json_t *item = json_object_iter_value(at), *own = marked_value(s, item);
+        if (own)
+            s->lost |= json_object_iter_set_new(value, at, own) != 0;
         else
-            widen(s, item);
+            put_values(s, item);
     }
 }
 
 /* A number alone, as flags may allow it, has no place in anything. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
-    narrow(s, text, size, copy);
-    json_t *root = s->lost ? NULL : json_loadb(copy, size, flags | JSON_REJECT_DUPLICATES, error);
-    json_t *wide = root ? wide_value(s, root) : NULL;
-    if (root && !wide) widen(s, root);
-    if (wide || s->lost) json_decref(root);
-    return wide ? wide : s->lost ? NULL : root;
+    put_marks(s, text, size, copy);
+    json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);
+    json_t *own = root ? marked_value(s, root) : NULL;
+    if (root && !own) put_values(s, root);
+    if (own || s->lost) json_decref(root);
+    return own ? own : s->lost ? NULL : root;
 }
 
 json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_error_t *error) {

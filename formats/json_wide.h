@@ -11,7 +11,7 @@
 
 #define FR_JSON_WIDE '\xff'
 
-/* json_loadb, which may refuse duplicate keys though flags don't ask for it. NULL: error says why. */
+/* json_loadb. NULL: error says why. */
 json_t *fr_json_load_wide(const char *text, size_t size, size_t flags, json_error_t *error);
 
 /* The digits of such an integer, with a sign if it is negative; NULL: the value is none. */

@@ -147,6 +147,14 @@ START_TEST(which_arguments) {
 }
 END_TEST
 
+/* A key that a model repeated counts as it came last, as Python reads it. */
+START_TEST(repeated_keys) {
+    static const char source[] = CALLS "{% for k, v in a | items %}<{{ k }}>{{ v }}{% endfor %}" ENDED;
+    check_text(source, CALL("\"{\\\"k\\\": 1, \\\"l\\\": {\\\"m\\\": 1, \\\"m\\\": 2}, \\\"k\\\": 3}\""),
+               "<k>3<l>{'m': 2}");
+}
+END_TEST
+
 /* Some call only where nothing else is said, some only with an id of nine letters, some know no results. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
@@ -170,6 +178,7 @@ int main(void) {
     tcase_add_test(tcase, sent_conversations);
     tcase_add_test(tcase, who_takes_parts);
     tcase_add_test(tcase, which_arguments);
+    tcase_add_test(tcase, repeated_keys);
     tcase_add_test(tcase, templates_that_ask_for_more);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -40,6 +40,7 @@ typedef struct fr_reply_call {
     bool fresh, newline;  /* the value has not begun; it may end with the line break that came last */
     size_t reopen;        /* of raw: where the mark stands that may have ended a value */
     int field;
+    unsigned unit, half; /* of an escape under way; of the one before, which waits for its other half */
     bool in_field;
     const char *literal; /* what has to come next */
     fr_json_scan scan;

@@ -95,7 +95,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     return go(call, WORD);
 }
 
-/* Numbers and words are JSON's, or Python's None. */
+/* Numbers and words are JSON's, or Python's None. A number that nobody could read goes out as text. */
 static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     bool ends = fr_json_is_space(byte) || strchr(",]}", byte);
     if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -103,7 +103,7 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     fr_value_put(&call->arguments, call->value.bytes, call->value.length,
                  FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL);
     bool string = call->arguments.status == FR_OK && call->arguments.bytes[before] == '"';
-    if (string) return FR_CALL_FAULT;
+    if (string && !fr_value_is_too_big(call->value.bytes, call->value.length)) return FR_CALL_FAULT;
     call->state = NEXT;
     return next_byte(call, byte);
 }
@@ -112,26 +112,33 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
 
 /* JSON's escapes stay; a backslash before anything else is one. */
 static fr_call_verdict escaped_byte(fr_reply_call *call, char byte) {
-    if (!byte || !strchr("\"\\/bfnrtu", byte)) {
-        fr_text_append_string(&call->arguments, "\\\\");
-        fr_value_put_escaped(&call->arguments, &byte, 1);
-        return go(call, PLAIN_STRING);
+    if (byte == 'u') {
+        call->field = 4;
+        call->unit = 0;
+        return go(call, PLAIN_HEX);
     }
-    fr_text_append_string(&call->arguments, "\\");
-    fr_text_append(&call->arguments, &byte, 1);
-    call->field = 4;
-    return go(call, byte == 'u' ? PLAIN_HEX : PLAIN_STRING);
+    fr_value_end_unit(&call->arguments, &call->half);
+    bool known = byte && strchr("\"\\/bfnrt", byte);
+    fr_text_append_string(&call->arguments, known ? "\\" : "\\\\");
+    if (known)
+        fr_text_append(&call->arguments, &byte, 1);
+    else
+        fr_value_put_escaped(&call->arguments, &byte, 1);
+    return go(call, PLAIN_STRING);
 }
 
 static fr_call_verdict hex_byte(fr_reply_call *call, char byte) {
     if (!byte || !strchr("0123456789abcdefABCDEF", byte)) return FR_CALL_FAULT;
-    fr_text_append(&call->arguments, &byte, 1);
-    return go(call, --call->field == 0 ? PLAIN_STRING : PLAIN_HEX);
+    call->unit = call->unit << 4 | fr_value_hex_digit(byte);
+    if (--call->field > 0) return FR_CALL_ON;
+    fr_value_put_unit(&call->arguments, &call->half, call->unit);
+    return go(call, PLAIN_STRING);
 }
 
 static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {
-    if (byte == '"') return put(call, "\"", NEXT);
     if (byte == '\\') return go(call, PLAIN_ESCAPE);
+    fr_value_end_unit(&call->arguments, &call->half);
+    if (byte == '"') return put(call, "\"", NEXT);
     fr_value_put_escaped(&call->arguments, &byte, 1);
     return FR_CALL_ON;
 }
@@ -155,6 +162,7 @@ static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_CALL || mark == FR_MARK_CALL_END) return FR_CALL_FAULT;
     if (mark != FR_MARK_QUOTE) return FR_CALL_TEXT;
     if (call->state != PLAIN_STRING) return FR_CALL_FAULT;
+    fr_value_end_unit(&call->arguments, &call->half);
     fr_value_put_escaped(&call->arguments, call->format->marks[mark], strlen(call->format->marks[mark]));
     return FR_CALL_ON;
 }

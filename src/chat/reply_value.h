@@ -10,8 +10,18 @@
 /* The inside of a JSON string, which may be put piece by piece. Bytes that are not UTF-8 stay what they are. */
 void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 
+/* Escaped UTF-16 units of a JSON string, one by one: a surrogate without its other half becomes U+FFFD. *half: 0 at
+ * first; a half that waits for the other. What isn't a unit ends it, which changes nothing where none waits. */
+void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
+void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
+
+unsigned fr_value_hex_digit(char byte);
+
+/* Whether a JSON number is none that double holds. Integers may have any number of digits. */
+bool fr_value_is_too_big(const char *number, size_t length);
+
 /* A value that is the text as JSON where its type allows that, also as Python writes True, False and None; or else a
- * string. */
+ * string. What is put can be read back: no number in it is too big, and no surrogate is alone. */
 void fr_value_put(fr_text_buffer *out, const char *text, size_t length, fr_value_types types);
 
 #endif
