@@ -433,6 +433,12 @@ START_TEST(calls) {
     check_parts("gemma4", "", false, "<|tool_call>call:now{} \n<tool_call|>", "nnow|a{}|e");
     check_parts("gemma4", "", false, "<|tool_call>call:now{<|\"|>a<tool_call|><|\"|> : 1}<tool_call|>",
                 "nnow|a{\"a<tool_call|>\":1}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:now \n{n:1}<tool_call|>", "nnow|a{\"n\":1}|e");
+    check_parts("gemma4", "", false, "<|tool_call>call:now{s:<|\"|>x<|\"|>,}<tool_call|>", "nnow|a{\"s\":\"x\"}|e");
+    check_parts("gemma4", "", false,
+                "<|tool_call>call:now{l:[1,<|\"|>a<|\"|>,\"b\",[2,],{s:1, },{}, ],<|\"|>n<|\"|>:2,\"o\":{},}"
+                "<tool_call|>",
+                "nnow|a{\"l\":[1,\"a\",\"b\",[2],{\"s\":1},{}],\"n\":2,\"o\":{}}|e");
     check_parts("gemma4", "", false, "<|tool_call>call:<|tool_call>call:now{}<tool_call|>",
                 "c<|tool_call>call:|nnow|a{}|e");
 }
@@ -507,7 +513,11 @@ START_TEST(no_calls) {
         {"gemma4", "<|tool_call>call:now{n}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n:}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n:word}<tool_call|>"},
-        {"gemma4", "<|tool_call>call:now{n:1,}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{n:1,,}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{,}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now{l:[1,}]}<tool_call|>"},
+        {"gemma4", "<|tool_call>call:now x{}<tool_call|>"},
+        {"gemma4", "<|tool_call>call: {}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{n:[1}]<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{:1}<tool_call|>"},
         {"gemma4", "<|tool_call>call:now{} x<tool_call|>"},

@@ -34,6 +34,7 @@ typedef struct fr_reply_call {
     /* For the readers alone. */
     int state;
     bool first; /* no argument has come yet */
+    bool comma; /* one came that was not put yet */
     bool given; /* the arguments are, where they come as one value */
     fr_text_buffer key, value;
     fr_value_types types; /* of the argument under way */

@@ -1,5 +1,6 @@
 /* Gemma 4's calls: call:NAME{KEY:VALUE,...}, keys bare, strings between two quote marks, lists and objects within each
- * other. Small and quantized models write strings and keys in plain quotes as well, as JSON has them.
+ * other. Small and quantized models write strings and keys in plain quotes as well, as JSON has them, a comma behind
+ * the last of a list or an object, and white space before the first brace.
  *
  * They become JSON as they come: an automaton with a bit for each object or list around it. */
 #include <string.h>
@@ -10,6 +11,7 @@ enum {
     BEGIN,
     PREFIX, /* "call:" */
     NAME,
+    BRACE, /* behind a name and white space */
     KEY_OR_END,
     KEY,
     COLON,
@@ -37,6 +39,17 @@ static fr_call_verdict put(fr_reply_call *call, const char *text, int state) {
     return go(call, state);
 }
 
+/* A comma goes out once something follows it. */
+static void put_comma(fr_reply_call *call) {
+    if (call->comma) fr_text_append_string(&call->arguments, ",");
+    call->comma = false;
+}
+
+static fr_call_verdict begin_string(fr_reply_call *call, int state) {
+    put_comma(call);
+    return put(call, "\"", state);
+}
+
 /* ------------------------------------------------------------------------------------------------------- containers */
 
 static bool in_object(const fr_reply_call *call) {
@@ -45,6 +58,7 @@ static bool in_object(const fr_reply_call *call) {
 
 static fr_call_verdict open_container(fr_reply_call *call, bool object) {
     if (call->scan.depth == FR_SCAN_DEPTH) return FR_CALL_FAULT;
+    put_comma(call);
     uint64_t bit = (uint64_t)1 << call->scan.depth++;
     call->scan.objects = object ? call->scan.objects | bit : call->scan.objects & ~bit;
     return put(call, object ? "{" : "[", object ? KEY_OR_END : VALUE_OR_END);
@@ -53,6 +67,7 @@ static fr_call_verdict open_container(fr_reply_call *call, bool object) {
 static fr_call_verdict close_container(fr_reply_call *call, char byte) {
     if (in_object(call) != (byte == '}')) return FR_CALL_FAULT;
     bool outermost = --call->scan.depth == 0;
+    call->comma = false;
     return put(call, byte == '}' ? "}" : "]", outermost ? AFTER : NEXT);
 }
 
@@ -61,12 +76,14 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     if (byte == '}' || byte == ']') return close_container(call, byte);
     if (byte != ',') return FR_CALL_FAULT;
     fr_call_clear(&call->key);
-    return put(call, ",", in_object(call) ? KEY : VALUE);
+    call->comma = true;
+    return go(call, in_object(call) ? KEY_OR_END : VALUE_OR_END);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ parts */
 
 static fr_call_verdict put_key(fr_reply_call *call) {
+    put_comma(call);
     fr_text_append_string(&call->arguments, "\"");
     fr_value_put_escaped(&call->arguments, call->key.bytes, call->key.length);
     fr_call_clear(&call->key);
@@ -88,7 +105,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (byte == '{' || byte == '[') return open_container(call, byte == '{');
     if (byte == ']' && call->state == VALUE_OR_END) return close_container(call, byte);
-    if (byte == '"') return put(call, "\"", PLAIN_STRING);
+    if (byte == '"') return begin_string(call, PLAIN_STRING);
     if (strchr("]},:", byte)) return FR_CALL_FAULT;
     fr_call_clear(&call->value);
     fr_text_append(&call->value, &byte, 1);
@@ -99,6 +116,7 @@ static fr_call_verdict value_byte(fr_reply_call *call, char byte) {
 static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     bool ends = fr_json_is_space(byte) || strchr(",]}", byte);
     if (!ends) return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
+    put_comma(call);
     size_t before = call->arguments.length;
     fr_value_put(&call->arguments, call->value.bytes, call->value.length,
                  FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL);
@@ -168,8 +186,12 @@ static fr_call_verdict plain_mark(fr_reply_call *call, fr_mark mark) {
 }
 
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
-    if (byte != '{') return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
-    return fr_call_set_name(call, call->value.bytes, call->value.length) ? open_container(call, true) : FR_CALL_FAULT;
+    if (fr_json_is_space(byte) && call->value.length > 0) return go(call, BRACE);
+    if (byte == '{')
+        return fr_call_set_name(call, call->value.bytes, call->value.length) ? open_container(call, true)
+                                                                             : FR_CALL_FAULT;
+    if (call->state == BRACE) return FR_CALL_FAULT;
+    return fr_call_take(&call->value, byte, FR_CALL_NAME_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
 /* -------------------------------------------------------------------------------------------------- bytes and marks */
@@ -179,7 +201,8 @@ static fr_call_verdict gemma_byte(fr_reply_call *call, char byte) {
     case PREFIX:
         if (byte != *call->literal++) return FR_CALL_FAULT;
         return *call->literal ? FR_CALL_ON : go(call, NAME);
-    case NAME: return name_byte(call, byte);
+    case NAME:
+    case BRACE: return name_byte(call, byte);
     case KEY_OR_END:
     case KEY: return key_byte(call, byte);
     case QUOTED_KEY: return fr_call_take(&call->key, byte, FR_CALL_KEY_LONGEST) ? FR_CALL_ON : FR_CALL_FAULT;
@@ -206,7 +229,7 @@ static fr_call_verdict quote_mark(fr_reply_call *call) {
     case KEY: return call->key.length == 0 ? go(call, QUOTED_KEY) : FR_CALL_FAULT;
     case QUOTED_KEY: return go(call, COLON);
     case VALUE_OR_END:
-    case VALUE: return put(call, "\"", STRING);
+    case VALUE: return begin_string(call, STRING);
     case STRING: return put(call, "\"", NEXT);
     default: return FR_CALL_FAULT;
     }
