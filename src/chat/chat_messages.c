@@ -22,9 +22,10 @@ static bool is_role(const json_t *message, const char *role) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
+/* Under either of two names, of which one may be there and say nothing. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
-    bool given = content && !json_is_null(content);
+    bool given = content && !json_is_null(content) && !(json_is_string(content) && json_string_length(content) == 0);
     if (!is_role(message, "assistant") || !fr_json_is_text(other)) return FR_OK;
     return put(message, given ? "reasoning" : "reasoning_content", json_incref(given ? content : other));
 }

@@ -57,7 +57,7 @@ def adapt(messages, form, text_roles):
         if texts and m.get("role") in text_roles:
             m["content"] = "\n".join(p if isinstance(p, str) else p["text"] for p in content)
         if m.get("role") == "assistant" and isinstance(m.get("reasoning"), str):
-            if m.get("reasoning_content") is None:
+            if m.get("reasoning_content") in (None, ""):
                 m["reasoning_content"] = m["reasoning"]
             m["reasoning"] = m["reasoning_content"]
         calls = m.get("tool_calls")
@@ -125,7 +125,7 @@ ODD_PARTS = [
 THOUGHTS = [
     (f"thoughts: {json.dumps(more)}", asked({"a": "b"}, **more))
     for more in ({"reasoning": "Let me."}, {"reasoning": "no", "reasoning_content": "Let me."},
-                 {"reasoning": "Let me.", "reasoning_content": None}, {"reasoning": "no", "reasoning_content": ""},
+                 {"reasoning": "Let me.", "reasoning_content": None}, {"reasoning": "Let me.", "reasoning_content": ""},
                  {"reasoning": None, "reasoning_content": "Let me."}, {"reasoning": None},
                  {"reasoning_content": "Let me."})
 ]
