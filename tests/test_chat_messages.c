@@ -172,6 +172,22 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
+#define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
+#define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
+
+/* Templates that refuse a conversation without a system message are asked with one. */
+START_TEST(templates_that_ask_for_a_system_message) {
+    check_text(SYSTEM_FIRST "{% for m in messages %}<{{ m.content }}>{% endfor %}",
+               "[" SYSTEM "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": "
+               "\"text\", \"text\": \"b\"}]}]",
+               "<s><a\nb>");
+    check_text(SYSTEM_FIRST CALLS "{{ a | tojson }}" ENDED,
+               "[" SYSTEM "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": "
+               "\"f\", \"arguments\": \"{\\\"k\\\":1}\"}}]}]",
+               "{\"k\": 1}");
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("chat_messages");
     TCase *tcase = tcase_create("chat_messages");
@@ -180,6 +196,7 @@ int main(void) {
     tcase_add_test(tcase, which_arguments);
     tcase_add_test(tcase, repeated_keys);
     tcase_add_test(tcase, templates_that_ask_for_more);
+    tcase_add_test(tcase, templates_that_ask_for_a_system_message);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -13,16 +13,6 @@
 #define ARGUMENTS "{\"" KEY "\": \"" VALUE "\"}"
 #define ID        "call00001" /* nine letters and digits: Mistral's templates ask for that */
 
-/* What a template made of a conversation that is given away; false: it failed. */
-static bool ask(const fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
-    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
-    *text = (fr_marked_text){0};
-    bool ready = json_object_set_new(given, "messages", messages) == 0;
-    bool rendered = ready && fr_template_render(probe->template, probe->own, given, probe->now, text) == FR_OK;
-    json_decref(given);
-    return rendered;
-}
-
 static bool has(const fr_marked_text *text, const char *word) {
     return text->text && memmem(text->text, text->length, word, strlen(word));
 }
@@ -44,6 +34,29 @@ static json_t *call(bool mapping, json_t *content) {
 
 static json_t *answer(json_t *content) {
     return json_pack("{s:s, s:s, s:s, s:o}", "role", "tool", "tool_call_id", ID, "name", "now", "content", content);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- asking */
+
+static bool render(const fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    json_t *given = json_copy((json_t *)(uintptr_t)probe->given); /* jansson asks for one that isn't const */
+    *text = (fr_marked_text){0};
+    bool ready = json_object_set(given, "messages", messages) == 0;
+    bool rendered = ready && fr_template_render(probe->template, probe->own, given, probe->now, text) == FR_OK;
+    json_decref(given);
+    return rendered;
+}
+
+/* What a template made of a conversation that is given away; false: it failed. Some insist on a system message. */
+static bool ask(const fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
+    bool rendered = render(probe, messages, text);
+    const char *first = json_string_value(json_object_get(json_array_get(messages, 0), "role"));
+    if (!rendered && first && strcmp(first, "user") == 0) {
+        json_t *system = message("system", json_string("Hello"));
+        rendered = json_array_insert_new(messages, 0, system) == 0 && render(probe, messages, text);
+    }
+    json_decref(messages);
+    return rendered;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- content */
