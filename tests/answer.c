@@ -9,6 +9,7 @@
 #include "forerun_lab.h"
 #include "src/session/engine.h"
 #include "src/session/state.h"
+#include "tests/require.h"
 
 #define PROMPT 40 /* longer than the fixtures' windows */
 
@@ -51,10 +52,6 @@ void fr_misround(fr_model *model, fr_kernels *kernels) {
     *kernels = *model->kernels;
     kernels->matmul[FR_BF16] = misrounded_matmul;
     model->kernels = kernels;
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static void generate(fr_session *session, int32_t *ids, size_t count) {

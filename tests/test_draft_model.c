@@ -11,6 +11,7 @@
 #include "tests/brief.h"
 #include "tests/least_kv.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 #define SMALL "tests/data/llama/q4_0.gguf"
@@ -24,10 +25,6 @@ typedef struct subject {
     fr_model *target, *small;
     fr_drafter *drafter;
 } subject;
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void set(const subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));

@@ -9,6 +9,7 @@
 
 #include "forerun_lab.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
@@ -16,10 +17,6 @@
 #define FULL(type, by)  "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
 
 static char folder[64], file[128];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-families-XXXXXX", P_tmpdir);

@@ -13,13 +13,10 @@
 #include "tests/always.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/unread_logits.h"
 
 #define COUNT 60
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 typedef struct engine {
     fr_model *model;
