@@ -170,7 +170,8 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 # Suites of the bench look inside it; one breaks acceptance to see that it notices.
-$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
+$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model \
+  %/test_bench_neighbours,$(TEST_PROGRAMS)): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # One looks inside the command.
@@ -272,7 +273,8 @@ ifneq ($(HOST),aarch64)
   NEON_CORE := $(addprefix tests/, \
     test_answers test_one_answer check_kernels check_blocks test_attend test_deltanet test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_async_draft test_bench test_bench_kernels \
-    test_bench_model test_cli_cache test_cli_chat test_cli_terminal test_cli_files test_cli_interrupt \
+    test_bench_model \
+    test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal test_cli_files test_cli_interrupt \
     test_cli_lost_file test_budget test_glm test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
     test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
@@ -402,7 +404,7 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
   test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
-  test_bench_model test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
+  test_bench_model test_bench_neighbours test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick --either-zero')
 .PHONY: valgrind

@@ -23,12 +23,16 @@ enum {
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
 
+/* Of bench, those that want an idle machine. */
+enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
+
 #define KV_TYPES                                                       \
     .kind = FR_KIND_WORD, .any_case = true, .words = "f32 f16 bf16 q8_0 q4_0", \
     .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
-    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL, .value = "MODEL",
+    [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
+                      .value = "MODEL",
                       .help = "folder as published (config.json, *.safetensors, tokenizer.json), or a GGUF file"},
     [FR_ARG_DRAFTER] = {.names = "-md --model-draft --spec-draft-model", .value = "DRAFTER",
                         .verbs = TALK | LOGITS | INSPECT | VERIFY | BENCH | QUANTIZE | PACK, .parts = FR_PART_MODEL,
@@ -213,10 +217,11 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = RUN | INSPECT | QUANTIZE, .low = 1, .high = 1024,
                         .help = "threads (default: the cores that this process may use)"},
-    [FR_ARG_PIN] = {.names = "--pin", .verbs = RUN | QUANTIZE | BENCH,
+    [FR_ARG_PIN] = {.names = "--pin", .verbs = RUN | QUANTIZE | BENCH, .parts = ALONE,
                     .help = "pin threads to cores (default: where there are several NUMA nodes)",
                     .more = "bench machine and bench kernels pin them wherever they are not told otherwise"},
-    [FR_ARG_NO_PIN] = {.names = "--no-pin", .verbs = RUN | QUANTIZE | BENCH, .help = "leave threads unpinned"},
+    [FR_ARG_NO_PIN] = {.names = "--no-pin", .verbs = RUN | QUANTIZE | BENCH, .parts = ALONE,
+                       .help = "leave threads unpinned"},
     [FR_ARG_NUMA] = {.names = "--numa", .verbs = RUN | INSPECT | QUANTIZE | BENCH, .value = "WORD",
                      .kind = FR_KIND_WORD, .words = "auto off",
                      .help = "auto (default): spread threads and weights over NUMA nodes; off"},
@@ -241,9 +246,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                 .more = "A changed prompt or a shorter conversation then runs few tokens again"},
     [FR_ARG_SWA_FULL] = {.names = "--swa-full", .verbs = TALK,
                          .help = "sliding layers cache every position: more memory, and no need of checkpoints"},
-    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | INSPECT | PACK | BENCH, .parts = FR_PART_MODEL,
+    [FR_ARG_NO_MMAP] = {.names = "--no-mmap", .verbs = RUN | INSPECT | PACK | BENCH,
+                        .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
                         .help = "read weights into memory instead of mapping the file"},
-    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | BENCH, .parts = FR_PART_MODEL,
+    [FR_ARG_MLOCK] = {.names = "--mlock", .verbs = RUN | BENCH, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
                       .help = "lock weights in memory"},
     [FR_ARG_QUIET] = {.names = "--quiet", .verbs = ALL, .help = "no progress and no notes on standard error"},
     [FR_ARG_VERBOSE] = {.names = "-v --verbose", .verbs = RUN | BENCH, .parts = FR_PART_MODEL,
@@ -257,13 +263,14 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                               "where each picture stands"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = FR_KIND_WORD, .verbs = BENCH,
-                           .words = "machine kernels model", .help = "machine, kernels or model; the word alone does"},
+                           .words = "machine kernels model neighbours",
+                           .help = "machine, kernels, model or neighbours; the word alone does"},
     [FR_ARG_BENCH_FORM] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = BENCH,
                            .words = "md csv json jsonl", .help = "md (default), csv, json or jsonl"},
     [FR_ARG_BENCH_FILTER] = {.names = "--filter", .value = "RE", .verbs = BENCH, .parts = FR_PART_KERNELS,
                              .help = "kernels: those whose name the regular expression matches",
                              .more = "A kernel whose bits differ is not timed, and the exit status is 1"},
-    [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = FR_KIND_ISAS, .verbs = BENCH,
+    [FR_ARG_BENCH_ISA] = {.names = "--isa", .value = "LIST", .kind = FR_KIND_ISAS, .verbs = BENCH, .parts = ALONE,
                           .help = "instruction sets (default: the best here; for kernels all that run here)"},
     [FR_ARG_BENCH_ROWS] = {.names = "--rows", .value = "LIST", .kind = FR_KIND_NUMBERS, .verbs = BENCH,
                            .parts = FR_PART_KERNELS | FR_PART_MODEL, .low = 0, .high = 4096,
