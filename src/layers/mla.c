@@ -61,7 +61,8 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
 }
 
 /* At slot = position, in each of the row's timelines. */
-static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights, size_t row) {
+static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
+                         size_t row) {
     const fr_attention_spec *attention = &spec->attention;
     const fr_row *of = &a->batch.rows[row];
     float *latent = a->k + row * a->kv_width;
