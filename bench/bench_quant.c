@@ -183,22 +183,22 @@ static void prepare(const fr_team *team, const fr_workspace *workspace, const fr
 static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
                            size_t kv_rows, size_t rows) {
     const fr_workspace *w = &a->workspace;
-    prepare(team, w, &l->q, a->normed, kv_rows);
-    apply(p, team, w, &l->q, a->q, a->normed, kv_rows);
-    if (l->k.data) apply(p, team, w, &l->k, a->k, a->normed, kv_rows);
-    if (l->v.data) apply(p, team, w, &l->v, a->v, a->normed, kv_rows);
-    prepare(team, w, &l->o, a->attn, rows);
-    apply(p, team, w, &l->o, a->out, a->attn, rows);
-    prepare(team, w, &l->gate_up[0], a->normed, rows);
-    apply(p, team, w, &l->gate_up[0], a->gate, a->normed, rows);
-    apply(p, team, w, &l->gate_up[1], a->up, a->normed, rows);
-    prepare(team, w, &l->down, a->up, rows);
-    apply(p, team, w, &l->down, a->out, a->up, rows);
-    if (!l->ple_gate.data) return;
-    prepare(team, w, &l->ple_gate, a->x, rows);
-    apply(p, team, w, &l->ple_gate, a->gate, a->x, rows);
-    prepare(team, w, &l->ple_out, a->gate, rows);
-    apply(p, team, w, &l->ple_out, a->out, a->gate, rows);
+    prepare(team, w, &l->attention.q, a->normed, kv_rows);
+    apply(p, team, w, &l->attention.q, a->q, a->normed, kv_rows);
+    if (l->attention.k.data) apply(p, team, w, &l->attention.k, a->k, a->normed, kv_rows);
+    if (l->attention.v.data) apply(p, team, w, &l->attention.v, a->v, a->normed, kv_rows);
+    prepare(team, w, &l->attention.o, a->attn, rows);
+    apply(p, team, w, &l->attention.o, a->out, a->attn, rows);
+    prepare(team, w, &l->ffn.gate_up[0], a->normed, rows);
+    apply(p, team, w, &l->ffn.gate_up[0], a->gate, a->normed, rows);
+    apply(p, team, w, &l->ffn.gate_up[1], a->up, a->normed, rows);
+    prepare(team, w, &l->ffn.down, a->up, rows);
+    apply(p, team, w, &l->ffn.down, a->out, a->up, rows);
+    if (!l->ple.gate.data) return;
+    prepare(team, w, &l->ple.gate, a->x, rows);
+    apply(p, team, w, &l->ple.gate, a->gate, a->x, rows);
+    prepare(team, w, &l->ple.out, a->gate, rows);
+    apply(p, team, w, &l->ple.out, a->out, a->gate, rows);
 }
 
 /* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */

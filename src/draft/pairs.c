@@ -274,8 +274,8 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
     fr_activations activations;
     lay_out_cache(&work.kv, arena, net, sizes);
     work.activations = fr_arena_take(arena, 1, sizeof *work.activations);
-    fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows, net->layer->q.cols,
-                          sizes->threads);
+    fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows,
+                          net->layer->attention.q.cols, sizes->threads);
     activations.reads_ahead = drafter->weights.exceed;
     fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
                         fr_larger(net->input_width, net->trunk->spec.hidden), sizes->threads);

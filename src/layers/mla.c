@@ -44,12 +44,12 @@ static size_t rotary_of(const fr_attention_spec *spec) {
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_mla_spec *mla, const fr_layer *layer) {
-    const fr_matrix *q = mla->q_lora ? &layer->q_a : &layer->q;
+    const fr_matrix *q = mla->q_lora ? &layer->mla.q_a : &layer->attention.q;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
     float *queries = mla->q_lora ? a->q_a : a->heads;
     fr_matrix_apply(team, &a->workspace, q, queries, mla->q_lora ? a->q_a_width : a->heads_width, a->normed, hidden,
                     rows);
-    fr_matrix_apply(team, &a->workspace, &layer->kv_a, a->k, a->kv_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, &layer->mla.kv_a, a->k, a->kv_width, a->normed, hidden, rows);
 }
 
 /* The rotary part of a head or of a latent row, in place. */
@@ -61,11 +61,12 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
 }
 
 /* At slot = position, in each of the row's timelines. */
-static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row) {
+static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
+                         size_t row) {
     const fr_attention_spec *attention = &spec->attention;
     const fr_row *of = &a->batch.rows[row];
     float *latent = a->k + row * a->kv_width;
-    a->kernels->rmsnorm(latent, latent, layer->kv_a_norm, attention->latent, spec->mla.eps);
+    a->kernels->rmsnorm(latent, latent, weights->kv_a_norm, attention->latent, spec->mla.eps);
     rotate(a, attention, latent + attention->latent, row);
     for (int32_t i = 0; i <= of->also; i++) {
         const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[attention->kv];
@@ -75,14 +76,14 @@ static void store_latent(const fr_activations *a, const fr_layer_spec *spec, con
 }
 
 static void norm_and_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,
-                           const fr_layer *layer) {
+                           const fr_mla_weights *weights) {
     size_t begin, end, q_lora = spec->mla.q_lora;
     fr_rows_part(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        store_latent(a, spec, layer, r);
+        store_latent(a, spec, weights, r);
         if (q_lora == 0) continue;
         float *q_a = a->q_a + r * a->q_a_width;
-        a->kernels->rmsnorm(q_a, q_a, layer->q_a_norm, q_lora, spec->mla.eps);
+        a->kernels->rmsnorm(q_a, q_a, weights->q_a_norm, q_lora, spec->mla.eps);
         fr_matrix_input_row(&a->workspace, r, q_a, q_lora);
     }
 }
@@ -139,25 +140,26 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     fr_team_sync(team);
     project(team, a, mla, layer);
     fr_team_sync(team);
-    norm_and_store(team, a, spec, layer);
+    norm_and_store(team, a, spec, &layer->mla);
     fr_team_sync(team);
     if (mla->q_lora) {
-        fr_matrix_apply(team, &a->workspace, &layer->q, a->heads, a->heads_width, a->q_a, a->q_a_width, a->batch.count);
+        fr_matrix_apply(team, &a->workspace, &layer->attention.q, a->heads, a->heads_width, a->q_a, a->q_a_width,
+                        a->batch.count);
         fr_team_sync(team);
     }
     if (ends_rows) fr_activations_narrow(a);
-    apply_heads(team, a, layer->heads.k_b, attention->heads,
+    apply_heads(team, a, layer->mla.heads.k_b, attention->heads,
                 (fr_head_rows){a->q, a->q_width, attention->head_dim},
                 (fr_head_rows){a->heads, a->heads_width, query});
     rotate_queries(team, a, spec);
     fr_team_sync(team);
     fr_attention_attend(team, a, attention);
     fr_team_sync(team);
-    apply_heads(team, a, layer->heads.v_b, attention->heads,
+    apply_heads(team, a, layer->mla.heads.v_b, attention->heads,
                 (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
     fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, a->heads, a->heads_width, layer->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
+    fr_matrix_input_rows(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->attention.o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
                     a->batch.count);
 }

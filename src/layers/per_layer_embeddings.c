@@ -50,20 +50,20 @@ void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer 
     const fr_workspace *w = &a->workspace;
     size_t hidden = s->hidden, rows = a->batch.count, begin, end;
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &layer->ple_gate, a->gate, a->ffn_width, a->x, hidden, rows);
-    fr_matrix_part(team, &layer->ple_gate, &begin, &end);
+    fr_matrix_apply(team, w, &layer->ple.gate, a->gate, a->ffn_width, a->x, hidden, rows);
+    fr_matrix_part(team, &layer->ple.gate, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin;
         k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->ple_width + begin, end - begin);
     }
     fr_team_sync(team);
     fr_matrix_input_rows(team, w, a->gate, a->ffn_width, s->ple_width, rows);
-    fr_matrix_apply(team, w, &layer->ple_out, a->out, hidden, a->gate, a->ffn_width, rows);
+    fr_matrix_apply(team, w, &layer->ple.out, a->out, hidden, a->gate, a->ffn_width, rows);
     fr_team_sync(team);
     fr_rows_part(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *x = a->x + r * hidden, *out = a->out + r * hidden;
-        k->rmsnorm(out, out, layer->post_token_norm, hidden, s->eps);
+        k->rmsnorm(out, out, layer->ple.norm, hidden, s->eps);
         k->add(x, out, hidden);
         if (layer->scalar) k->scale(x, hidden, *layer->scalar);
     }

@@ -118,9 +118,11 @@ typedef struct fr_tensor_name {
 
 /* A layer's queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv, and their
  * biases: lines that stand before those of their own. */
-#define FR_FUSED_QKV(r, ...) FR_NAMED(fr_layer, q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
+#define FR_FUSED_QKV(r, ...)                                                                                         \
+    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
+    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias",                    \
+             .needs = FR_IF_QKV_BIAS)
 
 enum { FR_LAYER_TABLES = 4 };
 

@@ -163,13 +163,13 @@ fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_na
 }
 
 void fr_layer_close(fr_layer *layer) {
-    free(layer->expert_gate);
-    free(layer->expert_up);
-    free(layer->expert_down);
-    free(layer->heads.k_b);
-    free(layer->heads.v_b);
-    free(layer->heads.kv_b);
-    free(layer->heads.copy);
+    free(layer->experts.gate);
+    free(layer->experts.up);
+    free(layer->experts.down);
+    free(layer->mla.heads.k_b);
+    free(layer->mla.heads.v_b);
+    free(layer->mla.heads.kv_b);
+    free(layer->mla.heads.copy);
 }
 
 void fr_trunk_close(fr_trunk *trunk) {
@@ -194,14 +194,14 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     fr_team_sync(team);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);
-    fr_ffn_gate(team, a, &spec->ffn, layer);
-    if (layer->router.data) fr_experts_score(team, a, &spec->experts, layer);
+    fr_ffn_gate(team, a, &spec->ffn, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
     fr_team_sync(team);
-    fr_ffn_down(team, a, layer);
-    if (layer->router.data) fr_experts_run(team, a, &spec->experts, layer);
+    fr_ffn_down(team, a, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
     fr_team_sync(team);
     fr_ffn_join(team, a, spec, layer);
-    if (layer->ple_gate.data) fr_ple_branch(team, a, layer, index);
+    if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }
 
 /* The stream in front of a layer, of the thread's own rows. */
