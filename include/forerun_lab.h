@@ -10,6 +10,14 @@
 extern "C" {
 #endif
 
+/* What fr_options_set takes of an option, whole numbers of low to high, or of one that takes a real number
+ * fr_options_set_number: least to most. Of the other kind, and of an option that takes a text, both are 0. */
+typedef struct fr_lab_range {
+    int64_t low, high;
+    double least, most;
+} fr_lab_range;
+fr_lab_range fr_lab_option_range(fr_option option);
+
 /* How fr_lab_inspect describes. */
 typedef struct fr_lab_inspection {
     const char *target; /* the model to check a drafter against, or NULL */

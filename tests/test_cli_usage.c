@@ -69,7 +69,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x --top-k -1", "out of range"},
     {"generate " MODEL "-p x --top-p 1.5", "out of range"},
     {"generate " MODEL "-p x --min-p -0.1", "out of range"},
-    {"generate " MODEL "-p x --repeat-penalty 0", "repeat-penalty must be 0.01 to 100"},
+    {"generate " MODEL "-p x --repeat-penalty 0", "--repeat-penalty 0 is out of range: 0.01 to 100"},
     {"generate " MODEL "-p x --repeat-last-n -2", "out of range"},
     {"chat " MODEL "--presence-penalty 1e9", "out of range"},
     {"generate " MODEL "-p x --frequency-penalty much", "not a number"},

@@ -4,6 +4,7 @@
 #ifndef FR_TOOLS_OPTION_TABLE_H
 #define FR_TOOLS_OPTION_TABLE_H
 
+#include "forerun_lab.h"
 #include "options.h"
 
 /* What bench's parts take an option. */
@@ -21,6 +22,14 @@ typedef enum fr_kind {
     FR_KIND_IDS,     /* comma list of token ids */
 } fr_kind;
 
+/* What an option of the library that a row names is set to. */
+typedef enum fr_set_to {
+    FR_SET_NOTHING, /* none is named, or not by the row alone */
+    FR_SET_GIVEN,   /* the value that is given */
+    FR_SET_ON,      /* 1 */
+    FR_SET_OFF,     /* 0 */
+} fr_set_to;
+
 typedef struct fr_option_row {
     const char *names;   /* the ones that help shows first, and the plainest of all in front */
     const char *value;   /* what help calls the value, NULL for a flag */
@@ -28,7 +37,9 @@ typedef struct fr_option_row {
     unsigned verbs;      /* who takes it */
     unsigned parts;      /* of bench, which take it; 0: all */
     bool again;          /* each time it is given counts */
-    int64_t low, high;
+    fr_option sets;      /* of the library's options, */
+    fr_set_to to;        /* unless it is nothing */
+    int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
     const char *words;   /* words that are built */
     bool any_case;       /* of those words and the unbuilt ones */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
@@ -42,6 +53,9 @@ extern const fr_option_row fr_option_table[FR_ARG_COUNT];
 
 /* Whether a verb takes an option. */
 bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
+
+/* The whole numbers that a row takes, or the real ones. */
+fr_lab_range fr_option_row_range(const fr_option_row *row);
 
 /* Reads a value that was given, or none: 0, or the exit status behind a line that says what is wrong. */
 int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);

@@ -19,6 +19,11 @@ static bool whole_number(const char *text, int64_t *value) {
     return errno == 0;
 }
 
+fr_lab_range fr_option_row_range(const fr_option_row *row) {
+    if (row->to == FR_SET_GIVEN && row->low == row->high) return fr_lab_option_range(row->sets);
+    return (fr_lab_range){row->low, row->high, (double)row->low, (double)row->high};
+}
+
 static int take_number(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->special && strcmp(text, row->special) == 0) {
@@ -26,21 +31,22 @@ static int take_number(fr_arguments *args, fr_arg arg, const char *name, const c
         return 0;
     }
     if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
-    if (args->number[arg] < row->low || args->number[arg] > row->high)
-        return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low,
-                              (long long)row->high);
+    fr_lab_range range = fr_option_row_range(row);
+    if (args->number[arg] < range.low || args->number[arg] > range.high)
+        return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)range.low,
+                              (long long)range.high);
     bool built = !row->unbuilt_from || args->number[arg] < row->unbuilt_from;
     return built ? 0 : fr_wrong_usage("%s %s is not built yet", name, text);
 }
 
 static int take_real(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
-    const fr_option_row *row = &fr_option_table[arg];
+    fr_lab_range range = fr_option_row_range(&fr_option_table[arg]);
     char *end;
     double value = strtod(text, &end);
     if (isspace((unsigned char)*text) || end == text || *end) return fr_wrong_usage("%s %s: not a number", name, text);
     args->real[arg] = value;
-    if (value >= (double)row->low && value <= (double)row->high) return 0;
-    return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
+    if (value >= range.least && value <= range.most) return 0;
+    return fr_wrong_usage("%s %s is out of range: %.10g to %.10g", name, text, range.least, range.most);
 }
 
 /* One word of a WORD or LIST option. */

@@ -446,6 +446,12 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 
 /* -------------------------------------------------------------------------------------------------------------- lab */
 
+fr_lab_range fr_lab_option_range(fr_option option) {
+    if ((unsigned)option >= FR_OPT_COUNT) return (fr_lab_range){0};
+    const fr_option_range *range = &fr_option_ranges[option];
+    return (fr_lab_range){range->whole.low, range->whole.high, range->real.low, range->real.high};
+}
+
 const char *fr_lab_isa_word(size_t index) {
     return fr_isa_word(index);
 }
