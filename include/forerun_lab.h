@@ -54,10 +54,17 @@ fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
  * drafter. */
 fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out);
 
-/* The instruction-set words, weakest first; NULL past the end. */
-const char *fr_lab_isa_word(size_t index);
+/* Words that options and calls take, by the library's own tables. */
+typedef enum fr_lab_words {
+    FR_LAB_NO_WORDS,
+    FR_LAB_ISA, /* instruction sets, weakest first */
+    FR_LAB_WORDS_COUNT
+} fr_lab_words;
 
-/* Whether this machine can run a word. */
+/* NULL past the end. */
+const char *fr_lab_word(fr_lab_words of, size_t index);
+
+/* Whether this machine can run an instruction-set word. */
 bool fr_lab_isa_here(const char *word);
 
 /* A drafter for tests and timing: proposes the ids of a known continuation, wrong at chosen depths.

@@ -16,9 +16,7 @@ typedef enum fr_kind {
     FR_KIND_REAL,    /* a number in [low, high] */
     FR_KIND_WORD,    /* one of words */
     FR_KIND_LIST,    /* comma list of words */
-    FR_KIND_ISA,     /* one of the library's instruction-set words */
     FR_KIND_NUMBERS, /* comma list of whole numbers and stretches of them in [low, high] */
-    FR_KIND_ISAS,    /* comma list of instruction-set words */
     FR_KIND_IDS,     /* comma list of token ids */
 } fr_kind;
 
@@ -40,7 +38,8 @@ typedef struct fr_option_row {
     fr_option sets;      /* of the library's options, */
     fr_set_to to;        /* unless it is nothing */
     int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
-    const char *words;   /* words that are built */
+    const char *words;   /* words that are built, */
+    fr_lab_words of;     /* and the library's of this table, which stand in help for {} */
     bool any_case;       /* of those words and the unbuilt ones */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */
@@ -53,6 +52,9 @@ extern const fr_option_row fr_option_table[FR_ARG_COUNT];
 
 /* Whether a verb takes an option. */
 bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
+
+/* Adds the library's words of a table to a list with blanks between. */
+void fr_add_words(fr_lab_words of, char *list, size_t size);
 
 /* The whole numbers that a row takes, or the real ones. */
 fr_lab_range fr_option_row_range(const fr_option_row *row);

@@ -11,6 +11,8 @@
 #include "output.h"
 #include "words.h"
 
+#define WORDS_LENGTH 4096 /* of all of an option's words */
+
 static bool whole_number(const char *text, int64_t *value) {
     const char *digits = text + (*text == '-');
     if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
@@ -49,14 +51,23 @@ static int take_real(fr_arguments *args, fr_arg arg, const char *name, const cha
     return fr_wrong_usage("%s %s is out of range: %.10g to %.10g", name, text, range.least, range.most);
 }
 
+void fr_add_words(fr_lab_words of, char *list, size_t size) {
+    const char *word;
+    for (size_t i = 0, length = strlen(list); (word = fr_lab_word(of, i)) && length < size; i++)
+        length += (size_t)snprintf(list + length, size - length, "%s%s", length ? " " : "", word);
+}
+
 /* One word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
+    char words[WORDS_LENGTH];
+    snprintf(words, sizeof(words), "%s", row->words ? row->words : "");
+    fr_add_words(row->of, words, sizeof(words));
     bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
-    if (has(row->words, word, length)) return 0;
+    if (has(words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);
     if (has(row->unbuilt, word, length)) return fr_wrong_usage("%s %.*s is not built yet", name, shown, word);
-    return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, row->words,
+    return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, words,
                           row->unbuilt ? "; not built yet: " : "", row->unbuilt ? row->unbuilt : "");
 }
 
@@ -64,25 +75,6 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     size_t length;
     for (const char *word; (word = fr_next_word(&text, ',', &length));) {
         int code = take_word(arg, name, word, length);
-        if (code) return code;
-    }
-    return 0;
-}
-
-static int take_isa(const char *name, const char *text, size_t length) {
-    char known[256] = "";
-    const char *word;
-    for (size_t i = 0; (word = fr_lab_isa_word(i)); i++) {
-        if (strlen(word) == length && memcmp(word, text, length) == 0) return 0;
-        snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", word);
-    }
-    return fr_wrong_usage("%s %.*s is unknown; known:%s", name, (int)fr_least(length, 40), text, known);
-}
-
-static int take_isas(const char *name, const char *text) {
-    size_t length;
-    for (const char *word; (word = fr_next_word(&text, ',', &length));) {
-        int code = take_isa(name, word, length);
         if (code) return code;
     }
     return 0;
@@ -184,8 +176,6 @@ int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char 
     case FR_KIND_REAL: return take_real(args, arg, name, text);
     case FR_KIND_WORD: return take_word(arg, name, text, strlen(text));
     case FR_KIND_LIST: return take_list(arg, name, text);
-    case FR_KIND_ISA: return take_isa(name, text, strlen(text));
-    case FR_KIND_ISAS: return take_isas(name, text);
     case FR_KIND_NUMBERS: return take_numbers(arg, name, text);
     case FR_KIND_IDS: return take_ids(args, name, text);
     case FR_KIND_TEXT: break;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/fpenv.h"
+#include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
 #include "kernels/cpu.h"
@@ -452,8 +453,11 @@ fr_lab_range fr_lab_option_range(fr_option option) {
     return (fr_lab_range){range->whole.low, range->whole.high, range->real.low, range->real.high};
 }
 
-const char *fr_lab_isa_word(size_t index) {
-    return fr_isa_word(index);
+const char *fr_lab_word(fr_lab_words of, size_t index) {
+    static fr_word_fn *const tables[FR_LAB_WORDS_COUNT] = {
+        [FR_LAB_ISA] = fr_isa_word,
+    };
+    return (unsigned)of < FR_LAB_WORDS_COUNT && tables[of] ? tables[of](index) : NULL;
 }
 
 bool fr_lab_takes_drafter(const char *spec_type) {

@@ -10,17 +10,16 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/word_list.h"
 #include "kernels/cpu.h"
 #include "src/cache/kv.h"
 #include "src/draft/draft_list.h"
 
 static fr_status set_isa(fr_options *options, const char *word) {
-    for (size_t i = 0; fr_isa_word(i); i++) {
-        if (strcmp(fr_isa_word(i), word) != 0) continue;
-        snprintf(options->isa, sizeof options->isa, "%s", word);
-        return FR_OK;
-    }
-    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)", word);
+    if (fr_isa_from_word(word) == FR_ISA_WORDS)
+        return fr_fail(FR_USAGE, "isa %s is not known (%s)", word, fr_list_words(fr_isa_word).text);
+    snprintf(options->isa, sizeof options->isa, "%s", word);
+    return FR_OK;
 }
 
 static fr_status set_kv_type(fr_options *options, fr_option option, const char *word) {
