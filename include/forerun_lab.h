@@ -57,7 +57,9 @@ fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_o
 /* Words that options and calls take, by the library's own tables. */
 typedef enum fr_lab_words {
     FR_LAB_NO_WORDS,
-    FR_LAB_ISA, /* instruction sets, weakest first */
+    FR_LAB_ISA,         /* instruction sets, weakest first */
+    FR_LAB_DRAFT,       /* who drafts, as help has it, */
+    FR_LAB_DRAFT_OTHER, /* and other names of the same */
     FR_LAB_WORDS_COUNT
 } fr_lab_words;
 

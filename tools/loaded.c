@@ -142,13 +142,13 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* An option that means nothing where nobody drafts; NULL: none was given. */
-static const char *needs_drafter(const fr_arguments *args) {
-    if (args->given[FR_ARG_DRAFT_STEPS]) return "--draft-steps";
-    const char *words = args->text[FR_ARG_SPEC_TYPE];
-    if (words && strstr(words, "eagle")) return "--spec-type eagle or eagle3";
-    if (words) return strstr(words, "mtp") ? "--spec-type mtp" : "--spec-type draft";
-    return fr_arguments_drafting(args);
+/* An option that means nothing where nobody drafts is refused. */
+static int check_without(const fr_arguments *args) {
+    static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
+    if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");
+    if (args->given[FR_ARG_SPEC_TYPE]) return fr_wrong_usage(line, "--spec-type ", args->text[FR_ARG_SPEC_TYPE]);
+    const char *asks = fr_arguments_drafting(args);
+    return asks ? fr_wrong_usage(line, asks, "") : 0;
 }
 
 /* The plain run of a comparison may name the drafter that it goes without: it is not run, but it must be one. */
@@ -162,11 +162,8 @@ static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
 
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
     if (!args->uses_drafter) return args->given[FR_ARG_DRAFTER] ? check_unused(loaded, args) : 0;
-    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0) {
-        const char *needs = needs_drafter(args);
-        if (!needs) return 0;
-        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer", needs);
-    }
+    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0)
+        return check_without(args);
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &loaded->drafter);
     fr_progress_end(&loaded->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(loaded->drafter, i); i++)

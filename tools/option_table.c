@@ -184,10 +184,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                          .high = 100, .sets = FR_OPT_LOGPROBS, .to = FR_SET_GIVEN,
                          .help = "with --output json: log-probabilities of each token and of the N best"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST,
-                          .verbs = TALK | LOGITS | VERIFY, .words = "none mtp ngram eagle eagle3 draft draft-mtp "
-                                   "draft-eagle3 draft-simple ngram-simple ngram-cache ngram-map-k ngram-map-k4v "
-                                   "ngram-mod", .sets = FR_OPT_SPEC_TYPE, .to = FR_SET_GIVEN,
-                          .help = "none mtp eagle eagle3 draft ngram, or several in turn (default: the drafter's)",
+                          .verbs = TALK | LOGITS | VERIFY, .of = FR_LAB_DRAFT, .also = FR_LAB_DRAFT_OTHER,
+                          .sets = FR_OPT_SPEC_TYPE, .to = FR_SET_GIVEN,
+                          .help = "{}, or several in turn (default: the drafter's)",
                           .more = "mtp: an assistant, or the model's own MTP layer; ngram: text that ends alike"},
     [FR_ARG_DRAFT_MAX] = {.names = "--spec-draft-n-max --draft-max --draft --draft-n", .value = "K",
                           .kind = FR_KIND_NUMBER, .verbs = TALK | VERIFY, .low = 0, .high = FR_STEP_MAX - 1,
@@ -302,8 +301,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                              .special = "auto",
                              .help = "model: drafts a step, 1..3,auto (default auto; for made-up rates 1..4,auto)"},
     [FR_ARG_BENCH_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST, .verbs = BENCH,
-                                .parts = FR_PART_MODEL, .words = "none mtp ngram eagle eagle3 draft draft-mtp "
-                                   "draft-eagle3 draft-simple",
+                                .parts = FR_PART_MODEL, .of = FR_LAB_DRAFT, .also = FR_LAB_DRAFT_OTHER,
                                 .help = "model: who drafts (default: what the drafter is)"},
     [FR_ARG_BENCH_PROMPTS] = {.names = "--prompts", .value = "FOLDER", .verbs = BENCH, .parts = FR_PART_MODEL,
                               .help = "model: speculate on its CLASS*.txt files (default: texts of its own)"},

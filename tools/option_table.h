@@ -39,7 +39,8 @@ typedef struct fr_option_row {
     fr_set_to to;        /* unless it is nothing */
     int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
     const char *words;   /* words that are built, */
-    fr_lab_words of;     /* and the library's of this table, which stand in help for {} */
+    fr_lab_words of;     /* the library's of this table, which stand in help for {}, */
+    fr_lab_words also;   /* and of this one, which don't */
     bool any_case;       /* of those words and the unbuilt ones */
     const char *special; /* a word beside the numbers; it leaves the number -1 */
     const char *unbuilt; /* words that are known, for any kind, but not built yet */

@@ -63,6 +63,7 @@ static int take_word(fr_arg arg, const char *name, const char *word, size_t leng
     char words[WORDS_LENGTH];
     snprintf(words, sizeof(words), "%s", row->words ? row->words : "");
     fr_add_words(row->of, words, sizeof(words));
+    fr_add_words(row->also, words, sizeof(words));
     bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
     if (has(words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);

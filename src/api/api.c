@@ -456,6 +456,8 @@ fr_lab_range fr_lab_option_range(fr_option option) {
 const char *fr_lab_word(fr_lab_words of, size_t index) {
     static fr_word_fn *const tables[FR_LAB_WORDS_COUNT] = {
         [FR_LAB_ISA] = fr_isa_word,
+        [FR_LAB_DRAFT] = fr_draft_word,
+        [FR_LAB_DRAFT_OTHER] = fr_draft_other_word,
     };
     return (unsigned)of < FR_LAB_WORDS_COUNT && tables[of] ? tables[of](index) : NULL;
 }
