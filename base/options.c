@@ -6,60 +6,47 @@
 #include "base/error.h"
 #include "base/topology.h"
 
-typedef struct option_range {
-    const char *name;
-    int64_t low, high, fallback;
-} option_range;
-
-static const option_range ranges[FR_OPT_COUNT] = {
-    [FR_OPT_THREADS] = {"threads", 1, FR_MAX_THREADS, -1},
-    [FR_OPT_PIN] = {"pin", -1, 1, -1},
-    [FR_OPT_NUMA] = {"numa", 0, 1, 1},
-    [FR_OPT_ISA] = {"isa", 0, -1, 0}, /* text only */
-    [FR_OPT_MMAP] = {"mmap", 0, 1, 1},
-    [FR_OPT_MLOCK] = {"mlock", 0, 1, 0},
-    [FR_OPT_MMPROJ] = {"mmproj", 0, -1, 0},                    /* text only */
-    [FR_OPT_CONTEXT] = {"context", 1, 1 << 24, -1},
-    [FR_OPT_CHUNK] = {"chunk", 1, 4096, -1},
-    [FR_OPT_DRAFT_MAX] = {"draft-max", FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO},
-    [FR_OPT_IGNORE_EOS] = {"ignore-eos", 0, 1, 0},
-    [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", 0, 1024, 8},
-    [FR_OPT_KV_MEMORY] = {"kv-memory", 0, INT64_MAX, 0},
-    [FR_OPT_SWA_FULL] = {"swa-full", 0, 1, 0},
-    [FR_OPT_KV_K] = {"cache-type-k", 0, -1, -1}, /* text only */
-    [FR_OPT_KV_V] = {"cache-type-v", 0, -1, -1},
-    [FR_OPT_SPEC_TYPE] = {"spec-type", 0, -1, 0}, /* text only */
-    [FR_OPT_TOP_K] = {"top-k", 0, INT32_MAX, 0},
-    [FR_OPT_REPEAT_LAST_N] = {"repeat-last-n", -1, INT32_MAX, 64},
-    [FR_OPT_LOGIT_BIAS] = {"logit-bias", 0, -1, 0}, /* text only */
-    [FR_OPT_SEED] = {"seed", 0, INT64_MAX, 0},
-    [FR_OPT_ACCEPT] = {"accept", 0, -1, FR_ACCEPT_GUMBEL}, /* text only */
-    [FR_OPT_LOGPROBS] = {"logprobs", -1, FR_LOGPROBS_MAX, -1},
-    [FR_OPT_DRAFT_MIN] = {"draft-min", 0, FR_STEP_MAX - 1, 0},
-    [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", 0, -1, 0}, /* text only */
-};
-
-typedef struct number_range {
-    const char *name; /* NULL: takes no number */
-    double low, high, fallback;
-} number_range;
-
-static const number_range numbers[FR_OPT_COUNT] = {
-    [FR_OPT_TEMPERATURE] = {"temperature", 0, 100, 0},
-    [FR_OPT_TOP_P] = {"top-p", 0, 1, 1},
-    [FR_OPT_MIN_P] = {"min-p", 0, 1, 0},
-    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", 0, 1, 0},
-    [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", 0.01, 100, 1},
-    [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", -1000, 1000, 0},
-    [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", -1000, 1000, 0},
+const fr_option_range fr_option_ranges[FR_OPT_COUNT] = {
+    [FR_OPT_THREADS] = {"threads", FR_OPTION_WHOLE, .whole = {1, FR_MAX_THREADS, -1}},
+    [FR_OPT_PIN] = {"pin", FR_OPTION_WHOLE, .whole = {-1, 1, -1}},
+    [FR_OPT_NUMA] = {"numa", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
+    [FR_OPT_ISA] = {"isa", FR_OPTION_TEXT},
+    [FR_OPT_MMAP] = {"mmap", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
+    [FR_OPT_MLOCK] = {"mlock", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
+    [FR_OPT_MMPROJ] = {"mmproj", FR_OPTION_TEXT},
+    [FR_OPT_CONTEXT] = {"context", FR_OPTION_WHOLE, .whole = {1, 1 << 24, -1}},
+    [FR_OPT_CHUNK] = {"chunk", FR_OPTION_WHOLE, .whole = {1, 4096, -1}},
+    [FR_OPT_DRAFT_MAX] = {"draft-max", FR_OPTION_WHOLE, .whole = {FR_DRAFT_AUTO, FR_STEP_MAX - 1, FR_DRAFT_AUTO}},
+    [FR_OPT_IGNORE_EOS] = {"ignore-eos", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
+    [FR_OPT_KV_K] = {"cache-type-k", FR_OPTION_TEXT, .whole.fallback = -1},
+    [FR_OPT_KV_V] = {"cache-type-v", FR_OPTION_TEXT, .whole.fallback = -1},
+    [FR_OPT_SPEC_TYPE] = {"spec-type", FR_OPTION_TEXT},
+    [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", FR_OPTION_WHOLE, .whole = {0, 1024, 8}},
+    [FR_OPT_SWA_FULL] = {"swa-full", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
+    [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", FR_OPTION_REAL, .real = {0.01, 100, 1}},
+    [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", FR_OPTION_REAL, .real = {-1000, 1000, 0}},
+    [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", FR_OPTION_REAL, .real = {-1000, 1000, 0}},
+    [FR_OPT_REPEAT_LAST_N] = {"repeat-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
+    [FR_OPT_LOGIT_BIAS] = {"logit-bias", FR_OPTION_TEXT},
+    [FR_OPT_TEMPERATURE] = {"temperature", FR_OPTION_REAL, .real = {0, 100, 0}},
+    [FR_OPT_TOP_K] = {"top-k", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 0}},
+    [FR_OPT_TOP_P] = {"top-p", FR_OPTION_REAL, .real = {0, 1, 1}},
+    [FR_OPT_MIN_P] = {"min-p", FR_OPTION_REAL, .real = {0, 1, 0}},
+    [FR_OPT_SEED] = {"seed", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
+    [FR_OPT_ACCEPT] = {"accept", FR_OPTION_TEXT, .whole.fallback = FR_ACCEPT_GUMBEL},
+    [FR_OPT_LOGPROBS] = {"logprobs", FR_OPTION_WHOLE, .whole = {-1, FR_LOGPROBS_MAX, -1}},
+    [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", FR_OPTION_TEXT},
+    [FR_OPT_KV_MEMORY] = {"kv-memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
+    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_REAL, .real = {0, 1, 0}},
+    [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
 };
 
 fr_options fr_options_resolve(const fr_options *options) {
     if (options) return *options;
     fr_options defaults = {0};
     for (size_t i = 0; i < FR_OPT_COUNT; i++) {
-        defaults.value[i] = ranges[i].fallback;
-        defaults.number[i] = numbers[i].fallback;
+        defaults.value[i] = fr_option_ranges[i].whole.fallback;
+        defaults.number[i] = fr_option_ranges[i].real.fallback;
     }
     return defaults;
 }
@@ -82,28 +69,24 @@ void fr_options_free(fr_options *options) {
 
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
     if (!options || (unsigned)option >= FR_OPT_COUNT) return fr_fail(FR_USAGE, "no such option");
-    const option_range *range = &ranges[option];
-    if (numbers[option].name) return fr_options_set_number(options, option, (double)value);
-    if (range->high < range->low) return fr_fail(FR_USAGE, "%s takes a text, no number", range->name);
-    if (value < range->low || value > range->high)
-        return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", range->name, (long long)range->low,
-                       (long long)range->high, (long long)value);
+    const fr_option_range *range = &fr_option_ranges[option];
+    if (range->kind == FR_OPTION_REAL) return fr_options_set_number(options, option, (double)value);
+    if (range->kind == FR_OPTION_TEXT) return fr_fail(FR_USAGE, "%s takes a text, no number", range->name);
+    if (value < range->whole.low || value > range->whole.high)
+        return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", range->name, (long long)range->whole.low,
+                       (long long)range->whole.high, (long long)value);
     options->value[option] = value;
     return FR_OK;
 }
 
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value) {
-    if (!options || (unsigned)option >= FR_OPT_COUNT || !numbers[option].name)
+    if (!options || (unsigned)option >= FR_OPT_COUNT || fr_option_ranges[option].kind != FR_OPTION_REAL)
         return fr_fail(FR_USAGE, "no such option that takes a number");
-    const number_range *range = &numbers[option];
-    if (!(value >= range->low && value <= range->high))
-        return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", range->name, range->low, range->high, value);
+    const fr_option_range *range = &fr_option_ranges[option];
+    if (!(value >= range->real.low && value <= range->real.high))
+        return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", range->name, range->real.low, range->real.high, value);
     options->number[option] = value;
     return FR_OK;
-}
-
-const char *fr_option_name(fr_option option) {
-    return ranges[option].name;
 }
 
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context) {

@@ -31,8 +31,20 @@ struct fr_options {
     fr_log log;
 };
 
-/* As error lines name it. */
-const char *fr_option_name(fr_option option);
+/* What an option is called in error lines, and what it may be set to. */
+typedef struct fr_option_range {
+    const char *name;
+    enum { FR_OPTION_TEXT, FR_OPTION_WHOLE, FR_OPTION_REAL } kind;
+    struct {
+        int64_t low, high, fallback; /* fallback: of words that are kept as numbers too */
+    } whole;
+    struct {
+        double low, high, fallback;
+    } real;
+} fr_option_range;
+
+/* Of FR_OPT_COUNT options. */
+extern const fr_option_range fr_option_ranges[];
 
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);

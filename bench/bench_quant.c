@@ -20,6 +20,7 @@
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "forerun_lab.h"
+#include "kernels/cpu.h"
 #include "src/layers/activations.h"
 
 #define MAX_ROWS  8
@@ -262,7 +263,7 @@ static void bench_file(const char *path, unsigned parts) {
     const char *slash = strrchr(path, '/');
     printf("\n## %s\n\n", slash ? slash + 1 : path);
     bench b = open_bench(path, NULL);
-    bool vnni = strcmp(fr_model_isa(b.model), "avx512vnni") == 0 || strcmp(fr_model_isa(b.model), "amx") == 0;
+    bool vnni = fr_isa_allows(fr_isa_from_word(fr_model_isa(b.model))) >> FR_ISA_AVX512VNNI & 1;
     bool expected = b.prompt_share > 0;
     if (parts & PART_DECODE) bench_decode(&b, vnni && expected ? vnni_limits : NULL, expected);
     if (parts & PART_CONTEXT) bench_context(&b);

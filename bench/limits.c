@@ -2,7 +2,6 @@
 #include "bench/limits.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 
@@ -87,9 +86,8 @@ double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds
 
 const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa) {
     const fr_bench_peak *peak = NULL;
-    size_t level = 0;
-    while (fr_isa_word(level) && strcmp(fr_isa_word(level), isa) != 0) level++;
-    unsigned allowed = fr_isa_word(level) ? fr_isa_allows((fr_isa_level)level) : 0;
+    fr_isa_level level = fr_isa_from_word(isa);
+    unsigned allowed = level < FR_ISA_WORDS ? fr_isa_allows(level) : 0;
     for (size_t i = 0; i < fr_bench_peak_count; i++) {
         const fr_bench_peak *next = &fr_bench_peaks[i];
         if (next->operation == operation && next->kernels && (allowed >> next->level & 1) && fr_bench_peak_runs(next))

@@ -10,6 +10,14 @@
 extern "C" {
 #endif
 
+/* What fr_options_set takes of an option, whole numbers of low to high, or of one that takes a real number
+ * fr_options_set_number: least to most. Of the other kind, and of an option that takes a text, both are 0. */
+typedef struct fr_lab_range {
+    int64_t low, high;
+    double least, most;
+} fr_lab_range;
+fr_lab_range fr_lab_option_range(fr_option option);
+
 /* How fr_lab_inspect describes. */
 typedef struct fr_lab_inspection {
     const char *target; /* the model to check a drafter against, or NULL */
@@ -46,10 +54,19 @@ fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
  * drafter. */
 fr_status fr_lab_pack_beside(const char *drafter, const char *target, const fr_options *options, FILE *out);
 
-/* The instruction-set words, weakest first; NULL past the end. */
-const char *fr_lab_isa_word(size_t index);
+/* Words that options and calls take, by the library's own tables. */
+typedef enum fr_lab_words {
+    FR_LAB_NO_WORDS,
+    FR_LAB_ISA,         /* instruction sets, weakest first */
+    FR_LAB_DRAFT,       /* who drafts, as help has it, */
+    FR_LAB_DRAFT_OTHER, /* and other names of the same */
+    FR_LAB_WORDS_COUNT
+} fr_lab_words;
 
-/* Whether this machine can run a word. */
+/* NULL past the end. */
+const char *fr_lab_word(fr_lab_words of, size_t index);
+
+/* Whether this machine can run an instruction-set word. */
 bool fr_lab_isa_here(const char *word);
 
 /* A drafter for tests and timing: proposes the ids of a known continuation, wrong at chosen depths.

@@ -9,13 +9,22 @@
 #include <pthread.h>
 #include <string.h>
 
-static const char *const words[FR_ISA_WORDS] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni",
-                                                "amx",    "neon", "dotprod", "i8mm"};
+static const char *const words[FR_ISA_WORDS] = {
+#define FR_ISA(level, word) #word,
+#include "kernels/isa.def"
+#undef FR_ISA
+};
 
 static fr_kernels tables[FR_ISA_WORDS];
 
 const char *fr_isa_word(size_t index) {
     return index < FR_ISA_WORDS ? words[index] : NULL;
+}
+
+fr_isa_level fr_isa_from_word(const char *word) {
+    fr_isa_level level = 0;
+    while (level < FR_ISA_WORDS && strcmp(word, words[level]) != 0) level++;
+    return level;
 }
 
 unsigned fr_isa_allows(fr_isa_level level) {
@@ -50,11 +59,8 @@ static fr_isa_level strongest(unsigned levels) {
 fr_status fr_kernels_select(const char *word, const fr_kernels **kernels) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     unsigned here = fr_cpu_levels();
-    fr_isa_level level = 0;
+    fr_isa_level level = word ? fr_isa_from_word(word) : strongest(here);
     *kernels = NULL;
-    if (!word) level = strongest(here);
-    else
-        while (level < FR_ISA_WORDS && strcmp(word, words[level]) != 0) level++;
     if (level == FR_ISA_WORDS) return fr_fail(FR_USAGE, "unknown instruction set '%s'", word);
     if (!(here >> level & 1)) return fr_fail(FR_MACHINE, "this machine has no %s", word);
     pthread_once(&once, fill_tables);

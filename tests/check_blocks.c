@@ -318,9 +318,8 @@ static const struct kernel {
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
     if (!options.isa) return here;
-    for (size_t level = 0; fr_isa_word(level); level++)
-        if (strcmp(fr_isa_word(level), options.isa) == 0 && here >> level & 1)
-            return here & fr_isa_allows((fr_isa_level)level);
+    fr_isa_level level = fr_isa_from_word(options.isa);
+    if (level < FR_ISA_WORDS && here >> level & 1) return here & fr_isa_allows(level);
     fprintf(stderr, "check_blocks: this machine has no instruction set '%s'\n", options.isa);
     exit(2);
 }

@@ -180,7 +180,7 @@ static bool emulated(void) {
 
 /* Whether case number `index` is one of those that a level runs. */
 static bool runs_here(size_t index, size_t level, size_t best) {
-    if (!fr_lab_isa_here(fr_lab_isa_word(level))) return false;
+    if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
     if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* a type of weights each */
     return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
@@ -190,14 +190,14 @@ START_TEST(every_level_gives_the_stored_answer) {
     char stored[256], got[256];
     size_t best = 0;
     find_stored(s->name, stored, sizeof stored);
-    for (size_t i = 0; fr_lab_isa_word(i); i++)
-        if (fr_lab_isa_here(fr_lab_isa_word(i))) best = i;
-    for (size_t i = 0, here = 0; fr_lab_isa_word(i); i++) {
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) best = i;
+    for (size_t i = 0, here = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         if (!runs_here((size_t)_i, i, best)) continue;
         if (here++ == 0) make_model(s->type);
-        (emulated() ? answer_logits : answer)(s, fr_lab_isa_word(i), got, sizeof got);
+        (emulated() ? answer_logits : answer)(s, fr_lab_word(FR_LAB_ISA, i), got, sizeof got);
         ck_assert_msg(strncmp(got, stored, emulated() ? strlen(got) : sizeof got) == 0,
-                      "--isa %s:\n%s, stored is\n%s", fr_lab_isa_word(i), got, stored);
+                      "--isa %s:\n%s, stored is\n%s", fr_lab_word(FR_LAB_ISA, i), got, stored);
     }
     unlink(made);
 }

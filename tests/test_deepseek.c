@@ -224,14 +224,14 @@ static void check_one_answer(const char *path, fr_test_method method, const char
     static const int chunks[] = {64, 1, 7};
     fr_answer first = {0};
     int number = 0;
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
-        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
         for (int threads = 1; threads <= 3; threads++, number++) {
             fr_test_method here = number % 2 ? method : FR_TEST_NONE;
-            fr_answer a = answer_of(path, fr_lab_isa_word(i), threads, chunks[number % 3], here, k);
+            fr_answer a = answer_of(path, fr_lab_word(FR_LAB_ISA, i), threads, chunks[number % 3], here, k);
             if (number == 0) first = a;
             ck_assert_msg(a.ids == first.ids && a.logits == first.logits, "%s, cache %s: %s, %d threads", path,
-                          k ? k : "as usual", fr_lab_isa_word(i), threads);
+                          k ? k : "as usual", fr_lab_word(FR_LAB_ISA, i), threads);
         }
     }
 }

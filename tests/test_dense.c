@@ -209,8 +209,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
     bool begun = false;
     char path[128];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s", models[_i].name);
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
-        const char *isa = fr_lab_isa_word(i);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        const char *isa = fr_lab_word(FR_LAB_ISA, i);
         for (int c = 0; fr_lab_isa_here(isa) && c < CHUNKS; c++)
             for (size_t m = 0; m < 2; m++) {
                 text_of(path, isa, c + 1, chunks[c], methods[m], begun ? ids : first);

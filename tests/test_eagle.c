@@ -556,12 +556,12 @@ START_TEST(drafting_changes_no_id) {
     int32_t plain[IDS], ids[IDS];
     answer(&(manner){pairs[which].target, NULL, "none", 1, 16, 3, temperature, "scalar"}, plain, &accepted);
     ck_assert_double_eq(accepted, 0);
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
-        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
         for (size_t d = 0; d < runs; d++, run++) {
             const manner how = {pairs[which].target, pairs[which].drafter, pairs[which].words[run % 2],
                                 1 + (int)run % 3,    chunks[run % 3],      depths[run % 4],
-                                temperature,         fr_lab_isa_word(i)};
+                                temperature,         fr_lab_word(FR_LAB_ISA, i)};
             answer(&how, ids, &accepted);
             ck_assert_msg(memcmp(ids, plain, sizeof ids) == 0, "%s over %s, %d drafts, %s", how.drafter, how.target,
                           how.depth, how.isa);

@@ -514,9 +514,9 @@ START_TEST(quantized_text_is_one_answer) {
     ck_assert_int_eq(fclose(out), 0);
     fr_manner plain = {.threads = 1, .chunk = 64, .depth = 1, .method = FR_TEST_NONE};
     fr_answer base = fr_answer_of(FOLDER "/model-q4_0.gguf", NULL, &plain, COUNT, NULL, text, false);
-    for (size_t i = 0, here = 0; fr_lab_isa_word(i); i++) {
-        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
-        fr_manner manner = {.isa = fr_lab_isa_word(i),
+    for (size_t i = 0, here = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
+        fr_manner manner = {.isa = fr_lab_word(FR_LAB_ISA, i),
                             .threads = threads[here % 3],
                             .chunk = chunks[here % 4],
                             .depth = depths[here % 5],

@@ -1,18 +1,34 @@
 /* Instruction-set words, the kernel table of each, and the floating-point environment. */
 #include <check.h>
 #include <fenv.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fpenv.h"
+#include "base/word_list.h"
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 
 START_TEST(words) {
-    static const char *const known[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni",
-                                        "amx",    "neon", "dotprod", "i8mm"};
-    for (size_t i = 0; i < 9; i++) ck_assert_str_eq(fr_isa_word(i), known[i]);
-    ck_assert_ptr_null(fr_isa_word(9));
+    static const char known[] = "scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm";
+    ck_assert_str_eq(fr_list_words(fr_isa_word).text, known);
+    for (fr_isa_level level = 0; level < FR_ISA_WORDS; level++)
+        ck_assert_int_eq(fr_isa_from_word(fr_isa_word(level)), level);
+    ck_assert_ptr_null(fr_isa_word(FR_ISA_WORDS));
+    ck_assert_int_eq(fr_isa_from_word("avx"), FR_ISA_WORDS);
+}
+END_TEST
+
+/* A comment can't be printed from the table. */
+START_TEST(the_public_header_has_the_words) {
+    char line[256];
+    bool found = false;
+    FILE *header = fopen("include/forerun.h", "r");
+    ck_assert_ptr_nonnull(header);
+    while (!found && fgets(line, sizeof line, header)) found = strstr(line, fr_list_words(fr_isa_word).text) != NULL;
+    fclose(header);
+    ck_assert(found);
 }
 END_TEST
 
@@ -111,6 +127,7 @@ int main(void) {
     Suite *suite = suite_create("isa");
     TCase *selection = tcase_create("selection"), *state = tcase_create("environment");
     tcase_add_test(selection, words);
+    tcase_add_test(selection, the_public_header_has_the_words);
     tcase_add_test(selection, tables);
     tcase_add_test(selection, unknown_word);
     tcase_add_test(selection, order);

@@ -20,10 +20,10 @@ static const char *const types[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4
 
 /* The store of a type on the index-th instruction set that this machine runs; NULL past the last. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
         const fr_kernels *kernels;
-        if (!fr_lab_isa_here(fr_lab_isa_word(i)) || index-- > 0) continue;
-        require(fr_kernels_select(fr_lab_isa_word(i), &kernels));
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i)) || index-- > 0) continue;
+        require(fr_kernels_select(fr_lab_word(FR_LAB_ISA, i), &kernels));
         return kernels->kv_store[type];
     }
     return NULL;

@@ -265,8 +265,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
     static const int chunks[] = {1, 7, 64};
     int32_t first[IDS], ids[IDS];
     bool begun = false;
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
-        const char *isa = fr_lab_isa_word(i);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        const char *isa = fr_lab_word(FR_LAB_ISA, i);
         if (!fr_lab_isa_here(isa)) continue;
         for (int threads = 1; threads <= 3; threads++)
             for (size_t m = 0; m < 2; m++) {

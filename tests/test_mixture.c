@@ -360,8 +360,8 @@ static void expect_one_answer(const char *path, bool drafts) {
     static const int chunks[] = {1, 7, 64, 5, 16}, threads[] = {1, 2, 3, 5, 7};
     int32_t first[IDS], ids[IDS];
     bool begun = false;
-    for (size_t i = 0; fr_lab_isa_word(i); i++) {
-        manner m = {.path = path, .isa = fr_lab_isa_word(i)};
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        manner m = {.path = path, .isa = fr_lab_word(FR_LAB_ISA, i)};
         if (!fr_lab_isa_here(m.isa)) continue;
         for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
             m.threads = threads[t];

@@ -75,8 +75,8 @@ static size_t text_length(void) {
 /* The instruction-set words that this machine runs. */
 static size_t words_here(const char **words) {
     size_t count = 0;
-    for (size_t i = 0; fr_lab_isa_word(i); i++)
-        if (fr_lab_isa_here(fr_lab_isa_word(i))) words[count++] = fr_lab_isa_word(i);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) words[count++] = fr_lab_word(FR_LAB_ISA, i);
     return count;
 }
 

@@ -83,14 +83,14 @@ START_TEST(every_type_gives_one_answer) {
     const subject *who = &subjects[_i];
     int32_t text[COUNT];
     const char *best = NULL;
-    for (size_t i = 0; fr_lab_isa_word(i); i++)
-        if (fr_lab_isa_here(fr_lab_isa_word(i))) best = fr_lab_isa_word(i);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) best = fr_lab_word(FR_LAB_ISA, i);
     make_models(who);
     fr_manner plain = {.isa = best, .threads = 1, .chunk = 64, .depth = 1, .method = FR_TEST_NONE};
     fr_answer base = fr_answer_of(target, assistant, &plain, text_length(), NULL, text, false);
-    for (size_t i = 0, here = 0; fr_lab_isa_word(i); i++) {
-        if (!fr_lab_isa_here(fr_lab_isa_word(i))) continue;
-        fr_manner manner = {.isa = fr_lab_isa_word(i),
+    for (size_t i = 0, here = 0; fr_lab_word(FR_LAB_ISA, i); i++) {
+        if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) continue;
+        fr_manner manner = {.isa = fr_lab_word(FR_LAB_ISA, i),
                             .threads = threads[here % 3],
                             .chunk = chunks[here % 4],
                             .depth = depths[here % 5],

@@ -78,8 +78,8 @@ static size_t values[FACTORS] = {[WHO] = SUBJECTS, [DRAWN] = 2, [NEIGHBOURS] = 4
 static const char *words[FR_PAIRS_VALUES];
 
 static void find_words(void) {
-    for (size_t i = 0; fr_lab_isa_word(i); i++)
-        if (fr_lab_isa_here(fr_lab_isa_word(i))) words[values[WORD]++] = fr_lab_isa_word(i);
+    for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
+        if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) words[values[WORD]++] = fr_lab_word(FR_LAB_ISA, i);
 }
 
 static uint32_t state = 1;

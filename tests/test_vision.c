@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "formats/safetensors.h"
+#include "kernels/cpu.h"
 #include "src/vision/image_resize.h"
 #include "src/vision/vision_parts.h"
 
@@ -259,16 +260,15 @@ START_TEST(any_number_of_threads_gives_the_same_bits) {
 END_TEST
 
 START_TEST(any_instruction_set_gives_the_same_bits) {
-    static const char *const words[] = {"avx2", "avxvnni", "avx512", "avx512vnni", "neon", "dotprod", "i8mm"};
     bench scalar, b;
     const fr_kernels *kernels;
     open_bench(&scalar, &subjects[_i], "scalar");
     fr_vision_rows first = embeddings(&scalar, 1);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (fr_kernels_select(words[i], &kernels) != FR_OK) continue;
-        open_bench(&b, &subjects[_i], words[i]);
+    for (fr_isa_level level = FR_ISA_SCALAR + 1; level < FR_ISA_WORDS; level++) {
+        if (fr_kernels_select(fr_isa_word(level), &kernels) != FR_OK) continue;
+        open_bench(&b, &subjects[_i], fr_isa_word(level));
         fr_vision_rows rows = embeddings(&b, 2);
-        check_same(&rows, &first, words[i]);
+        check_same(&rows, &first, fr_isa_word(level));
         fr_vision_rows_close(&rows);
         close_bench(&b);
     }

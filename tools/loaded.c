@@ -9,6 +9,7 @@
 
 #include "chat_settings.h"
 #include "conversation.h"
+#include "option_table.h"
 #include "output.h"
 
 #define DEFAULT_CONTEXT 4096
@@ -21,68 +22,28 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
-    static const struct {
-        fr_arg arg;
-        fr_option option;
-    } map[] = {
-        {FR_ARG_TEMP, FR_OPT_TEMPERATURE},
-        {FR_ARG_TOP_P, FR_OPT_TOP_P},
-        {FR_ARG_MIN_P, FR_OPT_MIN_P},
-        {FR_ARG_REPEAT_PENALTY, FR_OPT_REPEAT_PENALTY},
-        {FR_ARG_PRESENCE_PENALTY, FR_OPT_PRESENCE_PENALTY},
-        {FR_ARG_FREQUENCY_PENALTY, FR_OPT_FREQUENCY_PENALTY},
-        {FR_ARG_DRAFT_P_MIN, FR_OPT_DRAFT_P_MIN},
-    };
+/* One option of the library, as the row of an option that was given says. */
+static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
+    const fr_option_row *row = &fr_option_table[arg];
+    if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
+    if (row->kind == FR_KIND_NUMBER) return fr_options_set(options, row->sets, args->number[arg]);
+    if (row->kind == FR_KIND_REAL) return fr_options_set_number(options, row->sets, args->real[arg]);
+    if (!row->again) return fr_options_set_text(options, row->sets, args->text[arg]);
     fr_status status = FR_OK;
-    for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
-        if (args->given[map[i].arg]) status = fr_options_set_number(options, map[i].option, args->real[map[i].arg]);
-    }
-    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++) {
-        status = fr_options_set_text(options, FR_OPT_LOGIT_BIAS, args->biases[i]);
-    }
+    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++)
+        status = fr_options_set_text(options, row->sets, args->biases[i]);
     return status;
 }
 
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
-    static const struct {
-        fr_arg arg;
-        fr_option option;
-        int64_t flag; /* what the flag stands for, -1: the option's own number */
-    } map[] = {
-        {FR_ARG_THREADS, FR_OPT_THREADS, -1},      {FR_ARG_CHUNK, FR_OPT_CHUNK, -1},
-        {FR_ARG_DRAFT_MAX, FR_OPT_DRAFT_MAX, -1},  {FR_ARG_DRAFT_MIN, FR_OPT_DRAFT_MIN, -1},
-        {FR_ARG_PIN, FR_OPT_PIN, 1},               {FR_ARG_NO_PIN, FR_OPT_PIN, 0},
-        {FR_ARG_NO_MMAP, FR_OPT_MMAP, 0},          {FR_ARG_MLOCK, FR_OPT_MLOCK, 1},
-        {FR_ARG_IGNORE_EOS, FR_OPT_IGNORE_EOS, 1},
-        {FR_ARG_CTX_CHECKPOINTS, FR_OPT_CTX_CHECKPOINTS, -1},
-        {FR_ARG_SWA_FULL, FR_OPT_SWA_FULL, 1},     {FR_ARG_KV_MEMORY, FR_OPT_KV_MEMORY, -1},
-        {FR_ARG_TOP_K, FR_OPT_TOP_K, -1},
-        {FR_ARG_REPEAT_LAST_N, FR_OPT_REPEAT_LAST_N, -1},
-        {FR_ARG_SEED, FR_OPT_SEED, -1},
-        {FR_ARG_LOGPROBS, FR_OPT_LOGPROBS, -1},
-    };
     fr_status status = FR_OK;
-    if (args->given[FR_ARG_PRESET]) {
+    if (args->given[FR_ARG_PRESET])
         status = fr_options_set(options, FR_OPT_DRAFT_MAX, preset_drafts(args->text[FR_ARG_PRESET]));
-    }
-    for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
-        if (!args->given[map[i].arg]) continue;
-        status = fr_options_set(options, map[i].option, map[i].flag < 0 ? args->number[map[i].arg] : map[i].flag);
-    }
-    if (status == FR_OK && args->given[FR_ARG_NUMA]) {
+    if (status == FR_OK && args->given[FR_ARG_NUMA])
         status = fr_options_set(options, FR_OPT_NUMA, strcmp(args->text[FR_ARG_NUMA], "auto") == 0);
-    }
-    static const struct {
-        fr_arg arg;
-        fr_option option;
-    } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
-                 {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_MMPROJ, FR_OPT_MMPROJ},
-                 {FR_ARG_CHAT_TEMPLATE, FR_OPT_CHAT_TEMPLATE}};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
-        if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
-    }
-    return status == FR_OK ? set_numbers(options, args) : status;
+    for (fr_arg arg = 0; arg < FR_ARG_COUNT && status == FR_OK; arg++)
+        if (args->given[arg] && fr_option_table[arg].to != FR_SET_NOTHING) status = set_option(options, args, arg);
+    return status;
 }
 
 int fr_loaded_options(fr_options **options, const fr_arguments *args) {
@@ -181,13 +142,13 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* An option that means nothing where nobody drafts; NULL: none was given. */
-static const char *needs_drafter(const fr_arguments *args) {
-    if (args->given[FR_ARG_DRAFT_STEPS]) return "--draft-steps";
-    const char *words = args->text[FR_ARG_SPEC_TYPE];
-    if (words && strstr(words, "eagle")) return "--spec-type eagle or eagle3";
-    if (words) return strstr(words, "mtp") ? "--spec-type mtp" : "--spec-type draft";
-    return fr_arguments_drafting(args);
+/* An option that means nothing where nobody drafts is refused. */
+static int check_without(const fr_arguments *args) {
+    static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
+    if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");
+    if (args->given[FR_ARG_SPEC_TYPE]) return fr_wrong_usage(line, "--spec-type ", args->text[FR_ARG_SPEC_TYPE]);
+    const char *asks = fr_arguments_drafting(args);
+    return asks ? fr_wrong_usage(line, asks, "") : 0;
 }
 
 /* The plain run of a comparison may name the drafter that it goes without: it is not run, but it must be one. */
@@ -201,11 +162,8 @@ static int check_unused(fr_loaded *loaded, const fr_arguments *args) {
 
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args) {
     if (!args->uses_drafter) return args->given[FR_ARG_DRAFTER] ? check_unused(loaded, args) : 0;
-    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0) {
-        const char *needs = needs_drafter(args);
-        if (!needs) return 0;
-        return fr_wrong_usage("%s needs a drafter: -md DRAFTER, or a model with an MTP layer", needs);
-    }
+    if (!args->given[FR_ARG_DRAFTER] && fr_model_fact(loaded->model, FR_FACT_MTP_LAYERS) == 0)
+        return check_without(args);
     fr_status status = fr_drafter_open(args->text[FR_ARG_DRAFTER], loaded->model, loaded->options, &loaded->drafter);
     fr_progress_end(&loaded->progress);
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_drafter_note(loaded->drafter, i); i++)

@@ -59,8 +59,8 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
         if ((option.verbs == FR_VERB_BENCH) != bench) continue;
         put_names(&option, out);
         put_all(option.help, out);
-        if (option.more) fputs(".\n", out);
-        if (option.more) put_all(option.more, out);
+        if (*option.more) fputs(".\n", out);
+        put_all(option.more, out);
         fputs(".\n", out);
         if (!bench) put_takers(verbs, count, &option, out);
     }

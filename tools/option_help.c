@@ -4,29 +4,42 @@
 #include "option_table.h"
 #include "words.h"
 
-static void print_row(const fr_option_row *row, FILE *out) {
-    enum { COLUMN = 36 };
-    int width = fprintf(out, "  ");
-    const char *names = row->names;
-    size_t length;
-    for (const char *name; (name = fr_next_word(&names, ' ', &length));) {
-        width += fprintf(out, "%.*s%s", (int)length, name, names ? ", " : "");
-    }
-    if (row->value) width += fprintf(out, " %s", row->value);
-    if (width >= COLUMN) width = fprintf(out, "\n") - 1;
-    fprintf(out, "%*s%s\n", COLUMN - width, "", row->help);
-}
-
-static void print_options(const fr_verb *verb, FILE *out) {
-    fprintf(out, "\noptions:\n");
-    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
-        if (fr_verb_takes(verb, &fr_option_table[arg])) print_row(&fr_option_table[arg], out);
-    }
+/* A text of a row, the library's words in it where it says so. */
+static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
+    char words[512] = "";
+    const char *place = text ? strstr(text, "{}") : NULL;
+    fr_add_words(of, words, sizeof(words));
+    if (place) snprintf(into, size, "%.*s%s%s", (int)(place - text), text, words, place + 2);
+    else snprintf(into, size, "%s", text ? text : "");
 }
 
 fr_option_help fr_arguments_help(fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
-    return (fr_option_help){row->names, row->value, row->help, row->more, row->verbs};
+    fr_option_help help = {.names = row->names, .value = row->value, .verbs = row->verbs};
+    expand(row->help, row->of, help.help, sizeof(help.help));
+    expand(row->more, row->of, help.more, sizeof(help.more));
+    return help;
+}
+
+static void print_option(const fr_option_help *option, FILE *out) {
+    enum { COLUMN = 36 };
+    int width = fprintf(out, "  ");
+    const char *names = option->names;
+    size_t length;
+    for (const char *name; (name = fr_next_word(&names, ' ', &length));) {
+        width += fprintf(out, "%.*s%s", (int)length, name, names ? ", " : "");
+    }
+    if (option->value) width += fprintf(out, " %s", option->value);
+    if (width >= COLUMN) width = fprintf(out, "\n") - 1;
+    fprintf(out, "%*s%s\n", COLUMN - width, "", option->help);
+}
+
+static void print_options(const fr_verb *verb, FILE *out) {
+    fprintf(out, "\noptions:\n");
+    for (fr_arg arg = 0; arg < FR_ARG_COUNT; arg++) {
+        fr_option_help option = fr_arguments_help(arg);
+        if (option.verbs & verb->bit) print_option(&option, out);
+    }
 }
 
 void fr_help_print(const fr_verb *verb, FILE *out) {

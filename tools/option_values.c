@@ -11,12 +11,19 @@
 #include "output.h"
 #include "words.h"
 
+#define WORDS_LENGTH 4096 /* of all of an option's words */
+
 static bool whole_number(const char *text, int64_t *value) {
     const char *digits = text + (*text == '-');
     if (!*digits || strspn(digits, "0123456789") != strlen(digits)) return false;
     errno = 0;
     *value = strtoll(text, NULL, 10);
     return errno == 0;
+}
+
+fr_lab_range fr_option_row_range(const fr_option_row *row) {
+    if (row->to == FR_SET_GIVEN && row->low == row->high) return fr_lab_option_range(row->sets);
+    return (fr_lab_range){row->low, row->high, (double)row->low, (double)row->high};
 }
 
 static int take_number(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
@@ -26,31 +33,42 @@ static int take_number(fr_arguments *args, fr_arg arg, const char *name, const c
         return 0;
     }
     if (!whole_number(text, &args->number[arg])) return fr_wrong_usage("%s %s: not a whole number", name, text);
-    if (args->number[arg] < row->low || args->number[arg] > row->high)
-        return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low,
-                              (long long)row->high);
+    fr_lab_range range = fr_option_row_range(row);
+    if (args->number[arg] < range.low || args->number[arg] > range.high)
+        return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)range.low,
+                              (long long)range.high);
     bool built = !row->unbuilt_from || args->number[arg] < row->unbuilt_from;
     return built ? 0 : fr_wrong_usage("%s %s is not built yet", name, text);
 }
 
 static int take_real(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
-    const fr_option_row *row = &fr_option_table[arg];
+    fr_lab_range range = fr_option_row_range(&fr_option_table[arg]);
     char *end;
     double value = strtod(text, &end);
     if (isspace((unsigned char)*text) || end == text || *end) return fr_wrong_usage("%s %s: not a number", name, text);
     args->real[arg] = value;
-    if (value >= (double)row->low && value <= (double)row->high) return 0;
-    return fr_wrong_usage("%s %s is out of range: %lld to %lld", name, text, (long long)row->low, (long long)row->high);
+    if (value >= range.least && value <= range.most) return 0;
+    return fr_wrong_usage("%s %s is out of range: %.10g to %.10g", name, text, range.least, range.most);
+}
+
+void fr_add_words(fr_lab_words of, char *list, size_t size) {
+    const char *word;
+    for (size_t i = 0, length = strlen(list); (word = fr_lab_word(of, i)) && length < size; i++)
+        length += (size_t)snprintf(list + length, size - length, "%s%s", length ? " " : "", word);
 }
 
 /* One word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
+    char words[WORDS_LENGTH];
+    snprintf(words, sizeof(words), "%s", row->words ? row->words : "");
+    fr_add_words(row->of, words, sizeof(words));
+    fr_add_words(row->also, words, sizeof(words));
     bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
-    if (has(row->words, word, length)) return 0;
+    if (has(words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);
     if (has(row->unbuilt, word, length)) return fr_wrong_usage("%s %.*s is not built yet", name, shown, word);
-    return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, row->words,
+    return fr_wrong_usage("%s %.*s is unknown; known: %s%s%s", name, shown, word, words,
                           row->unbuilt ? "; not built yet: " : "", row->unbuilt ? row->unbuilt : "");
 }
 
@@ -58,25 +76,6 @@ static int take_list(fr_arg arg, const char *name, const char *text) {
     size_t length;
     for (const char *word; (word = fr_next_word(&text, ',', &length));) {
         int code = take_word(arg, name, word, length);
-        if (code) return code;
-    }
-    return 0;
-}
-
-static int take_isa(const char *name, const char *text, size_t length) {
-    char known[256] = "";
-    const char *word;
-    for (size_t i = 0; (word = fr_lab_isa_word(i)); i++) {
-        if (strlen(word) == length && memcmp(word, text, length) == 0) return 0;
-        snprintf(known + strlen(known), sizeof(known) - strlen(known), " %s", word);
-    }
-    return fr_wrong_usage("%s %.*s is unknown; known:%s", name, (int)fr_least(length, 40), text, known);
-}
-
-static int take_isas(const char *name, const char *text) {
-    size_t length;
-    for (const char *word; (word = fr_next_word(&text, ',', &length));) {
-        int code = take_isa(name, word, length);
         if (code) return code;
     }
     return 0;
@@ -178,8 +177,6 @@ int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char 
     case FR_KIND_REAL: return take_real(args, arg, name, text);
     case FR_KIND_WORD: return take_word(arg, name, text, strlen(text));
     case FR_KIND_LIST: return take_list(arg, name, text);
-    case FR_KIND_ISA: return take_isa(name, text, strlen(text));
-    case FR_KIND_ISAS: return take_isas(name, text);
     case FR_KIND_NUMBERS: return take_numbers(arg, name, text);
     case FR_KIND_IDS: return take_ids(args, name, text);
     case FR_KIND_TEXT: break;

@@ -184,9 +184,10 @@ const char *fr_arguments_drafting(const fr_arguments *args);
 /* What a seed of -1 becomes. */
 uint32_t fr_draw_seed(void);
 
-/* An option as help has it; more: what only the manual page has room for, NULL where there is none. */
+/* An option as help has it; more: what only the manual page has room for, "" where there is none. */
 typedef struct fr_option_help {
-    const char *names, *value, *help, *more;
+    const char *names, *value;
+    char help[512], more[512];
     unsigned verbs;
 } fr_option_help;
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/fpenv.h"
+#include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
 #include "kernels/cpu.h"
@@ -446,8 +447,19 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 
 /* -------------------------------------------------------------------------------------------------------------- lab */
 
-const char *fr_lab_isa_word(size_t index) {
-    return fr_isa_word(index);
+fr_lab_range fr_lab_option_range(fr_option option) {
+    if ((unsigned)option >= FR_OPT_COUNT) return (fr_lab_range){0};
+    const fr_option_range *range = &fr_option_ranges[option];
+    return (fr_lab_range){range->whole.low, range->whole.high, range->real.low, range->real.high};
+}
+
+const char *fr_lab_word(fr_lab_words of, size_t index) {
+    static fr_word_fn *const tables[FR_LAB_WORDS_COUNT] = {
+        [FR_LAB_ISA] = fr_isa_word,
+        [FR_LAB_DRAFT] = fr_draft_word,
+        [FR_LAB_DRAFT_OTHER] = fr_draft_other_word,
+    };
+    return (unsigned)of < FR_LAB_WORDS_COUNT && tables[of] ? tables[of](index) : NULL;
 }
 
 bool fr_lab_takes_drafter(const char *spec_type) {

@@ -10,23 +10,22 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/word_list.h"
 #include "kernels/cpu.h"
 #include "src/cache/kv.h"
 #include "src/draft/draft_list.h"
 
 static fr_status set_isa(fr_options *options, const char *word) {
-    for (size_t i = 0; fr_isa_word(i); i++) {
-        if (strcmp(fr_isa_word(i), word) != 0) continue;
-        snprintf(options->isa, sizeof options->isa, "%s", word);
-        return FR_OK;
-    }
-    return fr_fail(FR_USAGE, "isa %s is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)", word);
+    if (fr_isa_from_word(word) == FR_ISA_WORDS)
+        return fr_fail(FR_USAGE, "isa %s is not known (%s)", word, fr_list_words(fr_isa_word).text);
+    snprintf(options->isa, sizeof options->isa, "%s", word);
+    return FR_OK;
 }
 
 static fr_status set_kv_type(fr_options *options, fr_option option, const char *word) {
     fr_dtype type = fr_kv_type_from_word(word);
     if (type == FR_DTYPE_COUNT)
-        return fr_fail(FR_USAGE, "%s %s is not known (f32 f16 bf16 q8_0 q4_0)", fr_option_name(option), word);
+        return fr_fail(FR_USAGE, "%s %s is not known (f32 f16 bf16 q8_0 q4_0)", fr_option_ranges[option].name, word);
     options->value[option] = type;
     return FR_OK;
 }
@@ -40,7 +39,7 @@ static fr_status set_spec_type(fr_options *options, const char *words) {
 
 static fr_status set_path(fr_option option, const char *path, char *place, size_t size) {
     if (strlen(path) >= size)
-        return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_option_name(option), size - 1);
+        return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_option_ranges[option].name, size - 1);
     snprintf(place, size, "%s", path);
     return FR_OK;
 }

@@ -4,19 +4,43 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/word_list.h"
 
-/* Those after ngram are llama.cpp's names of ways to look drafts up in the text. */
 static const struct {
     const char *word;
     const fr_draft_method *method;
+    bool in_help; /* the others are llama.cpp's names, those of ngram of its ways to look drafts up in the text */
 } words_known[] = {
-    {"none", &fr_draft_none},         {"mtp", &fr_draft_assistant},       {"draft-mtp", &fr_draft_assistant},
-    {"ngram", &fr_draft_ngram},       {"ngram-simple", &fr_draft_ngram},  {"ngram-cache", &fr_draft_ngram},
-    {"ngram-map-k", &fr_draft_ngram}, {"ngram-map-k4v", &fr_draft_ngram}, {"ngram-mod", &fr_draft_ngram},
-    {"eagle", &fr_draft_eagle},       {"eagle3", &fr_draft_eagle3},       {"draft-eagle3", &fr_draft_eagle3},
-    {"draft", &fr_draft_model},       {"draft-simple", &fr_draft_model},
+    {"none", &fr_draft_none, true},
+    {"mtp", &fr_draft_assistant, true},
+    {"eagle", &fr_draft_eagle, true},
+    {"eagle3", &fr_draft_eagle3, true},
+    {"draft", &fr_draft_model, true},
+    {"ngram", &fr_draft_ngram, true},
+    {"draft-mtp", &fr_draft_assistant, false},
+    {"draft-eagle3", &fr_draft_eagle3, false},
+    {"draft-simple", &fr_draft_model, false},
+    {"ngram-simple", &fr_draft_ngram, false},
+    {"ngram-cache", &fr_draft_ngram, false},
+    {"ngram-map-k", &fr_draft_ngram, false},
+    {"ngram-map-k4v", &fr_draft_ngram, false},
+    {"ngram-mod", &fr_draft_ngram, false},
 };
 #define WORDS (sizeof words_known / sizeof *words_known)
+
+static const char *word_of(size_t index, bool in_help) {
+    for (size_t i = 0; i < WORDS; i++)
+        if (words_known[i].in_help == in_help && index-- == 0) return words_known[i].word;
+    return NULL;
+}
+
+const char *fr_draft_word(size_t index) {
+    return word_of(index, true);
+}
+
+const char *fr_draft_other_word(size_t index) {
+    return word_of(index, false);
+}
 
 /* The method of the word in front of `words`, which is moved past it and its comma, to NULL after the last. */
 static fr_status next_method(const char **words, const fr_draft_method **method) {
@@ -28,8 +52,8 @@ static fr_status next_method(const char **words, const fr_draft_method **method)
         *method = words_known[i].method;
         return FR_OK;
     }
-    return fr_fail(FR_USAGE, "spec-type %.*s is not known (none mtp ngram eagle eagle3 draft)",
-                   length < 40 ? (int)length : 40, word);
+    return fr_fail(FR_USAGE, "spec-type %.*s is not known (%s)", length < 40 ? (int)length : 40, word,
+                   fr_list_words(fr_draft_word).text);
 }
 
 fr_status fr_draft_words_check(const char *words) {

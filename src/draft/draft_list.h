@@ -14,9 +14,13 @@ typedef struct fr_draft_list {
     size_t count;
 } fr_draft_list;
 
-/* words: none, mtp, eagle or eagle3 (as the drafter is), ngram, their other names, a comma between them; "" for what
- * the drafter is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not,
- * or none beside others. fr_draft_words_check looks at the words alone. */
+/* The words that help has, and other names of the same methods; NULL past the last. */
+const char *fr_draft_word(size_t index);
+const char *fr_draft_other_word(size_t index);
+
+/* words: some of these with a comma between them, where they take a drafter as the drafter is; "" for what the drafter
+ * is, none without one. FR_USAGE: a word that means nothing, or that the drafter is not, or none beside others.
+ * fr_draft_words_check looks at the words alone. */
 fr_status fr_draft_words_check(const char *words);
 bool fr_draft_words_take_drafter(const char *words); /* whether one of them drafts with weights, as "" or NULL may */
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);

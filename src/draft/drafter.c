@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/word_list.h"
 #include "src/draft/draft.h"
 #include "src/families/architecture.h"
 
@@ -34,10 +35,9 @@ static fr_status bind_own(fr_drafter *drafter) {
 static fr_status refuse(const fr_checkpoint *files) {
     FR_TRY(fr_check_built(files));
     return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is no drafter's that is known (Gemma4AssistantForCausalLM; in GGUF "
-                   "gemma4-assistant, gemma4_assistant, gemma4_mtp; EAGLE's, eagle3; a target's MTP layer alone): a "
-                   "model goes with -m, its drafter with -md",
-                   files->path, fr_checkpoint_architecture(files));
+                   "%s: architecture \"%s\" is no drafter's that is known: a model goes with -m, its drafter with -md "
+                   "(a target's MTP layer alone, or %s)",
+                   files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
 /* Beside its target. A draft model did that as a model; without a target nothing is going to run. */

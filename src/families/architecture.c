@@ -19,6 +19,14 @@ static const char *const eagles3[] = {"LlamaForCausalLMEagle3", "Eagle3LlamaForC
                                       "Eagle3DraftModel", "eagle3", NULL};
 static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
 
+const char *fr_drafter_architecture(size_t index) {
+    static const char *const *const kinds[] = {assistants, eagles3, eagles};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (const char *const *name = kinds[i]; *name; name++)
+            if (index-- == 0) return *name;
+    return NULL;
+}
+
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     if (files->gguf) return files->gguf->architecture;
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));

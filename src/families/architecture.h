@@ -13,6 +13,9 @@ const char *fr_checkpoint_architecture(const fr_checkpoint *files);
 /* Whether a name is one of a NULL-terminated list. */
 bool fr_architecture_in(const char *const *names, const char *architecture);
 
+/* The names of drafters, NULL past the last. */
+const char *fr_drafter_architecture(size_t index);
+
 /* Whether they are of a Gemma 4 assistant; of EAGLE-3; of EAGLE-1. EAGLE's drafters are published under a target's
  * architecture too: their tensors tell. */
 bool fr_is_assistant(const fr_checkpoint *files);

@@ -1,0 +1,25 @@
+/* The words of a table as a text, for lines that say which there are.
+ *
+ * In: a function of an index that gives a word, NULL past the end. Out: all of them, blanks between. */
+#ifndef FR_BASE_WORD_LIST_H
+#define FR_BASE_WORD_LIST_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef const char *fr_word_fn(size_t index);
+
+/* Cut where it has no room. */
+typedef struct fr_word_list {
+    char text[400];
+} fr_word_list;
+
+static inline fr_word_list fr_list_words(fr_word_fn *word) {
+    fr_word_list list = {""};
+    size_t length = 0;
+    for (size_t i = 0; word(i) && length < sizeof list.text; i++)
+        length += (size_t)snprintf(list.text + length, sizeof list.text - length, "%s%s", i ? " " : "", word(i));
+    return list;
+}
+
+#endif
