@@ -157,10 +157,16 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
+# Every name has the series as its version: a program of one is not run with another, however it was found.
+$(BUILD)/forerun.map: Makefile include/forerun.h
+	@mkdir -p $(@D)
+	@echo 'FORERUN_$(SERIES) { global: fr_*; local: *; };' > $@
+
 # Nothing may be missing, but for what a sanitizer has in the program.
-$(SHARED): $(OBJECTS)
+$(SHARED): $(OBJECTS) $(BUILD)/forerun.map
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@
+	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) -Wl,--version-script=$(BUILD)/forerun.map \
+	  $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@
 
 $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)

@@ -458,11 +458,11 @@ END_TEST
 START_TEST(version_and_nothing_at_all) {
     fr_command c = fr_command_run("--version", NULL);
     ck_assert_int_eq(c.status, 0);
-    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    ck_assert_str_eq(c.out, "forerun 0.2.0\n");
     fr_command_free(&c);
     c = fr_command_run("generate --version", NULL);
     ck_assert_int_eq(c.status, 0);
-    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    ck_assert_str_eq(c.out, "forerun 0.2.0\n");
     fr_command_free(&c);
     c = fr_command_run("", NULL);
     ck_assert_int_eq(c.status, 2);

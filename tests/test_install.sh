@@ -77,10 +77,15 @@ done
 
 declared=$("${CC:-gcc}" -E -P "$root/usr/include/forerun.h" | grep -v '^typedef' |
     sed -nE 's/.*\b(fr_[a-z_]+)\(.*/\1/p' | sort -u)
-shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '{ print $3 }' | sort -u)
+shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u)
 [ "$(wc -w <<<"$declared")" -ge 50 ] || fail "functions that forerun.h declares: $declared"
 [ "$declared" = "$shown" ] ||
     fail "forerun.h and $shared: $(comm -3 <(echo "$declared") <(echo "$shown") | xargs)"
+
+# Each has the series as its version, and a program asks for it.
+other=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T"' | grep -v "@@FORERUN_$series\$" || true)
+[ -z "$other" ] || fail "$shared: symbols that are not of version FORERUN_$series: $other"
+readelf -VW "$root/dynamic-c" | grep -F "FORERUN_$series" >/dev/null || fail "dynamic-c asks for no version of $shared"
 
 # Debug information is apart, and found from there: the line of a function by its address.
 for binary in bin/forerun lib/$shared; do
