@@ -15,6 +15,7 @@ static fr_job_setting setting = {.args = &args, .loaded = &loaded, .file = "fuzz
 
 static void open_engine(void) {
     args.number[FR_ARG_PREDICT] = MOST;
+    args.text[FR_ARG_MODEL] = MODEL;
     loaded.options = fr_options_new();
     if (!loaded.options || fr_options_set(loaded.options, FR_OPT_CONTEXT, 96) != FR_OK ||
         fr_options_set(loaded.options, FR_OPT_THREADS, 1) != FR_OK ||
