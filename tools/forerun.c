@@ -135,11 +135,16 @@ static const fr_verb verbs[] = {
     {"batch", "many prompts from a file, several at once, answers to a file", FR_VERB_BATCH,
      "batch -m MODEL [-md DRAFTER] -f IN.jsonl -o OUT.jsonl [-np N] [options]",
      "Each line of IN is a JSON object: {\"prompt\": TEXT}, {\"ids\": [...]} or {\"messages\": [...]}, and any of\n"
-     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos and images (paths); what it leaves out is as the\n"
-     "options say. OUT gets a line for each, in the same order, as soon as its turn has come: id, ids, text, stop and\n"
-     "stats (a chat's also what its reply is made of), or id and error, which makes the exit status 1. The ids are\n"
-     "those that generate gives: they do not depend on N, nor on the other lines.\n",
+     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos, logprobs, tools and images (paths); what it leaves\n"
+     "out is as the options say. OUT gets a line for each, in the same order, as soon as its turn has come: id, ids,\n"
+     "text, stop and stats (a chat's also what its reply is made of), or id and error, which makes the exit status 1.\n"
+     "The ids are those that generate gives: they do not depend on N, nor on the other lines.\n"
+     "Lines may have the form of OpenAI's batches: custom_id, method, url (/v1/chat/completions, /v1/completions)\n"
+     "and body; their answers have id, custom_id, response (status_code, request_id, body) and error. What of a body\n"
+     "is not built yet is refused in its line's answer.\n"
+     "After Ctrl-C, or a crash, the same command with --resume keeps the answers that OUT has.\n",
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8\n"
+     "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8 --resume\n"
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
      fr_verb_batch},

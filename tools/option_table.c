@@ -154,6 +154,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                           .help = "for the keys and values of all lines under way together",
                           .more = "Default: -c positions for each of them. With less a line may find no page left, "
                                   "which is its error"},
+    [FR_ARG_RESUME] = {.names = "--resume", .verbs = BATCH,
+                       .help = "keep the answers that OUT has already, and go on with the lines that have none",
+                       .more = "Those that an interrupt cut, or that have an \"error\", are run again. OUT has to be "
+                               "of the same lines: the ids are compared"},
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = FR_KIND_REAL, .verbs = TALK,
                      .sets = FR_OPT_TEMPERATURE, .to = FR_SET_GIVEN,
                      .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},
@@ -184,9 +188,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK, .low = -1,
                      .high = INT64_MAX, .sets = FR_OPT_SEED, .to = FR_SET_GIVEN,
                      .help = "of the random numbers (default 0; -1: one that is drawn and told); greedy draws none"},
-    [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = FR_KIND_NUMBER, .verbs = GENERATE, .low = 0,
-                         .high = 100, .sets = FR_OPT_LOGPROBS, .to = FR_SET_GIVEN,
-                         .help = "with --output json: log-probabilities of each token and of the N best"},
+    [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = FR_KIND_NUMBER, .verbs = GENERATE | BATCH,
+                         .low = 0, .high = 100, .sets = FR_OPT_LOGPROBS, .to = FR_SET_GIVEN,
+                         .help = "log-probabilities of each token and of the N best (generate: with --output json)"},
     [FR_ARG_SPEC_TYPE] = {.names = "--spec-type", .value = "WORDS", .kind = FR_KIND_LIST,
                           .verbs = TALK | LOGITS | VERIFY, .of = FR_LAB_DRAFT, .also = FR_LAB_DRAFT_OTHER,
                           .sets = FR_OPT_SPEC_TYPE, .to = FR_SET_GIVEN,

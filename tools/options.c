@@ -197,7 +197,8 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("chat's -n takes 1 or more, or -1 for no limit");
     }
     const char *output = args->text[FR_ARG_OUTPUT];
-    if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
+    bool batch = args->verb->bit == FR_VERB_BATCH;
+    if (args->given[FR_ARG_LOGPROBS] && !batch && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
     if (args->given[FR_ARG_COLOR] && output && strcmp(output, "text") != 0) {
@@ -206,9 +207,11 @@ static int check_rules(fr_arguments *args) {
     if (args->image_count && args->given[FR_ARG_PROMPT_CACHE]) {
         return fr_wrong_usage("--prompt-cache with --image: a session with pictures can't be saved yet");
     }
-    bool batch = args->verb->bit == FR_VERB_BATCH;
     if (batch && !(args->given[FR_ARG_FILE] && args->given[FR_ARG_OUT_FILE])) {
         return fr_wrong_usage("batch needs -f IN.jsonl and -o OUT.jsonl");
+    }
+    if (args->given[FR_ARG_RESUME] && strcmp(args->text[FR_ARG_OUT_FILE], "-") == 0) {
+        return fr_wrong_usage("--resume needs the file of answers: -o OUT.jsonl");
     }
     if (batch && args->given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "rejection") == 0) {
         return fr_wrong_usage("--accept rejection: its text depends on the neighbours, which batch promises not to");

@@ -105,25 +105,6 @@ fr_status fr_reply_finish(fr_reply *r) {
     return FR_OK;
 }
 
-/* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
-static json_t *logprobs_json(const fr_reply *reply) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < reply->kept; i++) {
-        const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
-        json_t *token = NULL, *best = json_array();
-        for (size_t b = 0; b <= reply->best; b++) {
-            json_t *entry = json_object();
-            fr_json_put(entry, "id", json_integer(row[b].id));
-            fr_json_put(entry, "logprob", json_real(row[b].value));
-            if (b == 0) token = entry;
-            else json_array_append_new(best, entry);
-        }
-        fr_json_put(token, "top_logprobs", best);
-        json_array_append_new(all, token);
-    }
-    return all;
-}
-
 fr_status fr_reply_put(const fr_reply *r, json_t *object) {
     const fr_stream *text = r->setting.text;
     json_t *ids = json_array();
@@ -132,7 +113,8 @@ fr_status fr_reply_put(const fr_reply *r, json_t *object) {
     if (text) fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
     fr_status status = r->setting.view ? fr_reply_view_add(r->setting.view, object) : FR_OK;
     fr_json_put(object, "stop", json_string(fr_end_name(r->end)));
-    if (r->logprobs) fr_json_put(object, "logprobs", logprobs_json(r));
+    json_t *logprobs = fr_reply_logprobs(r);
+    if (logprobs) fr_json_put(object, "logprobs", logprobs);
     return status;
 }
 

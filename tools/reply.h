@@ -54,6 +54,12 @@ void fr_reply_free(fr_reply *reply);
 /* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
 fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 
+/* Its log-probabilities, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
+ * "logprob", "token", "bytes"}, ...]}, ...], an object for each id; and as OpenAI's /v1/completions has them:
+ * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}. Of a model without a tokenizer no texts. */
+json_t *fr_reply_logprobs(const fr_reply *reply);
+json_t *fr_reply_logprobs_lists(const fr_reply *reply);
+
 /* All that, of the session that the command line opened. Gives the exit status. */
 int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
 

@@ -25,6 +25,10 @@ typedef struct fr_reply_view {
  * view. */
 fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
                              const fr_marked_text *prompt, bool pictures, fr_stream *text);
+
+/* The same with the settings that the conversation was rendered with. */
+fr_status fr_reply_view_open_as(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
+                                const fr_marked_text *prompt, fr_stream *text);
 void fr_reply_view_close(fr_reply_view *view);
 
 /* The next id, whether it was an accepted draft; and the reply's end, which shows what was held back. *stopped: its
