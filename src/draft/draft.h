@@ -42,6 +42,7 @@ typedef struct fr_draft_view {
     const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
                                final norm, or its aux_layers; the accepted rows of the same batch lie in front of it */
     fr_pool *pool;
+    bool defers;               /* begin may leave to propose what takes forwards: who knows whether it is asked */
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
 

@@ -107,12 +107,22 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
+/* Whether drafts are so dear, and so seldom worth it among several timelines, that a method which runs the text itself
+ * begins with a prompt only once it is asked. */
+static bool defers(const fr_session *s) {
+    return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
+}
+
 static void begin_drafting(fr_session *s) {
     if (!s->draft->method->begin) return;
     fr_draft_view view = fr_session_view(s);
+    view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
     s->told = s->length;
-    fr_budget_followed(&s->budget);
+    if (view.defers)
+        fr_budget_fell_behind(&s->budget, s->length - s->draft->method->kv(s->draft)->length);
+    else
+        fr_budget_followed(&s->budget);
 }
 
 /* An image token whose row has gone can't be run again. */
