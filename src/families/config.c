@@ -61,10 +61,10 @@ static double real_at(const void *field, size_t bytes) {
 
 /* Where a file says nothing. */
 static int64_t size_without(const fr_config_row *row, fr_model_spec *spec) {
-    size_t usual = *(size_t *)at(spec, row->field);
-    if (!usual && row->like) usual = *(size_t *)at(spec, row->like);
-    if (!usual && row->per_head) usual = spec->trunk.hidden / spec->layer.attention.heads;
-    return (int64_t)usual;
+    size_t fallback = *(size_t *)at(spec, row->field);
+    if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
+    if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
+    return (int64_t)fallback;
 }
 
 static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
@@ -74,12 +74,12 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
 
 static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     size_t *field = at(spec, row->field);
-    int64_t low = (int64_t)row->low, high = (int64_t)row->high, usual = size_without(row, spec);
-    if (!s->gguf) return fr_json_size(s->text, row->json, low, high, usual, s->where, field);
+    int64_t low = (int64_t)row->low, high = (int64_t)row->high, fallback = size_without(row, spec);
+    if (!s->gguf) return fr_json_size(s->text, row->json, low, high, fallback, s->where, field);
     bool instead = row->unless && fr_gguf_find(s->gguf, row->unless);
-    if (row->required) usual = instead ? 1 : FR_GGUF_REQUIRED;
+    if (row->required) fallback = instead ? 1 : FR_GGUF_REQUIRED;
     if (row->unless && !instead && !fr_gguf_find(s->gguf, row->gguf)) return lacks_both(s->gguf, row);
-    return fr_gguf_size(s->gguf, row->gguf, low, high, usual, field);
+    return fr_gguf_size(s->gguf, row->gguf, low, high, fallback, field);
 }
 
 static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
@@ -90,8 +90,9 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_MOST_LAYERS];
     if (!s->gguf) return read_size(s, row, spec);
-    int64_t usual = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
-    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, usual, spec->trunk.layers, numbers));
+    int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
+    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers,
+                        numbers));
     *of_layer(&spec->layer, row) = (size_t)numbers[0];
     const fr_gguf_value *value = fr_gguf_find(s->gguf, row->gguf);
     for (size_t i = 0; spec->trunk.layer && value && value->type == FR_GGUF_ARRAY && i < spec->trunk.layers; i++)
@@ -101,9 +102,9 @@ static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_mode
 
 static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     void *field = at(spec, row->field);
-    double value, usual = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
-    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, usual, &value)
-                   : fr_json_real(s->text, row->json, row->low, row->high, usual, s->where, &value));
+    double value, fallback = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
+    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, fallback, &value)
+                   : fr_json_real(s->text, row->json, row->low, row->high, fallback, s->where, &value));
     if (row->bytes == sizeof(float)) *(float *)field = (float)value;
     else *(double *)field = value;
     return FR_OK;

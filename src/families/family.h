@@ -128,7 +128,7 @@ struct fr_family {
     bool scaling_in_rows; /* they write how rotary positions are scaled; else it is written behind them */
     bool sees;            /* its folders may have a vision tower that is built */
 
-    /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
+    /* Whether heads turn as fr_rope_spec.neox says in this GGUF file; NULL: in all of the family's files as in its
      * folders, or it has no MTP layer that could lie in another file. */
     bool (*gguf_neox)(const fr_gguf *gguf);
 
@@ -153,18 +153,18 @@ typedef struct fr_kind_pattern {
 } fr_kind_pattern;
 
 /* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. */
-fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kind_pattern usual);
+fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kind_pattern fallback);
 
-/* The key that says which layers slide, where it is not every `usual`th that is full. */
-void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t usual, fr_gguf_writer *writer);
+/* The key that says which layers slide, where it is not every `fallback`th that is full. */
+void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
 /* Rotary positions of one form, rope[0], and of one for each kind of layer, of all values of its heads unless rows have
- * said of how many. `halves` is as in the defaults, in GGUF as the family's rotary rows stand. */
+ * said of how many. `neox` is as in the defaults, in GGUF as the family's rotary rows stand. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* The same of one form along several axes; `interleaved` and usual sections are as in the defaults. GGUF must say its
- * sections. */
+/* The same of one form along several axes; `mrope_interleaved`, and sections where config.json says none, are as in the
+ * defaults. GGUF must say its sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 
 /* As scores are scaled: rounded once. */

@@ -1,6 +1,6 @@
 /* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Source: the published checkpoint
  * and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp, conversion/glm.py, which has rows of
- * queries and keys in the order of halves where it writes sections, and of MTP layers mtp_layer.h. */
+ * queries and keys in neox order where it writes sections, and of MTP layers mtp_layer.h. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
 
