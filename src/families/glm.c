@@ -40,9 +40,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     int64_t image, last = (int64_t)s->trunk.vocab - 1;
     FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &image));
     s->image_token = (int32_t)image;
-    FR_TRY(fr_layers_alike(source, s));
-    fr_chained_keep(source, &names, s);
-    return FR_OK;
+    return fr_layers_alike(source, s);
 }
 
 const fr_family fr_family_glm = {.architectures = (const char *const[]){"GlmOcrForConditionalGeneration", "glm4", NULL},

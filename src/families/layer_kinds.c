@@ -57,9 +57,23 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *spec, fr_kind
     return set_pattern(source, spec, fallback);
 }
 
-fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kind_pattern fallback) {
+fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {
+    fr_kind_pattern fallback = spec->kinds;
     FR_TRY(fr_layers_alike(source, spec));
+    if (spec->layer.attention.window == 0) fallback.every = 1;
     return source->gguf ? from_gguf(source, spec, fallback) : from_json(source, spec, fallback);
+}
+
+static fr_status read_window(const fr_source *source, fr_model_spec *spec) {
+    size_t first, *window = &spec->layer.attention.window;
+    bool slide = false;
+    spec->kinds.first = FR_MOST_LAYERS;
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
+    FR_TRY(fr_json_size(source->text, "max_window_layers", 0, 1 << 24, 28, source->where, &first));
+    if (!slide || json_is_null(json_object_get(source->text, "sliding_window"))) return FR_OK;
+    spec->kinds.first = first;
+    return fr_json_size(source->text, "sliding_window", 1, 1 << 24, 4096, source->where, window);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -72,7 +86,7 @@ static bool is_every(const fr_trunk_spec *s, size_t every) {
 
 void fr_layers_put_kinds(const fr_trunk_spec *s, size_t fallback, fr_gguf_writer *w) {
     size_t every = 1;
-    if (is_every(s, fallback)) return;
+    if (fr_spec_window(s) == 0 || is_every(s, fallback)) return;
     while (every < s->layers && s->layer[every - 1].attention.window) every++;
     if (is_every(s, every)) {
         fr_gguf_put_u32(w, pattern_key, (uint32_t)every);
@@ -81,3 +95,11 @@ void fr_layers_put_kinds(const fr_trunk_spec *s, size_t fallback, fr_gguf_writer
     fr_gguf_put_array(w, pattern_key, FR_GGUF_BOOL, s->layers);
     for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(w, s->layer[i].attention.window > 0);
 }
+
+static fr_status put_window(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)w;
+    return fr_spec_window(s) ? fr_fail(FR_INPUT, "%s: GGUF has no key for its window", where) : FR_OK;
+}
+
+const fr_config_part fr_window_part = {.read = read_window, .put = put_window};

@@ -179,6 +179,19 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
+    const fr_rope_spec *rope = &spec->rope[0];
+    size_t angles = rope->dims / 2;
+    if (rope->kind != FR_ROPE_LLAMA3) return 0;
+    fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, factors);
+    for (size_t i = 0; i < angles; i++) {
+        float scaled = factors[i];
+        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->original_context);
+        factors[i] /= scaled;
+    }
+    return angles;
+}
+
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t defaults[FR_AXES];
