@@ -188,11 +188,10 @@ static int open_output(batch *b) {
     return b->out ? 0 : fr_bad_input("%s: %s", path, strerror(errno));
 }
 
-/* What the line that needs most needs, as generate would give it, or the fallback. Lines that can't be run ask for
- * none. */
-static int64_t longest(batch *b, int64_t fallback) {
+/* What the line that needs most needs, as generate would give it, or `usual`. Lines that can't be run ask for none. */
+static int64_t longest(batch *b, int64_t usual) {
     size_t length, prompt;
-    int64_t longest = fallback, most;
+    int64_t longest = usual, most;
     for (const char *line; !fr_interrupt_came(NULL) && (line = next_line(b, &length));) {
         if (!fr_job_measure(&b->setting, line, length, &prompt, &most)) continue;
         int64_t needed = fr_loaded_context(b->setting.loaded, b->setting.args, prompt, most);
@@ -215,10 +214,10 @@ static int open_engine(batch *b, fr_loaded *loaded) {
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
     fr_loaded_note_unused(loaded, args);
-    int64_t fallback = fr_loaded_context(loaded, args, 0, 0);
-    int64_t context = args->given[FR_ARG_CONTEXT] ? fallback : longest(b, fallback);
+    int64_t usual = fr_loaded_context(loaded, args, 0, 0);
+    int64_t context = args->given[FR_ARG_CONTEXT] ? usual : longest(b, usual);
     fr_status status = open_for(b, context);
-    if (status != FR_OK && context > fallback) status = open_for(b, fallback);
+    if (status != FR_OK && context > usual) status = open_for(b, usual);
     return fr_exit_status(status);
 }
 
