@@ -22,6 +22,7 @@
 #include "forerun_lab.h"
 #include "kernels/cpu.h"
 #include "src/layers/activations.h"
+#include "src/weights/partition.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */
@@ -163,7 +164,7 @@ static void apply_part(products *p, const fr_team *team, const fr_workspace *wor
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
     if (rows == 0 || begin == end) return;
-    fr_partition(end - begin, FR_FEATURE_UNIT, team->index, team->count, &from, &to);
+    fr_part_features(team, end - begin, &from, &to);
     fr_matrix_apply_part(team, workspace, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
@@ -176,8 +177,7 @@ static void apply(products *p, const fr_team *team, const fr_workspace *workspac
 /* Prepares rows, as the engine does before each product with new input. */
 static void prepare(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const float *x,
                     size_t rows) {
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, workspace, x, m->cols, m->cols, rows);
+    fr_publish_input(team, workspace, x, m->cols, m->cols, rows);
 }
 
 /* kv_rows fill the cache, rows go on behind it. */

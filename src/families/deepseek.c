@@ -120,9 +120,7 @@ static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, boo
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     bool is_dense[FR_MOST_LAYERS] = {false};
     FR_TRY(read_layer_types(source, s, is_dense));
-    FR_TRY(fr_mixture_layers(source, s, is_dense));
-    fr_chained_keep(source, &names, s);
-    return FR_OK;
+    return fr_mixture_layers(source, s, is_dense);
 }
 
 const fr_family fr_family_deepseek = {

@@ -21,7 +21,8 @@ static const fr_model_spec text = {
                            {.kind = FR_ROPE_PROPORTIONAL, .dims = 512, .neox = true, .theta = 1e6, .partial = 0.25}}},
     .layer = {.attention = {.heads = 8, .kv_heads = 4, .window = 512, .qk_norm = true, .v_norm = true, .scale = 1.0F},
               .ffn = {.width = 9216, .activation = FR_GELU},
-              .experts = {.activation = FR_GELU, .norm_top_k = true, .routed_scaling = 1.0F, .parallel = true}}};
+              .experts = {.activation = FR_GELU, .norm_top_k = true, .routed_scaling = 1.0F, .parallel = true}},
+    .kinds = {.every = 6, .required = true}};
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
@@ -145,11 +146,11 @@ static const fr_tensor_naming names = {.model = model_names,
 const fr_family fr_family_gemma4 = {
     .architectures = (const char *const[]){"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL},
     .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope,
+    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
     .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};
 
 const fr_family fr_family_gemma4_unified = {
     .architectures = (const char *const[]){"Gemma4UnifiedForCausalLM", "Gemma4UnifiedForConditionalGeneration", NULL},
     .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope,
+    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
     .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};

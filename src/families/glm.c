@@ -1,6 +1,6 @@
 /* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Source: the published checkpoint
  * and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp, conversion/glm.py, which has rows of
- * queries and keys in the order of halves where it writes sections, and of MTP layers mtp_layer.h. */
+ * queries and keys in neox order where it writes sections, and of MTP layers mtp_layer.h. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
 
@@ -40,9 +40,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     int64_t image, last = (int64_t)s->trunk.vocab - 1;
     FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &image));
     s->image_token = (int32_t)image;
-    FR_TRY(fr_layers_alike(source, s));
-    fr_chained_keep(source, &names, s);
-    return FR_OK;
+    return fr_layers_alike(source, s);
 }
 
 const fr_family fr_family_glm = {.architectures = (const char *const[]){"GlmOcrForConditionalGeneration", "glm4", NULL},

@@ -85,11 +85,11 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
 
 /* 1: softmax, 2: sigmoid. */
 static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
-    int64_t scoring, usual = built == FR_SCORING_SIGMOID ? 2 : 1;
-    FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, usual, &scoring));
-    if (scoring == usual || scoring == 0) return FR_OK;
+    int64_t scoring, wanted = built == FR_SCORING_SIGMOID ? 2 : 1;
+    FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, wanted, &scoring));
+    if (scoring == wanted || scoring == 0) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: key %s.expert_gating_func: %lld is not built (%lld is)", gguf->path,
-                   gguf->architecture, (long long)scoring, (long long)usual);
+                   gguf->architecture, (long long)scoring, (long long)wanted);
 }
 
 static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {

@@ -32,6 +32,6 @@ extern const fr_tensor_name fr_mtp_names[];
 
 /* Of the layers that a configuration announces, leaves those that are there: whoever saved the file may have dropped
  * them. */
-void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
+void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

@@ -113,7 +113,6 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     FR_TRY(s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++)
         if (recurrent[i]) fr_deltanet_layer(&deltanet, &s->trunk.layer[i]);
-    fr_chained_keep(source, &names, s);
     return FR_OK;
 }
 

@@ -11,7 +11,7 @@
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
- * a phase of their own (fr_matrix_input_rows). */
+ * a phase of their own (fr_publish_input). */
 #include <string.h>
 
 #include "src/layers/parts.h"
@@ -41,7 +41,7 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
 void fr_rotations(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t begin, end;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t i = 0; i < s->ropes; i++)
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
@@ -53,7 +53,7 @@ static const float *input_of(const fr_activations *a) {
 
 void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end && !a->input; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
@@ -111,7 +111,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     size_t rows = a->batch.count, n = spec->head_dim, begin, end;
-    fr_partition(rows * spec->heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, spec->heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
@@ -119,7 +119,7 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         shape_head(a, spec, query, weights->q_bias ? weights->q_bias + head * n : NULL, weights->q_norm, row);
     }
     if (!spec->owns_kv) return;
-    fr_partition(rows * spec->kv_heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, spec->kv_heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, item / rows);
 }
 
@@ -138,16 +138,15 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     fr_attend_run(team, &rows);
 }
 
-/* By the whole team, synchronized behind it. */
+/* By the whole team. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
-    size_t n = spec->head_dim, begin, end;
-    fr_partition(a->batch.count * spec->heads, 1, team->index, team->count, &begin, &end);
+    size_t n = spec->head_dim, rows = a->batch.count, begin, end;
+    fr_part_heads(team, spec->heads, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t at = begin / spec->heads * a->q_width, head = begin % spec->heads;
+        size_t at = begin % rows * a->q_width, head = begin / rows;
         float *seen = a->attn + at + head * n;
         a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
     }
-    fr_team_sync(team);
 }
 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
@@ -162,9 +161,11 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_team_sync(team);
     if (ends_rows) fr_activations_narrow(a);
     fr_attention_attend(team, a, spec);
-    fr_team_sync(team);
-    if (spec->output_gate) gate_heads(team, a, spec);
-    fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, weights->o.cols, a->batch.count);
+    if (spec->output_gate) {
+        fr_team_sync(team);
+        gate_heads(team, a, spec);
+    }
+    fr_publish_input(team, &a->workspace, a->attn, a->q_width, weights->o.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &weights->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width,
                     a->batch.count);
 }

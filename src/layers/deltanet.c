@@ -136,13 +136,13 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
                 const fr_deltanet_weights *weights) {
     fr_deltanet_rows *d = a->deltanet;
     size_t rows = a->batch.count, heads = spec->value_heads, begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *decay = d->decay + r * heads, *beta = d->beta + r * heads;
         fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
         fr_deltanet_beta(beta, beta, heads);
     }
-    fr_partition(rows * (2 * spec->key_heads + heads), 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, 2 * spec->key_heads + heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) mix_head(a, spec, weights, item % rows, item / rows);
 }
 
@@ -246,7 +246,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
                     .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
                     .strip = d->strips + team->index * d->strip_size,
                     .rows = d->runs + team->index * d->run_size};
-    fr_partition(spec->value_heads * d->span_count, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, spec->value_heads, d->span_count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         run.head = item / d->span_count;
         run.key_head = spec->tiled ? run.head % spec->key_heads : run.head / (spec->value_heads / spec->key_heads);
@@ -326,10 +326,9 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     for_spans(team, a, spec, save_history);
     fr_team_sync(team);
     run_heads(team, a, spec, weights);
-    fr_team_sync(team);
-    for_spans(team, &whole, spec, keep_inputs);
     const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_matrix_input_rows(team, &a->workspace, seen, d->width, d->width, a->batch.count);
+    fr_publish_input(team, &a->workspace, seen, d->width, d->width, a->batch.count);
+    for_spans(team, &whole, spec, keep_inputs);
     fr_matrix_apply(team, &a->workspace, &weights->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
 }

@@ -107,7 +107,7 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     const size_t *first = a->experts->first;
     size_t begin, end, chosen = 0;
     for (size_t e = 0; e < spec->count; e++) chosen += first[e + 1] > first[e];
-    fr_partition(chosen, 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, chosen, &begin, &end);
     stretch s = {0};
     for (int down = 0; down < 2; down++) {
         for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
@@ -124,7 +124,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
     const float *normed = spec->parallel ? m->normed : a->normed;
-    fr_partition(m->first[spec->count], 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, m->first[spec->count], &begin, &end);
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
         memcpy(m->input + p * hidden, normed + row * hidden, hidden * sizeof(float));
@@ -168,7 +168,7 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     const size_t *first = a->experts->first, tiles = (spec->width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT;
     size_t all = 0, before = 0, begin, end;
     for (size_t e = 0; e < spec->count; e++) all += tiles * tile_cost(first[e + 1] - first[e]);
-    fr_partition(all, 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, all, &begin, &end);
     for (size_t e = 0; e < spec->count && before < end; e++) {
         size_t each = tile_cost(first[e + 1] - first[e]);
         if (each == 0) continue;
@@ -186,7 +186,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t stride = 2 * spec->width, hidden = a->trunk->spec.hidden, begin, end;
-    fr_partition(hidden, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_part_features(team, hidden, &begin, &end);
     for (size_t r = 0; r < a->batch.count; r++) memset(m->sum + r * hidden + begin, 0, (end - begin) * sizeof(float));
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
@@ -202,7 +202,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                     const fr_experts_weights *weights) {
     size_t begin, end;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) fr_experts_choose(a, spec, weights, r, team->index);
     fr_team_sync(team);
     if (team->index == 0) sort_pairs(a, spec);
@@ -211,9 +211,8 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     gather(team, a, spec);
     fr_team_sync(team);
     experts_in(team, a, spec, weights);
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
-                         a->experts->first[spec->count]);
+    fr_publish_input(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
+                     a->experts->first[spec->count]);
     experts_out(team, a, spec, weights);
 }
 

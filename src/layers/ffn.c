@@ -13,7 +13,7 @@ static void join_row(const fr_activations *a, const float *bias, const float *no
 
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
         join_row(a, layer->attention.o_bias, layer->post_attn_norm, r);
@@ -34,7 +34,7 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
     fr_matrix_apply(team, &a->workspace, &weights->gate_up[0], a->gate, a->ffn_width, a->normed, hidden, rows);
     fr_matrix_apply(team, &a->workspace, &weights->gate_up[1], a->up, a->ffn_width, a->normed, hidden, rows);
-    fr_matrix_part(team, &weights->gate_up[0], &begin, &end);
+    fr_part_features(team, weights->gate_up[0].features, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
         if (weights->gate_bias) k->add(gate, weights->gate_bias + begin, end - begin);
@@ -44,14 +44,15 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 }
 
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights) {
-    fr_matrix_input_rows(team, &a->workspace, a->gate, a->ffn_width, weights->down.cols, a->batch.count);
+    /* Of the mixture beside it, if there is one, the router's scores are handed on too: fr_publish_rows. */
+    fr_publish_input(team, &a->workspace, a->gate, a->ffn_width, weights->down.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &weights->down, a->out, a->trunk->spec.hidden, a->gate, a->ffn_width,
                     a->batch.count);
 }
 
 void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *x = a->x + r * hidden;
         if (layer->experts.router.data) fr_experts_join(a, spec, &layer->experts, r);

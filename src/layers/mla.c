@@ -78,7 +78,7 @@ static void store_latent(const fr_activations *a, const fr_layer_spec *spec, con
 static void norm_and_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,
                            const fr_mla_weights *weights) {
     size_t begin, end, q_lora = spec->mla.q_lora;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         store_latent(a, spec, weights, r);
         if (q_lora == 0) continue;
@@ -109,7 +109,7 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_matrix *matrices, size_t heads,
                         fr_head_rows y, fr_head_rows x) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;
-    fr_partition(heads * tiles, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, heads, tiles, &begin, &end);
     while (begin < end) {
         size_t head = begin / tiles, first = head * tiles, last = fr_smaller(end, first + tiles);
         apply_head(team, a, &matrices[head], head, (begin - first) * FR_FEATURE_UNIT,
@@ -120,10 +120,10 @@ static void apply_heads(const fr_team *team, const fr_activations *a, const fr_m
 
 static void rotate_queries(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec) {
     const fr_attention_spec *attention = &spec->attention;
-    size_t rotary = rotary_of(attention), each = spec->mla.nope + rotary, begin, end;
-    fr_partition(a->batch.count * attention->heads, 1, team->index, team->count, &begin, &end);
+    size_t rotary = rotary_of(attention), each = spec->mla.nope + rotary, rows = a->batch.count, begin, end;
+    fr_part_heads(team, attention->heads, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t row = begin / attention->heads, head = begin % attention->heads;
+        size_t row = begin % rows, head = begin / rows;
         const float *part = a->heads + row * a->heads_width + head * each + spec->mla.nope;
         float *q = a->q + row * a->q_width + head * attention->head_dim + attention->latent;
         memcpy(q, part, rotary * sizeof *q);
@@ -139,7 +139,7 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
     project(team, a, mla, layer);
-    fr_team_sync(team);
+    fr_publish_rows(team); /* q_a and the latents */
     norm_and_store(team, a, spec, &layer->mla);
     fr_team_sync(team);
     if (mla->q_lora) {
@@ -158,8 +158,7 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     apply_heads(team, a, layer->mla.heads.v_b, attention->heads,
                 (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
+    fr_publish_input(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
     fr_matrix_apply(team, &a->workspace, &layer->attention.o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
                     a->batch.count);
 }

@@ -2,11 +2,12 @@
  *
  * In: a layer's spec and weights, the activations as the part before left them. Out: the activations. What each needs
  * before it and leaves behind it is said here; a layer strings them together (trunk.c). Rows are partitioned by
- * fr_rows_part, features by fr_matrix_part, so that each thread finds what it made itself. */
+ * fr_part_rows, features by fr_part_features, so that each thread finds what it made itself. */
 #ifndef FR_SRC_PARTS_H
 #define FR_SRC_PARTS_H
 
 #include "src/layers/activations.h"
+#include "src/weights/partition.h"
 
 /* ------------------------------------------------------------------------------------------------------ attention.c */
 
@@ -59,10 +60,10 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
 /* gate = activation(gate) * up, n values. */
 void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gate, const float *up, size_t n);
 
-/* gate = activation(gate(normed)) * up(normed); a barrier behind. */
+/* gate = activation(gate(normed)) * up(normed), of the thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* out = down(gate); a barrier behind. Has one of its own, if rows are quantized. */
+/* out = down(gate); a barrier behind. Begins with one, which stands behind fr_experts_score too. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
 /* x += norm(out), with a mixture's branch beside it: the thread's own rows. */
@@ -86,8 +87,8 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                        size_t row, size_t thread);
 
-/* Routing and experts: needs a barrier between it and fr_experts_score, has barriers of its own; experts->sum needs one
- * more before it is read. */
+/* Routing and experts, once fr_ffn_down has run: has barriers of its own; experts->sum needs one more before it is
+ * read. */
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                     const fr_experts_weights *weights);
 

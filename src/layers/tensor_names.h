@@ -221,7 +221,7 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 typedef struct fr_reorder {
     fr_row_order order;
     size_t head;    /* rows of a head, or columns */
-    size_t turning; /* to pairs, to halves: how many of them turn */
+    size_t turning; /* to pairs, to neox: how many of them turn */
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
 } fr_reorder;
 

@@ -74,10 +74,10 @@ static void note_memory(fr_session *s) {
 
 static fr_status check_fewest(const fr_session *s, const fr_options *options) {
     bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION && options->number[FR_OPT_TEMPERATURE] > 0;
-    if (s->draft_max && s->draft_fewest > s->draft_max)
-        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_fewest,
+    if (s->draft_max && s->draft_min > s->draft_max)
+        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_min,
                        s->draft_max);
-    if (rejects && s->draft_fewest > 1)
+    if (rejects && s->draft_min > 1)
         return fr_fail(FR_USAGE, "draft-min can't be heeded under rejection: the text would have another distribution");
     return FR_OK;
 }
@@ -90,8 +90,8 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
                        s->drafter->method->name);
     s->adapts = most == FR_DRAFT_AUTO;
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
-    s->draft_fewest = (size_t)options->value[FR_OPT_DRAFT_MIN];
-    s->draft_least = options->number[FR_OPT_DRAFT_P_MIN];
+    s->draft_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
+    s->draft_p_min = options->number[FR_OPT_DRAFT_P_MIN];
     FR_TRY(check_fewest(s, options));
     fr_budget_join(&s->engine->budget, &s->budget);
     return FR_OK;

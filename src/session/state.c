@@ -135,7 +135,7 @@ void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_p
     *proposal = (fr_proposal){.draft = s->draft,
                               .view = view,
                               .count = count,
-                              .fewest = s->draft_fewest,
-                              .least = s->draft_least,
+                              .n_min = s->draft_min,
+                              .p_min = s->draft_p_min,
                               .ids = s->ids + view->length};
 }

@@ -35,8 +35,8 @@ struct fr_session {
     fr_arena arena;
     size_t context, draft_max;
     bool ignore_eos, adapts;
-    size_t draft_fewest; /* of a proposal; */
-    double draft_least;  /* and the least chance of a draft */
+    size_t draft_min;    /* drafts of a proposal; fewer are none */
+    double draft_p_min;  /* the least chance of a draft */
 
     fr_log log;
     fr_options options; /* it was opened with */

@@ -5,6 +5,7 @@
 
 #include "quant/fp8.h"
 #include "quant/packed.h"
+#include "src/weights/partition.h"
 
 enum { BLOCK = 32 };
 
@@ -29,7 +30,7 @@ void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, co
                           size_t cols, size_t rows) {
     if (!workspace->blocks) return;
     size_t begin, end;
-    fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
+    fr_part_blocks(team, blocks_of(cols), &begin, &end);
     size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
     for (size_t r = 0; r < rows && begin < end; r++)
         workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
@@ -48,10 +49,6 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     view.features = end - begin;
     view.first += begin;
     return view;
-}
-
-void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
-    fr_partition(matrix->features, FR_FEATURE_UNIT, team->index, team->count, begin, end);
 }
 
 static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
@@ -85,7 +82,7 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
                      size_t y_stride, const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
-    fr_matrix_part(team, matrix, &begin, &end);
+    fr_part_features(team, matrix->features, &begin, &end);
     fr_matrix_apply_part(team, workspace, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
 }
 
