@@ -33,10 +33,10 @@ typedef struct fr_lab_inspection {
  * how: NULL for lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
-/* A published shape by its name (the error for an unknown one lists them), and what of it. */
+/* A published shape, and what of it. */
 typedef struct fr_lab_shape {
-    const char *name;
-    const char *type; /* of all matrices: any that fr_lab_quantize takes, but mixtures */
+    const char *name; /* of FR_LAB_SHAPES */
+    const char *type; /* of all matrices: of FR_LAB_WRITTEN */
     size_t vocab;     /* ids; 0: the shape's own */
     size_t layers;    /* the first so many, the last of them of full attention; 0: all */
     size_t experts;   /* of each mixture so many; 0: all */
@@ -63,6 +63,7 @@ typedef enum fr_lab_words {
     FR_LAB_CACHED,      /* types that keys and values are cached as */
     FR_LAB_WRITTEN,     /* types that fr_lab_quantize and fr_lab_synth write, */
     FR_LAB_MIXTURES,    /* and llama-quantize's mixtures of them, which the latter doesn't */
+    FR_LAB_SHAPES,      /* of random weights */
     FR_LAB_WORDS_COUNT
 } fr_lab_words;
 

@@ -109,13 +109,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = FR_KIND_NUMBER, .verbs = PERPLEXITY,
                        .low = 1, .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N",
                        .more = "llama-perplexity's chunks are then half of N longer than -c, up to a multiple of 256"},
-    [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = FR_KIND_WORD, .verbs = SYNTH,
-                      .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
-                               "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
-                               "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr "
-                               "deepseek-v3 glm-4.7-flash glm-4.5-air llama3.2-1b llama3.1-8b llama3.1-8b-eagle3 "
-                               "gemma3-270m gemma3-1b gemma3-4b qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b "
-                               "qwen3-30b-a3b qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b",
+    [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = FR_KIND_WORD, .of = FR_LAB_SHAPES, .verbs = SYNTH,
                       .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = FR_KIND_WORD, .verbs = QUANTIZE | SYNTH,
                      .any_case = true,
