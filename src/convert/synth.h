@@ -34,8 +34,8 @@ typedef struct fr_synth_order {
 /* What a family's readers expect around a vocabulary. */
 typedef struct fr_synth_tokenizer {
     const char *special[4]; /* ids 0 to 3 */
-    bool byte_level;         /* bytes are printable characters; otherwise "<0x0A>" and so on */
-    bool begins;             /* texts begin with `begin` */
+    bool byte_level;        /* bytes are printable characters; otherwise "<0x0A>" and so on */
+    bool begins;            /* texts begin with `begin` */
     uint32_t begin, end, turn_end, unknown, padding;
 } fr_synth_tokenizer;
 
