@@ -11,7 +11,7 @@ typedef const char *fr_word_fn(size_t index);
 
 /* Cut where it has no room. */
 typedef struct fr_word_list {
-    char text[400];
+    char text[1024];
 } fr_word_list;
 
 static inline fr_word_list fr_list_words(fr_word_fn *word) {

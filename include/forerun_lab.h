@@ -33,10 +33,10 @@ typedef struct fr_lab_inspection {
  * how: NULL for lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 
-/* A published shape by its name (the error for an unknown one lists them), and what of it. */
+/* A published shape, and what of it. */
 typedef struct fr_lab_shape {
-    const char *name;
-    const char *type; /* of all matrices: any that fr_lab_quantize takes, but mixtures */
+    const char *name; /* of FR_LAB_SHAPES */
+    const char *type; /* of all matrices: of FR_LAB_WRITTEN */
     size_t vocab;     /* ids; 0: the shape's own */
     size_t layers;    /* the first so many, the last of them of full attention; 0: all */
     size_t experts;   /* of each mixture so many; 0: all */
@@ -60,6 +60,10 @@ typedef enum fr_lab_words {
     FR_LAB_ISA,         /* instruction sets, weakest first */
     FR_LAB_DRAFT,       /* who drafts, as help has it, */
     FR_LAB_DRAFT_OTHER, /* and other names of the same */
+    FR_LAB_CACHED,      /* types that keys and values are cached as */
+    FR_LAB_WRITTEN,     /* types that fr_lab_quantize and fr_lab_synth write, */
+    FR_LAB_MIXTURES,    /* and llama-quantize's mixtures of them, which the latter doesn't */
+    FR_LAB_SHAPES,      /* of random weights */
     FR_LAB_WORDS_COUNT
 } fr_lab_words;
 
@@ -81,8 +85,8 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
 /* How a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the first
  * that matches decides. note: NULL, or told what a user may not expect. */
 typedef struct fr_lab_quantization {
-    const char *type; /* of matrices, in any case: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32;
-                         q4_k and q5_k are the mixtures q4_k_m and q5_k_m too, q4_k_s and q5_k_s smaller ones */
+    const char *type; /* of matrices, in any case: FR_LAB_WRITTEN, or FR_LAB_MIXTURES, of which q4_k_s and q5_k_s are
+                         the smaller ones, and what q4_k and q5_k mean the others */
     bool pure;        /* of every matrix; otherwise in llama-quantize's mixture */
     const char *const *overrides;
     size_t override_count;

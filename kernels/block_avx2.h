@@ -15,6 +15,7 @@
 
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
+#include "quant/block_types.h"
 #include "quant/packed.h"
 
 enum {
@@ -264,6 +265,9 @@ typedef struct format {
     scales_fn *scales;
     dot_fn *dot;
 } format;
+
+/* The sizes of a format, for its initializer. */
+#define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
 /* What one call computes, as fr_matmul_block_fn has it. */
 typedef struct product {

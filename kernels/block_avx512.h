@@ -36,6 +36,7 @@
 
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
+#include "quant/block_types.h"
 #include "quant/packed.h"
 
 #include <string.h>
@@ -84,6 +85,9 @@ typedef struct format {
     scale_fn *scale; /* its run `index` */
     code_fn *code;   /* codes g of its run `index` */
 } format;
+
+/* The sizes of a format, for its initializer. */
+#define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
 /* Adds to each lane of `sum` the products of its codes, unsigned and of `bits` bits, four in each of `groups`
  * registers, with the activations q. shared: they are worth a register, as another tile's codes meet them too. */
@@ -275,34 +279,34 @@ FR_INLINE void scale_iq4_xs(run *r, const block *b, const uint8_t *bytes, size_t
 
 FR_INLINE __m512i code_q4_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
-    return nibbles(bytes + 256 + 256 * index, g);
+    return nibbles(bytes + FR_HEAD_BYTES_q4_k + FR_RUN_BYTES_q4_k * index, g);
 }
 
 FR_INLINE __m512i code_q5_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
-    return fives(bytes + 256 + 320 * index, g);
+    return fives(bytes + FR_HEAD_BYTES_q5_k + FR_RUN_BYTES_q5_k * index, g);
 }
 
 FR_INLINE __m512i code_q6_k(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
-    return sixes(bytes + 288 + 384 * index, g);
+    return sixes(bytes + FR_HEAD_BYTES_q6_k + FR_RUN_BYTES_q6_k * index, g);
 }
 
 FR_INLINE __m512i code_iq4_xs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
-    return _mm512_shuffle_epi8(b->values, nibbles(bytes + 128 + 256 * index, g));
+    return _mm512_shuffle_epi8(b->values, nibbles(bytes + FR_HEAD_BYTES_iq4_xs + FR_RUN_BYTES_iq4_xs * index, g));
 }
 
-static const format q8_0 = {FR_Q8_0, 544, 1, 8, 128, PLAIN, open_d, scale_d_m, code_q8_0},
-                    q4_0 = {FR_Q4_0, 288, 1, 4, 8, PLAIN, open_d, scale_d_m, code_q4_0},
-                    q4_1 = {FR_Q4_1, 320, 1, 4, 0, PLUS_MIN, open_d_m, scale_d_m, code_q4_1},
-                    q5_0 = {FR_Q5_0, 352, 1, 5, 16, PLAIN, open_d, scale_d_m, code_q5_0},
-                    q5_1 = {FR_Q5_1, 384, 1, 5, 0, PLUS_MIN, open_d_m, scale_d_m, code_q5_1},
-                    iq4_nl = {FR_IQ4_NL, 288, 1, 8, 128, PLAIN, open_d, scale_d_m, code_iq4_nl},
-                    mxfp4 = {FR_MXFP4, 272, 1, 5, 12, PLAIN, open_exponent, scale_d_m, code_mxfp4},
-                    q4_k = {FR_Q4_K, 2304, 8, 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
-                    q5_k = {FR_Q5_K, 2816, 8, 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
-                    q6_k = {FR_Q6_K, 3360, 8, 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
-                    iq4_xs = {FR_IQ4_XS, 2176, 8, 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
+static const format q8_0 = {FR_Q8_0, FR_SIZES(q8_0), 8, 128, PLAIN, open_d, scale_d_m, code_q8_0},
+                    q4_0 = {FR_Q4_0, FR_SIZES(q4_0), 4, 8, PLAIN, open_d, scale_d_m, code_q4_0},
+                    q4_1 = {FR_Q4_1, FR_SIZES(q4_1), 4, 0, PLUS_MIN, open_d_m, scale_d_m, code_q4_1},
+                    q5_0 = {FR_Q5_0, FR_SIZES(q5_0), 5, 16, PLAIN, open_d, scale_d_m, code_q5_0},
+                    q5_1 = {FR_Q5_1, FR_SIZES(q5_1), 5, 0, PLUS_MIN, open_d_m, scale_d_m, code_q5_1},
+                    iq4_nl = {FR_IQ4_NL, FR_SIZES(iq4_nl), 8, 128, PLAIN, open_d, scale_d_m, code_iq4_nl},
+                    mxfp4 = {FR_MXFP4, FR_SIZES(mxfp4), 5, 12, PLAIN, open_exponent, scale_d_m, code_mxfp4},
+                    q4_k = {FR_Q4_K, FR_SIZES(q4_k), 4, 0, MINUS_MIN, open_k, scale_k, code_q4_k},
+                    q5_k = {FR_Q5_K, FR_SIZES(q5_k), 5, 0, MINUS_MIN, open_k, scale_k, code_q5_k},
+                    q6_k = {FR_Q6_K, FR_SIZES(q6_k), 6, 32, HALVES, open_q6_k, scale_q6_k, code_q6_k},
+                    iq4_xs = {FR_IQ4_XS, FR_SIZES(iq4_xs), 8, 128, PLAIN, open_iq4_xs, scale_iq4_xs, code_iq4_xs};
 
 /* How many rows leave most lines to the processor's prefetchers where hints would ask for L2: those that use up a line
  * of codes in so few instructions that the core looks far enough ahead. Hints for every line would only take buffers

@@ -42,17 +42,21 @@ typedef struct format {
     size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
 } format;
 
-static const format q8_0 = {FR_Q8_0, 8, .offset = 128, .most = 128, .columns = 32, .block = 544, .header = 32};
-static const format q4_0 = {FR_Q4_0, 4, .offset = 8, .most = 15, .columns = 32, .block = 288, .header = 32};
-static const format q4_1 = {FR_Q4_1, 4, .mins = true, .most = 15, .columns = 32, .block = 320, .header = 64};
-static const format q5_0 = {FR_Q5_0, 5, .offset = 16, .most = 31, .columns = 32, .block = 352, .header = 32};
-static const format q5_1 = {FR_Q5_1, 5, .mins = true, .most = 31, .columns = 32, .block = 384, .header = 64};
-static const format iq4_nl = {FR_IQ4_NL, 4, .table = true, .most = 127, .columns = 32, .block = 288, .header = 32};
-static const format mxfp4 = {FR_MXFP4, 4, .table = true, .most = 12, .columns = 32, .block = 272, .header = 16};
-static const format q4_k = {FR_Q4_K, 4, .mins = true, .most = 15, .columns = 256, .block = 2304, .header = 256};
-static const format q5_k = {FR_Q5_K, 5, .mins = true, .most = 31, .columns = 256, .block = 2816, .header = 256};
-static const format q6_k = {FR_Q6_K, 6, 32, .halves = true, .most = 63, .columns = 256, .block = 3360, .header = 288};
-static const format iq4_xs = {FR_IQ4_XS, 4, .table = true, .most = 127, .columns = 256, .block = 2176, .header = 128};
+/* The sizes of a format, for its initializer. */
+#define FR_SIZES(word) \
+    .columns = 32 * FR_RUNS_##word, .block = FR_TILE_BYTES_##word, .header = FR_HEAD_BYTES_##word
+
+static const format q8_0 = {FR_Q8_0, FR_BITS_q8_0, .offset = 128, .most = 128, FR_SIZES(q8_0)};
+static const format q4_0 = {FR_Q4_0, FR_BITS_q4_0, .offset = 8, .most = 15, FR_SIZES(q4_0)};
+static const format q4_1 = {FR_Q4_1, FR_BITS_q4_1, .mins = true, .most = 15, FR_SIZES(q4_1)};
+static const format q5_0 = {FR_Q5_0, FR_BITS_q5_0, .offset = 16, .most = 31, FR_SIZES(q5_0)};
+static const format q5_1 = {FR_Q5_1, FR_BITS_q5_1, .mins = true, .most = 31, FR_SIZES(q5_1)};
+static const format iq4_nl = {FR_IQ4_NL, FR_BITS_iq4_nl, .table = true, .most = 127, FR_SIZES(iq4_nl)};
+static const format mxfp4 = {FR_MXFP4, FR_BITS_mxfp4, .table = true, .most = 12, FR_SIZES(mxfp4)};
+static const format q4_k = {FR_Q4_K, FR_BITS_q4_k, .mins = true, .most = 15, FR_SIZES(q4_k)};
+static const format q5_k = {FR_Q5_K, FR_BITS_q5_k, .mins = true, .most = 31, FR_SIZES(q5_k)};
+static const format q6_k = {FR_Q6_K, FR_BITS_q6_k, 32, .halves = true, .most = 63, FR_SIZES(q6_k)};
+static const format iq4_xs = {FR_IQ4_XS, FR_BITS_iq4_xs, .table = true, .most = 127, FR_SIZES(iq4_xs)};
 
 /* What multiplies the sums of a chunk, by run and feature. */
 typedef struct scales {
@@ -395,7 +399,7 @@ FR_INLINE void matmul(level l, format f, const product *job) {
 }
 
 /* A function of the contract for each type. */
-#define FR_BLOCK_KERNEL(id, type, level)                                                                          \
+#define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)                                                        \
     void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,               \
                                     size_t rows, const uint8_t *w, size_t cols, size_t features) {                \
         matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, features});                       \

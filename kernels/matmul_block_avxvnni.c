@@ -104,17 +104,17 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     FR_UNROLLED for (size_t r = 0; r < rows; r++) join(c, r, w, scaled[r]);
 }
 
-static const format q8_0 = {1, 32, 512, head_none, scales_d, dot_q8_0};
-static const format q4_0 = {1, 32, 256, head_none, scales_d, dot_q4_0};
-static const format q4_1 = {1, 64, 256, head_none, scales_d_m, dot_q4_k};
-static const format q5_0 = {1, 32, 320, head_none, scales_d, dot_q5_0};
-static const format q5_1 = {1, 64, 320, head_none, scales_d_m, dot_q5_k};
-static const format iq4_nl = {1, 32, 256, head_none, scales_d, dot_iq4};
-static const format mxfp4 = {1, 16, 256, head_none, scales_exponent, dot_mxfp4};
-static const format q4_k = {8, 256, 256, head_k, scales_k, dot_q4_k};
-static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
-static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
-static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
+static const format q8_0 = {FR_SIZES(q8_0), head_none, scales_d, dot_q8_0};
+static const format q4_0 = {FR_SIZES(q4_0), head_none, scales_d, dot_q4_0};
+static const format q4_1 = {FR_SIZES(q4_1), head_none, scales_d_m, dot_q4_k};
+static const format q5_0 = {FR_SIZES(q5_0), head_none, scales_d, dot_q5_0};
+static const format q5_1 = {FR_SIZES(q5_1), head_none, scales_d_m, dot_q5_k};
+static const format iq4_nl = {FR_SIZES(iq4_nl), head_none, scales_d, dot_iq4};
+static const format mxfp4 = {FR_SIZES(mxfp4), head_none, scales_exponent, dot_mxfp4};
+static const format q4_k = {FR_SIZES(q4_k), head_k, scales_k, dot_q4_k};
+static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
+static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
+static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
 
 #define FR_MATMUL_BLOCK(id, type, ...)                                                                           \
     void fr_matmul_##type##_avxvnni(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, \

@@ -1,20 +1,32 @@
-/* The block types with a packed form and integer kernels: the one list of them.
+/* The block types with a packed form and integer kernels: the one list of them, and of the sizes of their tiles.
  *
- * In: a macro. Out: its expansion for each type, EACH(type, word, ...): FR_Q4_0, q4_0 and what else was given. */
+ * In: a macro. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): FR_Q4_0, q4_0; the bits of a
+ * code; the runs of 32 columns that a block has; the bytes of a tile's block before its first run, d and other scales
+ * (packed.h has what lies there); and what else was given. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
 #define FR_BLOCK_TYPES(EACH, ...)                           \
-    EACH(FR_Q8_0, q8_0, __VA_ARGS__)                        \
-    EACH(FR_Q4_0, q4_0, __VA_ARGS__)                        \
-    EACH(FR_Q4_1, q4_1, __VA_ARGS__)                        \
-    EACH(FR_Q5_0, q5_0, __VA_ARGS__)                        \
-    EACH(FR_Q5_1, q5_1, __VA_ARGS__)                        \
-    EACH(FR_IQ4_NL, iq4_nl, __VA_ARGS__)                    \
-    EACH(FR_MXFP4, mxfp4, __VA_ARGS__)                      \
-    EACH(FR_Q4_K, q4_k, __VA_ARGS__)                        \
-    EACH(FR_Q5_K, q5_k, __VA_ARGS__)                        \
-    EACH(FR_Q6_K, q6_k, __VA_ARGS__)                        \
-    EACH(FR_IQ4_XS, iq4_xs, __VA_ARGS__)
+    EACH(FR_Q8_0, q8_0, 8, 1, 32, __VA_ARGS__)              \
+    EACH(FR_Q4_0, q4_0, 4, 1, 32, __VA_ARGS__)              \
+    EACH(FR_Q4_1, q4_1, 4, 1, 64, __VA_ARGS__)              \
+    EACH(FR_Q5_0, q5_0, 5, 1, 32, __VA_ARGS__)              \
+    EACH(FR_Q5_1, q5_1, 5, 1, 64, __VA_ARGS__)              \
+    EACH(FR_IQ4_NL, iq4_nl, 4, 1, 32, __VA_ARGS__)          \
+    EACH(FR_MXFP4, mxfp4, 4, 1, 16, __VA_ARGS__)            \
+    EACH(FR_Q4_K, q4_k, 4, 8, 256, __VA_ARGS__)             \
+    EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__)             \
+    EACH(FR_Q6_K, q6_k, 6, 8, 288, __VA_ARGS__)             \
+    EACH(FR_IQ4_XS, iq4_xs, 4, 8, 128, __VA_ARGS__)
+
+/* The same as constants of each word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for each bit of a code. */
+#define FR_TILE_SIZES(type, word, bits, runs, head, ...)    \
+    FR_BITS_##word = bits,                                  \
+    FR_RUNS_##word = runs,                                  \
+    FR_HEAD_BYTES_##word = head,                            \
+    FR_RUN_BYTES_##word = 64 * bits,                        \
+    FR_TILE_BYTES_##word = head + runs * 64 * bits,
+enum { FR_BLOCK_TYPES(FR_TILE_SIZES) };
+#undef FR_TILE_SIZES
 
 #endif

@@ -2,15 +2,29 @@
 #include "quant/encode.h"
 
 #include <string.h>
+#include <strings.h>
 
-static fr_encode_fn *const encoders[FR_DTYPE_COUNT] = {
-    [FR_Q8_0] = fr_encode_q8_0, [FR_Q4_0] = fr_encode_q4_0, [FR_Q4_1] = fr_encode_q4_1,
-    [FR_Q5_0] = fr_encode_q5_0, [FR_Q5_1] = fr_encode_q5_1, [FR_IQ4_NL] = fr_encode_iq4_nl,
-    [FR_Q4_K] = fr_encode_q4_k, [FR_Q5_K] = fr_encode_q5_k, [FR_Q6_K] = fr_encode_q6_k,
+static const struct {
+    fr_dtype type;
+    const char *word;
+    fr_encode_fn *encode; /* of block types */
+} written[] = {
+    {FR_Q4_0, "q4_0", fr_encode_q4_0},       {FR_Q4_1, "q4_1", fr_encode_q4_1}, {FR_Q5_0, "q5_0", fr_encode_q5_0},
+    {FR_Q5_1, "q5_1", fr_encode_q5_1},       {FR_Q8_0, "q8_0", fr_encode_q8_0}, {FR_Q4_K, "q4_k", fr_encode_q4_k},
+    {FR_Q5_K, "q5_k", fr_encode_q5_k},       {FR_Q6_K, "q6_k", fr_encode_q6_k},
+    {FR_IQ4_NL, "iq4_nl", fr_encode_iq4_nl}, {FR_F16, "f16", NULL},             {FR_BF16, "bf16", NULL},
+    {FR_F32, "f32", NULL},
 };
+#define WRITTEN (sizeof written / sizeof *written)
 
-bool fr_encodes(fr_dtype type) {
-    return type < FR_FLOAT_TYPES || (type < FR_DTYPE_COUNT && encoders[type] != NULL);
+const char *fr_written_word(size_t index) {
+    return index < WRITTEN ? written[index].word : NULL;
+}
+
+fr_dtype fr_written_from_word(const char *word) {
+    for (size_t i = 0; i < WRITTEN; i++)
+        if (strcasecmp(word, written[i].word) == 0) return written[i].type;
+    return FR_DTYPE_COUNT;
 }
 
 float fr_encode_limit(fr_dtype type) {
@@ -19,6 +33,12 @@ float fr_encode_limit(fr_dtype type) {
     case FR_BF16: return 0x1.fep127f;
     default: return 65504;
     }
+}
+
+static fr_encode_fn *encoder_of(fr_dtype type) {
+    size_t i = 0;
+    while (written[i].type != type) i++;
+    return written[i].encode;
 }
 
 static void encode_float(fr_dtype type, float value, uint8_t *bytes) {
@@ -38,6 +58,7 @@ void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t co
         for (size_t i = 0; i < cols; i++) encode_float(type, source[i], bytes + 2 * i);
     } else {
         size_t block = fr_dtype_block(type), size = fr_dtype_row_bytes(type, block);
-        for (size_t i = 0; i < cols / block; i++) encoders[type](source + i * block, bytes + i * size);
+        fr_encode_fn *encode = encoder_of(type);
+        for (size_t i = 0; i < cols / block; i++) encode(source + i * block, bytes + i * size);
     }
 }

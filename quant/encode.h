@@ -15,10 +15,12 @@
 
 #include "quant/dtype.h"
 
-/* Whether fr_dtype_encode writes a type: F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL Q4_K Q5_K Q6_K. */
-bool fr_encodes(fr_dtype type);
+/* The words of the types that are written, in the order that help has them, NULL past the last; and the type of a word,
+ * in any case, FR_DTYPE_COUNT for any other. */
+const char *fr_written_word(size_t index);
+fr_dtype fr_written_from_word(const char *word);
 
-/* Encodes cols values, whole blocks, of a type that fr_encodes. target needs no alignment. A value beyond what the type
+/* Encodes cols values, whole blocks, of a type that is written. target needs no alignment. A value beyond what the type
  * holds (fr_encode_limit), or not finite, gives its block numbers without meaning and does no other harm. The caller
  * has set the default floating-point environment. */
 void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t cols);

@@ -2,8 +2,8 @@
  *
  * In: blocks of one output feature. Out: the same bits in their places of a tile, or back. On the way a block is its
  * feature's lane of the tile: the 32-bit words that the tile's lines hold for it, and its scales. For each type there
- * is one description of its tile (`shapes`), and one function that moves a block between the file's form and the lane,
- * in both directions. */
+ * is one description of its tile (block_types.h, and `scalings`), and one function that moves a block between the
+ * file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -25,15 +25,18 @@ typedef enum scaling {
     XS_SCALES  /* 8 scales of 6 bits */
 } scaling;
 
+static const scaling scalings[FR_KERNEL_TYPES] = {
+    [FR_Q4_1] = WITH_MIN, [FR_Q5_1] = WITH_MIN,  [FR_Q4_K] = K_SCALES,
+    [FR_Q5_K] = K_SCALES, [FR_Q6_K] = Q6_SCALES, [FR_IQ4_XS] = XS_SCALES,
+};
+
 static const struct shape {
     uint8_t bits; /* of a code */
-    scaling scaling;
     uint8_t runs; /* of a block */
 } shapes[FR_KERNEL_TYPES] = {
-    [FR_Q8_0] = {8, PLAIN, 1},      [FR_Q4_0] = {4, PLAIN, 1},         [FR_Q4_1] = {4, WITH_MIN, 1},
-    [FR_Q5_0] = {5, PLAIN, 1},      [FR_Q5_1] = {5, WITH_MIN, 1},      [FR_IQ4_NL] = {4, PLAIN, 1},
-    [FR_MXFP4] = {4, PLAIN, 1},     [FR_Q4_K] = {4, K_SCALES, RUNS},   [FR_Q5_K] = {5, K_SCALES, RUNS},
-    [FR_Q6_K] = {6, Q6_SCALES, RUNS}, [FR_IQ4_XS] = {4, XS_SCALES, RUNS},
+#define SHAPE(type, word, bits, runs, ...) [type] = {bits, runs},
+    FR_BLOCK_TYPES(SHAPE)
+#undef SHAPE
 };
 
 bool fr_packs(fr_dtype type) {
@@ -142,7 +145,7 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
             else join32(file + 4 * g, words[g] ^ 0x80808080);
         return;
     }
-    if (shapes[type].scaling == WITH_MIN) {
+    if (scalings[type] == WITH_MIN) {
         move16(direction, file, &block->m);
         file += 2;
     }
@@ -252,11 +255,11 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
         move16(direction, tile + 2 * feature, &block->d);
         tile += HALVES;
     }
-    if (shape->scaling == WITH_MIN || shape->scaling == K_SCALES) {
+    if (scalings[type] == WITH_MIN || scalings[type] == K_SCALES) {
         move16(direction, tile + 2 * feature, &block->m);
         tile += HALVES;
     }
-    tile = tile_scales(direction, shape->scaling, tile, feature, block);
+    tile = tile_scales(direction, scalings[type], tile, feature, block);
     for (size_t run = 0; run < shape->runs; run++)
         for (size_t line = 0; line < shape->bits; line++, tile += LINE) {
             uint32_t *word = &block->words[run][line];

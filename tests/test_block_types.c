@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quant/block_types.h"
+#include "quant/packed.h"
 #include "tests/block_reference.h"
 
 enum { HEAD_BYTES = 16, MOST_BYTES = 1 << 20 };
@@ -169,6 +171,25 @@ START_TEST(code_values) {
 }
 END_TEST
 
+/* The sizes that kernels walk by are those of the types. */
+START_TEST(a_tile_is_as_long_as_its_rows) {
+    static const struct {
+        fr_dtype type;
+        size_t cols, bytes;
+    } tiles[] = {
+#define TILE(type, word, ...) {type, 32 * FR_RUNS_##word, FR_TILE_BYTES_##word},
+        FR_BLOCK_TYPES(TILE)
+#undef TILE
+    };
+    const size_t count = sizeof tiles / sizeof *tiles;
+    ck_assert_uint_eq(count, FR_KERNEL_TYPES - FR_FLOAT_TYPES);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(tiles[i].cols, fr_dtype_block(tiles[i].type));
+        ck_assert_uint_eq(tiles[i].bytes, fr_packed_bytes(tiles[i].type, FR_TILE_FEATURES, tiles[i].cols));
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("block_types");
     TCase *cases = tcase_create("block_types");
@@ -178,6 +199,7 @@ int main(void) {
     tcase_add_loop_test(cases, hash_of_noise, 0, FR_WEIGHT_TYPES);
     tcase_add_loop_test(cases, reference_product, FR_FLOAT_TYPES, FR_KERNEL_TYPES);
     tcase_add_test(cases, code_values);
+    tcase_add_test(cases, a_tile_is_as_long_as_its_rows);
     tcase_set_timeout(cases, 60);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

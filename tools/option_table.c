@@ -26,9 +26,7 @@ enum {
 /* Of bench, those that want an idle machine. */
 enum { ALONE = FR_PART_MACHINE | FR_PART_KERNELS | FR_PART_MODEL };
 
-#define KV_TYPES                                                       \
-    .kind = FR_KIND_WORD, .any_case = true, .words = "f32 f16 bf16 q8_0 q4_0", \
-    .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
+#define KV_TYPES .kind = FR_KIND_WORD, .any_case = true, .of = FR_LAB_CACHED, .unbuilt = "q4_1 iq4_nl q5_0 q5_1"
 
 const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MODEL] = {.names = "-m --model", .verbs = READ, .parts = FR_PART_MODEL | FR_PART_NEIGHBOURS,
@@ -115,18 +113,11 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_STRIDE] = {.names = "--ppl-stride --stride", .value = "N", .kind = FR_KIND_NUMBER, .verbs = PERPLEXITY,
                        .low = 1, .high = INT32_MAX, .help = "chunks begin N ids apart, and each scores its last N",
                        .more = "llama-perplexity's chunks are then half of N longer than -c, up to a multiple of 256"},
-    [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = FR_KIND_WORD, .verbs = SYNTH,
-                      .words = "gemma4-e2b gemma4-e4b gemma4-26b-a4b gemma4-31b gemma4-1b gemma4-e2b-assistant "
-                               "gemma4-e4b-assistant gemma4-26b-a4b-assistant gemma4-31b-assistant "
-                               "gemma4-1b-assistant gemma4-e2b-assistant-plain gemma4-e4b-assistant-plain glm-ocr "
-                               "deepseek-v3 glm-4.7-flash glm-4.5-air llama3.2-1b llama3.1-8b llama3.1-8b-eagle3 "
-                               "gemma3-270m gemma3-1b gemma3-4b qwen2.5-0.5b qwen2.5-1.5b qwen2.5-7b "
-                               "qwen3-30b-a3b qwen3.5-0.8b qwen3.5-4b qwen3.5-9b qwen3.6-27b qwen3.6-35b-a3b",
+    [FR_ARG_SHAPE] = {.names = "--shape", .value = "SHAPE", .kind = FR_KIND_WORD, .of = FR_LAB_SHAPES, .verbs = SYNTH,
                       .help = "one of those above"},
     [FR_ARG_TYPE] = {.names = "--type", .value = "TYPE", .kind = FR_KIND_WORD, .verbs = QUANTIZE | SYNTH,
                      .any_case = true,
-                     .words = "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32 q4_k_m q4_k_s q5_k_m q5_k_s",
-                     .help = "what matrices become: q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k iq4_nl f16 bf16 f32",
+                     .of = FR_LAB_WRITTEN, .also = FR_LAB_MIXTURES, .help = "what matrices become: {}",
                      .more = "In any case. quantize: q4_k and q5_k are llama-quantize's mixtures Q4_K_M and Q5_K_M; "
                              "Q4_K_S and Q5_K_S are its smaller ones"},
     [FR_ARG_TENSOR_TYPE] = {.names = "--tensor-type", .value = "PATTERN=TYPE", .verbs = QUANTIZE, .again = true,
@@ -248,7 +239,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .more = "Several texts at once: 64 of mixtures too"},
     [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
                      .value = "TYPE", KV_TYPES, .sets = FR_OPT_KV_K, .to = FR_SET_GIVEN,
-                     .help = "type of cached keys: f32 f16 bf16 q8_0 q4_0 (default f16, or f32 for float weights)",
+                     .help = "type of cached keys: {} (default f16, or f32 for float weights)",
                      .more = "q8_0 and q4_0 need heads that are multiples of 32 wide"},
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
                      .value = "TYPE", KV_TYPES, .sets = FR_OPT_KV_V, .to = FR_SET_GIVEN,

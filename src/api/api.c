@@ -14,6 +14,10 @@
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
 #include "kernels/cpu.h"
+#include "quant/encode.h"
+#include "src/cache/kv.h"
+#include "src/convert/quantize_types.h"
+#include "src/convert/synth.h"
 #include "src/draft/draft_list.h"
 #include "src/session/cycle.h"
 #include "src/session/session.h"
@@ -458,6 +462,10 @@ const char *fr_lab_word(fr_lab_words of, size_t index) {
         [FR_LAB_ISA] = fr_isa_word,
         [FR_LAB_DRAFT] = fr_draft_word,
         [FR_LAB_DRAFT_OTHER] = fr_draft_other_word,
+        [FR_LAB_CACHED] = fr_kv_type_word,
+        [FR_LAB_WRITTEN] = fr_written_word,
+        [FR_LAB_MIXTURES] = fr_mixture_word,
+        [FR_LAB_SHAPES] = fr_synth_shape_word,
     };
     return (unsigned)of < FR_LAB_WORDS_COUNT && tables[of] ? tables[of](index) : NULL;
 }

@@ -25,7 +25,8 @@ static fr_status set_isa(fr_options *options, const char *word) {
 static fr_status set_kv_type(fr_options *options, fr_option option, const char *word) {
     fr_dtype type = fr_kv_type_from_word(word);
     if (type == FR_DTYPE_COUNT)
-        return fr_fail(FR_USAGE, "%s %s is not known (f32 f16 bf16 q8_0 q4_0)", fr_option_ranges[option].name, word);
+        return fr_fail(FR_USAGE, "%s %s is not known (%s)", fr_option_ranges[option].name, word,
+                       fr_list_words(fr_kv_type_word).text);
     options->value[option] = type;
     return FR_OK;
 }

@@ -9,6 +9,10 @@
 
 static const char *const words[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
 
+const char *fr_kv_type_word(size_t index) {
+    return index < FR_KV_TYPES ? words[index] : NULL;
+}
+
 fr_dtype fr_kv_type_from_word(const char *word) {
     for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
         if (strcasecmp(word, words[type]) == 0) return type;

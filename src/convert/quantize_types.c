@@ -16,34 +16,43 @@
  * pure: every matrix but the router gets the type asked for. */
 #include "src/convert/quantize_types.h"
 
-#include <ctype.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/word_list.h"
 #include "quant/encode.h"
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
 fr_status fr_type_read(const char *word, fr_dtype *type) {
-    char name[16] = "";
-    for (size_t i = 0; word[i] && i + 1 < sizeof name; i++) name[i] = (char)toupper((unsigned char)word[i]);
-    *type = strlen(word) < sizeof name ? fr_dtype_from_name(name) : FR_DTYPE_COUNT;
-    if (*type < FR_DTYPE_COUNT && fr_encodes(*type)) return FR_OK;
-    return fr_fail(FR_USAGE,
-                   "type %.40s is none of a tensor that is written: f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl q4_k "
-                   "q5_k q6_k are", word);
+    *type = fr_written_from_word(word);
+    if (*type < FR_DTYPE_COUNT) return FR_OK;
+    return fr_fail(FR_USAGE, "type %.40s is none of a tensor that is written: %s are", word,
+                   fr_list_words(fr_written_word).text);
 }
 
-/* The name of a mixture of Q4_K or Q5_K, "Q4_K_M" or "Q4_K_S", or of a type. */
+/* llama-quantize's names of mixtures. */
+static const struct {
+    const char *word;
+    fr_dtype type;
+    bool small;
+} mixtures[] = {
+    {"q4_k_m", FR_Q4_K, false}, {"q4_k_s", FR_Q4_K, true}, {"q5_k_m", FR_Q5_K, false}, {"q5_k_s", FR_Q5_K, true}};
+#define MIXTURES (sizeof mixtures / sizeof *mixtures)
+
+const char *fr_mixture_word(size_t index) {
+    return index < MIXTURES ? mixtures[index].word : NULL;
+}
+
+/* The name of a mixture, or of a type. */
 static fr_status read_mixture(const char *word, fr_type_choice *choice) {
-    static const char *const mixtures[] = {"q4_k_m", "q4_k_s", "q5_k_m", "q5_k_s"};
-    for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++) {
-        if (strcasecmp(word, mixtures[i]) != 0) continue;
-        choice->type = i < 2 ? FR_Q4_K : FR_Q5_K;
-        choice->small = i % 2;
+    for (size_t i = 0; i < MIXTURES; i++) {
+        if (strcasecmp(word, mixtures[i].word) != 0) continue;
+        choice->type = mixtures[i].type;
+        choice->small = mixtures[i].small;
         return FR_OK;
     }
     return fr_type_read(word, &choice->type);

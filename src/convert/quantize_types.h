@@ -23,8 +23,11 @@ typedef struct fr_type_choice {
     size_t rule_count;
 } fr_type_choice;
 
-/* A type's word, in any case; one that fr_encodes. A mixture's is none. */
+/* A type's word, in any case; one that is written. A mixture's is none. */
 fr_status fr_type_read(const char *word, fr_dtype *type);
+
+/* Words of mixtures, NULL past the last. */
+const char *fr_mixture_word(size_t index);
 
 /* Types and rules from their words. */
 fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization *how);

@@ -2,7 +2,7 @@
  *
  * In: the name of a shape, a type. Out: a file as llama.cpp's converter writes it. The text such a model writes is
  * noise; speed and memory are those of the shape. The same arguments give the same bytes. Here are the numbers and the
- * file; what there is of a shape: synth_gemma4.c and others; of its tensors: synth_tensors.c.
+ * file; the shapes: shapes.c; their tensors: synth_tensors.c.
  *
  * Matrices are normal noise of deviation 1 / sqrt(cols). Quantizing billions of values would take minutes, so one pool
  * of blocks is quantized for each number of columns. A row is two stretches of it, each from a random block on: with
@@ -142,32 +142,16 @@ static fr_status write_tensors(synth *s, const fr_outputs *outputs, const fr_syn
 
 /* --------------------------------------------------------------------------------------------------------- the file */
 
-static const fr_synth_family *const families[] = {
-    &fr_synth_deepseek,  &fr_synth_gemma3, &fr_synth_gemma4,       &fr_synth_gemma4_assistant, &fr_synth_glm,
-    &fr_synth_glm4_moe,  &fr_synth_glm_flash, &fr_synth_llama,     &fr_synth_llama_eagle3,     &fr_synth_qwen2,
-    &fr_synth_qwen3,     &fr_synth_qwen35, &fr_synth_qwen35_moe};
-
-static fr_status find_shape(const char *name, const fr_synth_family **family, const fr_synth_shape **found) {
-    char known[768] = "";
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-        for (const fr_synth_shape *shape = families[f]->shapes; shape->name; shape++) {
-            *family = families[f];
-            *found = shape;
-            if (strcmp(shape->name, name) == 0) return FR_OK;
-            snprintf(known + strlen(known), sizeof known - strlen(known), " %s", shape->name);
-        }
-    return fr_fail(FR_USAGE, "there is no shape %.40s; known:%s", name, known);
-}
-
 static fr_status check(const fr_synth_order *order) {
     const fr_synth_shape *shape = order->shape;
     if (order->layers < 2 || order->layers > shape->layers)
         return fr_fail(FR_USAGE, "%zu layers: %s takes 2 to %zu", order->layers, shape->name, shape->layers);
     if (order->vocab < FR_SYNTH_LEAST_VOCAB || order->vocab > (size_t)1 << 24)
         return fr_fail(FR_USAGE, "a vocabulary of %zu: it takes %d to 2^24 ids", order->vocab, FR_SYNTH_LEAST_VOCAB);
-    if (order->vocab % shape->vocab_unit)
+    size_t unit = shape->family->vocab_unit;
+    if (unit && order->vocab % unit)
         return fr_fail(FR_USAGE, "a vocabulary of %zu: %s takes multiples of %zu, the ids of a centroid", order->vocab,
-                       shape->name, shape->vocab_unit);
+                       shape->name, unit);
     return FR_OK;
 }
 
@@ -195,41 +179,41 @@ static void put_general(synth *s, const fr_synth_order *order) {
     fr_gguf_put_u32(&s->writer, "general.quantization_version", 2);
 }
 
-static fr_status write_model(synth *s, const fr_synth_family *family, const fr_synth_order *order,
-                             fr_synth_model *model) {
-    const fr_family *of = family->family;
-    FR_TRY(family->make_spec ? family->make_spec(order, &model->spec)
-                             : fr_synth_spec_of_config(of, order, &model->spec));
+static fr_status write_model(synth *s, const fr_synth_order *order, fr_synth_model *model) {
+    const fr_synth_shape *shape = order->shape;
+    const fr_synth_family *of = shape->family;
+    FR_TRY(fr_synth_read(order, model));
     FR_TRY(cut_experts(order, &model->spec));
     put_general(s, order);
-    FR_TRY(fr_synth_list(family, order->shape, model));
-    if (family->add_drafter)
-        FR_TRY(family->add_drafter(order, model, &s->writer));
+    FR_TRY(fr_synth_list(shape, model));
+    if (of->add_drafter)
+        FR_TRY(of->add_drafter(order, model, &s->writer));
     else
-        FR_TRY(fr_family_put(of, &model->spec, family->mtp_layers, order->shape->name, &s->writer));
-    fr_synth_put_tokenizer(family->tokenizer, order->vocab, &s->writer);
+        FR_TRY(fr_family_put(of->family, &model->spec, of->mtp_layers, shape->name, &s->writer));
+    fr_synth_put_tokenizer(of, order->vocab, &s->writer);
     fr_choose_plain_types(s->type, &model->outputs);
-    return write_tensors(s, &model->outputs, family->means);
+    return write_tensors(s, &model->outputs, of->means);
 }
 
 static fr_status write_file(const fr_lab_shape *what, const fr_options *options, FILE *out) {
     synth s = {.options = options, .random = 0x9e3779b97f4a7c15u};
-    const fr_synth_family *family = NULL;
     fr_synth_order order = {0};
     fr_synth_model model = {0};
-    FR_TRY(find_shape(what->name, &family, &order.shape));
+    FR_TRY(fr_synth_find(what->name, &order.shape));
     FR_TRY(fr_type_read(what->type, &s.type));
+    const fr_synth_family *of = order.shape->family;
     order.vocab = what->vocab ? what->vocab : order.shape->vocab;
     order.layers = what->layers ? what->layers : order.shape->layers;
     order.experts = what->experts;
     FR_TRY(check(&order));
     s.buffer = malloc(BUFFER);
     if (!s.buffer) return fr_fail_memory("random weights", BUFFER);
-    fr_gguf_writer_open(&s.writer, out, order.shape->architecture);
-    fr_status status = write_model(&s, family, &order, &model);
+    fr_gguf_writer_open(&s.writer, out, of->architecture ? of->architecture : of->family->gguf);
+    fr_status status = write_model(&s, &order, &model);
     fr_gguf_writer_close(&s.writer);
     for (size_t i = 0; i < MOST_POOLS; i++) free(s.pools[i].blocks);
     fr_outputs_free(&model.outputs);
+    json_decref(model.config);
     free(model.spec.layer);
     free(model.ids);
     free(s.buffer);

@@ -58,7 +58,8 @@ static fr_status list_table(const walk *w, const fr_tensor_name *names) {
     return FR_OK;
 }
 
-fr_status fr_synth_list(const fr_synth_family *family, const fr_synth_shape *shape, fr_synth_model *model) {
+fr_status fr_synth_list(const fr_synth_shape *shape, fr_synth_model *model) {
+    const fr_synth_family *family = shape->family;
     const fr_trunk_spec *spec = &model->spec;
     const fr_tensor_naming *names = family->family->names;
     walk w = {.shape = shape, .model = model};

@@ -29,9 +29,10 @@ static uint32_t token_type(const fr_synth_tokenizer *t, size_t id) {
     return id < FIRST_PLAIN && !t->byte_level ? BYTE : NORMAL;
 }
 
-void fr_synth_put_tokenizer(const fr_synth_tokenizer *t, size_t vocab, fr_gguf_writer *w) {
-    fr_gguf_put_string(w, "tokenizer.ggml.model", t->model);
-    if (t->pre) fr_gguf_put_string(w, "tokenizer.ggml.pre", t->pre);
+void fr_synth_put_tokenizer(const fr_synth_family *family, size_t vocab, fr_gguf_writer *w) {
+    const fr_synth_tokenizer *t = family->tokenizer;
+    fr_gguf_put_string(w, "tokenizer.ggml.model", family->family->tokenizer);
+    if (family->family->pre) fr_gguf_put_string(w, "tokenizer.ggml.pre", family->family->pre);
     fr_gguf_put_array(w, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
     for (size_t id = 0; id < vocab; id++) put_token(t, id, w);
     fr_gguf_put_array(w, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);

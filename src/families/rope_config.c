@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/word_list.h"
 #include "src/families/config_keys.h"
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -32,6 +33,26 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
 }
 
 /* mscale and mscale_all_dim, where both stand, say by how much angles grow, or the file says it outright. */
+/* How positions may be scaled, as config.json and GGUF call it; NULL: the latter doesn't. */
+static const struct {
+    const char *config, *gguf;
+    fr_rope_kind kind;
+} kinds[] = {{"default", "none", FR_ROPE_DEFAULT},
+             {"linear", "linear", FR_ROPE_LINEAR},
+             {"llama3", NULL, FR_ROPE_LLAMA3},
+             {"yarn", "yarn", FR_ROPE_YARN}};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static const char *config_word(size_t index) {
+    return index < KINDS ? kinds[index].config : NULL;
+}
+
+static const char *gguf_word(size_t index) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i].gguf && index-- == 0) return kinds[i].gguf;
+    return NULL;
+}
+
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
@@ -49,17 +70,15 @@ static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char
 }
 
 static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const char *where) {
-    static const struct {
-        const char *name;
-        fr_rope_kind kind;
-    } built[] = {{"linear", FR_ROPE_LINEAR}, {"llama3", FR_ROPE_LLAMA3}, {"yarn", FR_ROPE_YARN}};
     const char *type;
+    size_t i = 0;
     FR_TRY(fr_json_text(scaling, json_object_get(scaling, "rope_type") ? "rope_type" : "type", where, &type));
-    if (!type || strcmp(type, "default") == 0) return FR_OK;
-    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
-        if (strcmp(type, built[i].name) == 0) rope->kind = built[i].kind;
-    if (rope->kind == FR_ROPE_DEFAULT)
-        return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (default, linear, llama3 and yarn are)", where, type);
+    while (type && i < KINDS && strcmp(type, kinds[i].config) != 0) i++;
+    if (i == KINDS)
+        return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (%s are)", where, type,
+                       fr_list_words(config_word).text);
+    if (kinds[i].kind == FR_ROPE_DEFAULT) return FR_OK;
+    rope->kind = kinds[i].kind;
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
     FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
@@ -117,11 +136,14 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
     static const char key[] = ".rope.scaling.type";
     fr_text type;
     FR_TRY(fr_gguf_text(gguf, key, &type));
-    if (!type.bytes || fr_text_is(type, "linear")) return read_gguf_linear(rope, gguf);
-    if (fr_text_is(type, "none")) return FR_OK;
-    if (fr_text_is(type, "yarn")) return read_gguf_yarn(rope, gguf);
-    return fr_fail(FR_UNBUILT, "%s: key %s%s: \"%.*s\" is not built (none, linear and yarn are)", gguf->path,
-                   gguf->architecture, key, (int)(type.length < 40 ? type.length : 40), type.bytes);
+    if (!type.bytes) return read_gguf_linear(rope, gguf);
+    for (size_t i = 0; i < KINDS; i++) {
+        if (!kinds[i].gguf || !fr_text_is(type, kinds[i].gguf)) continue;
+        if (kinds[i].kind == FR_ROPE_LINEAR) return read_gguf_linear(rope, gguf);
+        return kinds[i].kind == FR_ROPE_YARN ? read_gguf_yarn(rope, gguf) : FR_OK;
+    }
+    return fr_fail(FR_UNBUILT, "%s: key %s%s: \"%.*s\" is not built (%s are)", gguf->path, gguf->architecture, key,
+                   (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
 }
 
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *w) {

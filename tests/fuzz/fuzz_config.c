@@ -2,13 +2,36 @@
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. Weights that fit the configuration are run: a prompt
  * and some steps, with the MTP layer where there is one. */
+#include "src/families/architecture.h"
+#include "src/families/families.h"
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"tests/data/models/gemma4-e", "tests/data/models/gemma4-dense-odd",
                                      "tests/data/models/gemma4-moe", "tests/data/models/glm-ocr-odd",
                                      "tests/data/models/llama-odd", "tests/data/models/qwen2-window",
-                                     "tests/data/models/gemma3-odd", "tests/data/models/gemma3-tower"};
+                                     "tests/data/models/gemma3-odd", "tests/data/models/gemma3-tower",
+                                     "tests/data/models/qwen3-moe-odd", "tests/data/models/qwen35-odd",
+                                     "tests/data/models/qwen35-moe-odd", "tests/data/models/glm4-moe-odd",
+                                     "tests/data/models/deepseek-v3-odd", "tests/data/models/glm-4.7-flash-odd"};
 enum { MODELS = sizeof models / sizeof *models };
+
+static const fr_family *const families[] = {
+#define FR_FAMILY(name) &fr_family_##name,
+#include "src/families/families.def"
+#undef FR_FAMILY
+};
+
+/* Every family, by its name in GGUF, has a model among them. */
+static void check_families(const fr_checkpoint *weights) {
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+        bool found = false;
+        for (size_t i = 0; i < MODELS && !found; i++) {
+            const fr_family *family = fr_family_of(fr_checkpoint_architecture(&weights[i]));
+            found = family && strcmp(family->gguf, families[f]->gguf) == 0;
+        }
+        if (!found) die("no model of the family ", families[f]->gguf);
+    }
+}
 
 static void run(const fr_checkpoint *weights, const fr_checkpoint *configs) {
     fr_checkpoint files = *weights;
@@ -33,6 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fuzz_link(folder, "config.json", config.path);
         fuzz_link(folder, "preprocessor_config.json", "tests/data/models/glm-ocr-odd/preprocessor_config.json");
         for (size_t i = 0; i < MODELS; i++) fuzz_open_files(&weights[i], models[i]);
+        check_families(weights);
     }
     fuzz_file_write(&config, bytes, size, NULL, 0);
     if (refused(fr_checkpoint_open_config(&configs, folder))) return 0;

@@ -122,7 +122,8 @@ def weights():
 
 def configurations():
     for name in ("gemma4-e", "gemma4-dense-odd", "gemma4-moe", "glm-ocr-odd", "llama", "llama-odd", "qwen2-window",
-                 "gemma3-odd", "gemma3-tower"):
+                 "gemma3-odd", "gemma3-tower", "qwen3-moe-odd", "qwen35-odd", "qwen35-moe-odd", "glm4-moe-odd",
+                 "deepseek-v3-odd", "glm-4.7-flash-odd"):
         write("config", name, compact(json.loads(read(f"models/{name}/config.json"))))
     write("generation", "two-ends", read("models/gemma4-dense-odd/generation_config.json"))
     write("generation", "one-end", '{"eos_token_id": 1}')

@@ -1,0 +1,184 @@
+/* The shapes that random weights are made of: see synth.h.
+ *
+ * In: a name; an order. Out: the shape's line of the one table, which is in help's order; the order's spec, which the
+ * family's own reader makes of the line's config.json.
+ *
+ * Sizes: the published config.json of google/gemma-4-E2B-it, -E4B-it, -26B-A4B-it, -31B-it and each one's assistant; of
+ * zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and Llama-3.1-8B,
+ * yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; google/gemma-3-270m, -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B,
+ * Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and -35B-A3B. No published size are gemma4-1b, the widths of
+ * E2B in a dense model of 18 layers, and its assistant. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sizes.h"
+#include "base/word_list.h"
+#include "src/convert/synth.h"
+#include "src/families/config.h"
+
+/* Of an MTP layer's own: files may lack it, published ones have it. */
+#define MTP_NORM "nextn.shared_head_norm.weight"
+
+#define GEMMA4    "\"final_logit_softcapping\": 30.0, "
+#define ASSISTANT "\"sliding_window_pattern\": 4, \"hidden_size_per_layer_input\": 0, "
+#define SMALL     ASSISTANT "\"hidden_size\": 256, \"num_attention_heads\": 4, \"intermediate_size\": 2048, "
+#define LARGE     ASSISTANT "\"hidden_size\": 1024, \"intermediate_size\": 8192, \"sliding_window\": 1024, " \
+                  "\"attention_k_eq_v\": true, "
+#define LLAMA     "\"rope_theta\": 500000, \"rms_norm_eps\": 1e-5, \"num_key_value_heads\": 8, "
+#define LLAMA3    "\"rope_type\": \"llama3\", \"low_freq_factor\": 1, \"high_freq_factor\": 4, " \
+                  "\"original_max_position_embeddings\": 8192"
+
+enum { GEMMA_VOCAB = 262144, LLAMA_VOCAB = 128256, QWEN2_VOCAB = 151936, QWEN35_VOCAB = 248320 };
+
+static const char *const head[] = {"output.weight", NULL}, *const mtp_norm[] = {MTP_NORM, NULL},
+                  *const head_and_norm[] = {"output.weight", MTP_NORM, NULL},
+                  *const own_head[] = {"output.weight", "nextn.embed_tokens.weight", "nextn.shared_head_head.weight",
+                                       MTP_NORM, NULL},
+                  *const latent[] = {"output.weight", "attn_q_b.weight", "attn_k_b.weight", MTP_NORM, NULL},
+                  *const gate_up[] = {"ffn_gate_up_exps.weight", NULL},
+                  *const experts[] = {"output.weight",        "ffn_gate_exps.weight", "ffn_up_exps.weight",
+                                      "ffn_down_exps.weight", MTP_NORM,               NULL};
+
+/* Orders add what they say themselves. sliding_window_pattern, one full layer in so many, stands for the layer_types
+ * that Gemma 4's files list. */
+static const fr_synth_shape shapes[] = {
+    {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
+     "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "
+     "\"sliding_window_pattern\": 5, \"num_kv_shared_layers\": 20, \"use_double_wide_mlp\": true}", NULL},
+    {"gemma4-e4b", &fr_synth_gemma4, 42, GEMMA_VOCAB,
+     "{" GEMMA4 "\"hidden_size\": 2560, \"num_key_value_heads\": 2, \"intermediate_size\": 10240, "
+     "\"sliding_window_pattern\": 6, \"num_kv_shared_layers\": 18}", NULL},
+    {"gemma4-26b-a4b", &fr_synth_gemma4, 30, GEMMA_VOCAB,
+     "{" GEMMA4 "\"hidden_size\": 2816, \"num_attention_heads\": 16, \"num_key_value_heads\": 8, "
+     "\"num_global_key_value_heads\": 2, \"attention_k_eq_v\": true, \"intermediate_size\": 2112, "
+     "\"sliding_window\": 1024, \"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0, "
+     "\"enable_moe_block\": true, \"num_experts\": 128, \"top_k_experts\": 8, \"moe_intermediate_size\": 704}",
+     gate_up},
+    {"gemma4-31b", &fr_synth_gemma4, 60, GEMMA_VOCAB,
+     "{" GEMMA4 "\"hidden_size\": 5376, \"num_attention_heads\": 32, \"num_key_value_heads\": 16, "
+     "\"num_global_key_value_heads\": 4, \"attention_k_eq_v\": true, \"intermediate_size\": 21504, "
+     "\"sliding_window\": 1024, \"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}", NULL},
+    {"gemma4-1b", &fr_synth_gemma4, 18, GEMMA_VOCAB,
+     "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 2, \"intermediate_size\": 6144, "
+     "\"sliding_window_pattern\": 6, \"hidden_size_per_layer_input\": 0}", NULL},
+
+    {"gemma4-e2b-assistant", &fr_synth_gemma4_centroids, 4, GEMMA_VOCAB,
+     "{" SMALL "\"num_key_value_heads\": 1, \"backbone_hidden_size\": 1536}", NULL},
+    {"gemma4-e4b-assistant", &fr_synth_gemma4_centroids, 4, GEMMA_VOCAB,
+     "{" SMALL "\"num_key_value_heads\": 2, \"backbone_hidden_size\": 2560}", NULL},
+    {"gemma4-26b-a4b-assistant", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
+     "{" LARGE "\"num_attention_heads\": 16, \"num_key_value_heads\": 8, \"num_global_key_value_heads\": 2, "
+     "\"backbone_hidden_size\": 2816}", NULL},
+    {"gemma4-31b-assistant", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
+     "{" LARGE "\"num_attention_heads\": 32, \"num_key_value_heads\": 16, \"num_global_key_value_heads\": 4, "
+     "\"backbone_hidden_size\": 5376}", NULL},
+    {"gemma4-1b-assistant", &fr_synth_gemma4_centroids, 4, GEMMA_VOCAB,
+     "{" SMALL "\"num_key_value_heads\": 2, \"backbone_hidden_size\": 1536}", NULL},
+    {"gemma4-e2b-assistant-plain", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
+     "{" SMALL "\"num_key_value_heads\": 1, \"backbone_hidden_size\": 1536}", NULL},
+    {"gemma4-e4b-assistant-plain", &fr_synth_gemma4_assistant, 4, GEMMA_VOCAB,
+     "{" SMALL "\"num_key_value_heads\": 2, \"backbone_hidden_size\": 2560}", NULL},
+
+    {"glm-ocr", &fr_synth_glm, 16, 59392,
+     "{\"hidden_size\": 1536, \"intermediate_size\": 4608, \"head_dim\": 128, "
+     "\"rope_scaling\": {\"type\": \"default\", \"mrope_section\": [16, 24, 24]}}", own_head},
+    {"deepseek-v3", &fr_synth_deepseek, 61, 129280,
+     "{\"first_k_dense_replace\": 3, \"rope_theta\": 10000, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 40, "
+     "\"beta_fast\": 32, \"beta_slow\": 1, \"mscale\": 1.0, \"mscale_all_dim\": 1.0, "
+     "\"original_max_position_embeddings\": 4096}}", latent},
+    {"glm-4.7-flash", &fr_synth_glm_flash, 47, 154880, "{\"first_k_dense_replace\": 1, \"rope_theta\": 1000000}",
+     latent},
+    {"glm-4.5-air", &fr_synth_glm4_moe, 46, 151552,
+     "{\"head_dim\": 128, \"attention_bias\": true, \"first_k_dense_replace\": 1, \"rope_theta\": 1000000}",
+     head_and_norm},
+
+    {"llama3.2-1b", &fr_synth_llama, 16, LLAMA_VOCAB,
+     "{" LLAMA "\"hidden_size\": 2048, \"intermediate_size\": 8192, \"rope_scaling\": {" LLAMA3 ", \"factor\": 32}}",
+     NULL},
+    {"llama3.1-8b", &fr_synth_llama, 32, LLAMA_VOCAB,
+     "{" LLAMA "\"intermediate_size\": 14336, \"rope_scaling\": {" LLAMA3 ", \"factor\": 8}}", head},
+    {"llama3.1-8b-eagle3", &fr_synth_eagle3, 32, LLAMA_VOCAB,
+     "{" LLAMA "\"intermediate_size\": 14336, \"hidden_act\": \"silu\"}", NULL},
+
+    {"gemma3-270m", &fr_synth_gemma3, 18, GEMMA_VOCAB,
+     "{\"hidden_size\": 640, \"intermediate_size\": 2048, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
+     "\"sliding_window\": 512}", NULL},
+    {"gemma3-1b", &fr_synth_gemma3, 26, GEMMA_VOCAB,
+     "{\"hidden_size\": 1152, \"intermediate_size\": 6912, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, "
+     "\"sliding_window\": 512}", NULL},
+    {"gemma3-4b", &fr_synth_gemma3, 34, GEMMA_VOCAB + 64,
+     "{\"hidden_size\": 2560, \"intermediate_size\": 10240, \"sliding_window\": 1024, "
+     "\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8.0}}", NULL},
+
+    {"qwen2.5-0.5b", &fr_synth_qwen2, 24, QWEN2_VOCAB,
+     "{\"hidden_size\": 896, \"intermediate_size\": 4864, \"num_attention_heads\": 14, \"num_key_value_heads\": 2, "
+     "\"rope_theta\": 1000000.0}", NULL},
+    {"qwen2.5-1.5b", &fr_synth_qwen2, 28, QWEN2_VOCAB,
+     "{\"hidden_size\": 1536, \"intermediate_size\": 8960, \"num_attention_heads\": 12, \"num_key_value_heads\": 2, "
+     "\"rope_theta\": 1000000.0}", NULL},
+    {"qwen2.5-7b", &fr_synth_qwen2, 28, QWEN2_VOCAB + 128,
+     "{\"hidden_size\": 3584, \"intermediate_size\": 18944, \"num_attention_heads\": 28, \"num_key_value_heads\": 4, "
+     "\"rope_theta\": 1000000.0}", head},
+    {"qwen3-30b-a3b", &fr_synth_qwen3, 48, QWEN2_VOCAB,
+     "{\"head_dim\": 128, \"norm_topk_prob\": true, \"rope_theta\": 1000000}", head_and_norm},
+    {"qwen3.5-0.8b", &fr_synth_qwen35, 24, QWEN35_VOCAB,
+     "{\"hidden_size\": 1024, \"num_attention_heads\": 8, \"num_key_value_heads\": 2, "
+     "\"intermediate_size\": 3584, \"linear_num_value_heads\": 16, \"rope_theta\": 1e7}", mtp_norm},
+    {"qwen3.5-4b", &fr_synth_qwen35, 32, QWEN35_VOCAB,
+     "{\"hidden_size\": 2560, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
+     "\"intermediate_size\": 9216, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", mtp_norm},
+    {"qwen3.5-9b", &fr_synth_qwen35, 32, QWEN35_VOCAB,
+     "{\"hidden_size\": 4096, \"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
+     "\"intermediate_size\": 12288, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", head_and_norm},
+    {"qwen3.6-27b", &fr_synth_qwen35, 64, QWEN35_VOCAB,
+     "{\"hidden_size\": 5120, \"num_attention_heads\": 24, \"num_key_value_heads\": 4, "
+     "\"intermediate_size\": 17408, \"linear_num_value_heads\": 48, \"rope_theta\": 1e7}", head_and_norm},
+    {"qwen3.6-35b-a3b", &fr_synth_qwen35_moe, 40, QWEN35_VOCAB,
+     "{\"hidden_size\": 2048, \"num_attention_heads\": 16, \"num_key_value_heads\": 2, "
+     "\"shared_expert_intermediate_size\": 512, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}", experts},
+};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+const char *fr_synth_shape_word(size_t index) {
+    return index < SHAPES ? shapes[index].name : NULL;
+}
+
+fr_status fr_synth_find(const char *name, const fr_synth_shape **shape) {
+    for (size_t i = 0; i < SHAPES; i++) {
+        *shape = &shapes[i];
+        if (strcmp(shapes[i].name, name) == 0) return FR_OK;
+    }
+    return fr_fail(FR_USAGE, "there is no shape %.40s; known: %s", name, fr_list_words(fr_synth_shape_word).text);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- a spec */
+
+bool fr_synth_set(json_t *config, const char *key, size_t value) {
+    return json_object_set_new(config, key, json_integer((json_int_t)value)) == 0;
+}
+
+/* One layer at least has a mixture, if any has. */
+static bool complete(const fr_synth_order *order, json_t *config) {
+    static const char leading[] = "first_k_dense_replace";
+    bool (*own)(const fr_synth_order *, json_t *) = order->shape->family->complete;
+    size_t dense = (size_t)json_integer_value(json_object_get(config, leading));
+    return fr_synth_set(config, "vocab_size", order->vocab) &&
+           fr_synth_set(config, "num_hidden_layers", order->layers) &&
+           fr_synth_set(config, "max_position_embeddings", FR_SYNTH_CONTEXT) &&
+           (!dense || fr_synth_set(config, leading, fr_smaller(dense, order->layers - 1))) &&
+           (!own || own(order, config));
+}
+
+fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model) {
+    const fr_synth_shape *shape = order->shape;
+    FR_TRY(fr_json_parse(shape->config, strlen(shape->config), shape->name, &model->config));
+    if (!complete(order, model->config)) return fr_fail_memory("a shape", 0);
+    const fr_source source = {.root = model->config,
+                              .text = model->config,
+                              .where = shape->name,
+                              .drafter = shape->family->add_drafter != NULL};
+    fr_model_spec whole = {0};
+    fr_status status = fr_family_read(shape->family->family, &source, &whole);
+    model->spec = whole.trunk;
+    return status;
+}

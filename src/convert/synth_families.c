@@ -1,0 +1,78 @@
+/* What a family's random weights have around them: see synth.h.
+ *
+ * In: nothing. Out: for each family, as shapes.c names it, its tokenizer and the means of its vectors. */
+#include "src/convert/synth.h"
+
+/* ------------------------------------------------------------------------------------------------------- tokenizers */
+
+static const fr_synth_tokenizer gemma3_tokenizer = {
+    .special = {"<pad>", "<eos>", "<bos>", "<unk>"},
+    .begins = true,
+    .begin = 2,
+    .end = 1,
+    .unknown = 3,
+};
+
+/* <|begin_of_sentence|> and so on, with bars of full width and lower blocks. */
+static const fr_synth_tokenizer deepseek_tokenizer = {
+    .special = {"<\xef\xbd\x9c" "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+                "<\xef\xbd\x9c\xe2\x96\x81pad\xe2\x96\x81\xef\xbd\x9c>", "<\xef\xbd\x9cUser\xef\xbd\x9c>"},
+    .byte_level = true,
+    .end = 1,
+    .turn_end = 1,
+};
+
+static const fr_synth_tokenizer glm_tokenizer = {
+    .special = {"<|endoftext|>", "<|user|>", "[gMASK]", "<sop>"},
+    .byte_level = true,
+    .turn_end = 1,
+};
+
+const fr_synth_tokenizer fr_synth_llama_tokenizer = {
+    .special = {"<|begin_of_text|>", "<|end_of_text|>", "<|eom_id|>", "<|eot_id|>"},
+    .byte_level = true,
+    .begins = true,
+    .end = 1,
+    .turn_end = 3,
+    .unknown = 1,
+    .padding = 1,
+};
+
+static const fr_synth_tokenizer qwen_tokenizer = {
+    .special = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"},
+    .byte_level = true,
+    .turn_end = 2,
+};
+
+static const fr_synth_tokenizer qwen35_tokenizer = {
+    .special = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|image_pad|>"},
+    .byte_level = true,
+    .end = 2,
+    .turn_end = 2,
+    .padding = 0,
+};
+
+/* ------------------------------------------------------------------------------------------------------------ means */
+
+static const fr_synth_mean biases[] = {{".bias", 0.1F}, {0}};
+
+/* What corrects a choice of experts is smaller than scores. */
+static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
+
+/* A state forgets by a quarter or so from one position to the next. */
+static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
+
+/* --------------------------------------------------------------------------------------------------------- families */
+
+const fr_synth_family
+    fr_synth_deepseek = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases, .mtp_layers = 1},
+    fr_synth_gemma3 = {&fr_family_gemma3, .tokenizer = &gemma3_tokenizer},
+    fr_synth_glm = {&fr_family_glm, &glm_tokenizer, .mtp_layers = 1},
+    fr_synth_glm4_moe = {&fr_family_glm4_moe, &glm_tokenizer, .means = small_biases, .mtp_layers = 1},
+    fr_synth_glm_flash = {&fr_family_glm_flash, &glm_tokenizer, .means = small_biases, .mtp_layers = 1},
+    fr_synth_llama = {&fr_family_llama, .tokenizer = &fr_synth_llama_tokenizer},
+    fr_synth_qwen2 = {&fr_family_qwen2, &qwen_tokenizer, .means = biases},
+    fr_synth_qwen3 = {&fr_family_qwen3, .tokenizer = &qwen_tokenizer},
+    fr_synth_qwen35 = {&fr_family_qwen35, &qwen35_tokenizer, .means = states, .mtp_layers = 1},
+    fr_synth_qwen35_moe = {&fr_family_qwen35_moe, &qwen35_tokenizer, .means = states, .mtp_layers = 1};
