@@ -20,7 +20,8 @@ static void print_row(const fr_option_row *row, FILE *out) {
 static void print_options(const fr_verb *verb, FILE *out) {
     fprintf(out, "\noptions:\n");
     for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
-        if (fr_verb_takes(verb, &fr_option_table[arg])) print_row(&fr_option_table[arg], out);
+        const fr_option_row *row = &fr_option_table[arg];
+        if (fr_verb_takes(verb, row) && !row->manual) print_row(row, out);
     }
 }
 

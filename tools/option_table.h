@@ -28,6 +28,9 @@ typedef struct fr_option_row {
     unsigned verbs;      /* who takes it */
     unsigned parts;      /* of bench, which take it; 0: all */
     bool again;          /* each time it is given counts */
+    bool draws;          /* it means something where tokens are drawn alone */
+    bool manual;         /* help says nothing of it, the manual page does */
+    const char *maybe;   /* words that may follow a flag, and mean nothing */
     int64_t low, high;
     const char *words;   /* words that are built */
     bool any_case;       /* of those words and the unbuilt ones */
