@@ -7,6 +7,7 @@
 #include "manual.h"
 #include "output.h"
 #include "overlap.h"
+#include "own_stack.h"
 #include "verbs.h"
 #include "words.h"
 
@@ -253,7 +254,7 @@ static int dispatch(int count, char **words) {
 int main(int argc, char **argv) {
     fr_output_begin();
     fr_lost_file_watch();
-    int code = dispatch(argc - 1, argv + (argc > 0));
+    int code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;
 }
