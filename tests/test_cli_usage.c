@@ -336,7 +336,7 @@ END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
                                     "quantize", "pack",     "synth",  "bench",      "report",   "serve",
-                                    "batch",    "template"};
+                                    "batch",    "template", "completion"};
 
 static fr_command help(const char *verb) {
     char line[64];

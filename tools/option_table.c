@@ -17,8 +17,9 @@ enum {
     BENCH = FR_VERB_BENCH,
     TEMPLATE = FR_VERB_TEMPLATE,
     BATCH = FR_VERB_BATCH,
-    ALL = 2 * BATCH - 1,
-    READ = ALL - SYNTH - REPORT, /* those that are given a model */
+    COMPLETION = FR_VERB_COMPLETION,
+    ALL = 2 * COMPLETION - 1,
+    READ = ALL - SYNTH - REPORT - COMPLETION, /* those that are given a model */
     TALK = GENERATE | CHAT | BATCH, /* that generate text */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
@@ -266,6 +267,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an <|image|> "
                               "where each picture stands"},
 
+    [FR_ARG_SHELL] = {.names = "--shell", .value = "SHELL", .kind = FR_KIND_WORD, .verbs = COMPLETION,
+                      .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},
     [FR_ARG_HARMLESS] = {.names = "-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft --n-gpu-layers-draft "
                                   "--spec-draft-ngl -b --batch-size --prio --prio-batch --poll --poll-batch -mg "
                                   "--main-gpu -sm --split-mode -ts --tensor-split -dev --device",

@@ -51,11 +51,12 @@ static int unknown_option(const fr_verb *verb, const char *name) {
 }
 
 /* What a word without an option in front is for. Verbs that write a model take the file's name, report the trace's,
- * bench its part. FR_ARG_COUNT: nothing. */
+ * bench its part, completion the shell. FR_ARG_COUNT: nothing. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
     if (verb == FR_VERB_REPORT) return FR_ARG_FILE;
+    if (verb == FR_VERB_COMPLETION) return FR_ARG_SHELL;
     return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
 }
 
@@ -232,7 +233,8 @@ static int check_pinning(const fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
+    unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION;
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~without) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;

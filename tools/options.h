@@ -27,6 +27,7 @@ enum {
     FR_VERB_BENCH = 2048,
     FR_VERB_TEMPLATE = 4096,
     FR_VERB_BATCH = 8192,
+    FR_VERB_COMPLETION = 16384,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -128,6 +129,7 @@ typedef enum fr_arg {
     FR_ARG_VERSION,
     FR_ARG_HELP,
     FR_ARG_IMAGE,
+    FR_ARG_SHELL,
     FR_ARG_HARMLESS,
     FR_ARG_HARMLESS_SWITCH,
     FR_ARG_HARMLESS_FLAG,
