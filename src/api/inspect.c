@@ -161,7 +161,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
     print_states(&model->trunk, out);
     print_memory(what, out);
     print_residence(what, out);
-    fprintf(out, "end of text    ids");
+    fprintf(out, "end of text    %s", model->eos_count ? "ids" : "no id is known: texts go on until -n or --stop");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     print_suppressed(model, out);
     if (model->tokenizer)
