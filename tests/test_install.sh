@@ -23,7 +23,9 @@ shared=libforerun.so.$version
 series=${version%.*}
 [[ $series == 0.* ]] || series=${series%.*}
 expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
-expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc share/man/man1/forerun.1"
+expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc"
+expected+=" share/bash-completion/completions/forerun share/fish/vendor_completions.d/forerun.fish"
+expected+=" share/man/man1/forerun.1 share/zsh/site-functions/_forerun"
 found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 [ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
 
@@ -107,8 +109,8 @@ if command -v groff >/dev/null; then
 fi
 
 # Both are printed from the same tables: a line of --help that the page lacks, with its names, its value and its words,
-# is one that the printing left out. Every \fB, \fI and \- is taken back.
-sed 's/\\-/-/g; s/\\f.//g; s/\\&//g' "$page" >"$root/page"
+# is one that the printing left out. Every \fB, \fI, \- and \e is taken back.
+sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
 "$root/usr/bin/forerun" --help | sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' >"$root/verbs"
 [ "$(wc -l <"$root/verbs")" -ge 12 ] || fail "verbs of --help: $(xargs <"$root/verbs")"
 while read -r verb; do

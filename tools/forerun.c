@@ -2,13 +2,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "completion.h"
 #include "forerun.h"
 #include "lost_file.h"
 #include "manual.h"
 #include "output.h"
 #include "overlap.h"
+#include "own_stack.h"
 #include "verbs.h"
 #include "words.h"
+
+static int print_completion(const fr_arguments *args);
 
 static const fr_verb verbs[] = {
     {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,
@@ -148,10 +152,22 @@ static const fr_verb verbs[] = {
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
      fr_verb_batch},
+    {"completion", "what a shell completes the command's words by", FR_VERB_COMPLETION, "completion bash|zsh|fish",
+     "make install puts all three where the shells look for them.\n",
+     "  forerun completion bash >> ~/.bash_completion\n"
+     "  forerun completion zsh > ~/.zfunc/_forerun\n"
+     "  forerun completion fish > ~/.config/fish/completions/forerun.fish\n",
+     print_completion},
     {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
+
+static int print_completion(const fr_arguments *args) {
+    if (!args->given[FR_ARG_SHELL]) return fr_wrong_usage("completion needs a shell: bash, zsh or fish");
+    fr_completion_print(verbs, VERBS, args->text[FR_ARG_SHELL], stdout);
+    return 0;
+}
 
 static const char about[] =
     "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
@@ -255,7 +271,7 @@ static int dispatch(int count, char **words) {
 int main(int argc, char **argv) {
     fr_output_begin();
     fr_lost_file_watch();
-    int code = dispatch(argc - 1, argv + (argc > 0));
+    int code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;
 }

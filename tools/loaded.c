@@ -9,6 +9,7 @@
 
 #include "chat_settings.h"
 #include "conversation.h"
+#include "escapes.h"
 #include "option_table.h"
 #include "output.h"
 
@@ -248,11 +249,16 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     *prompt = (fr_prompt){.ids = args->ids, .count = args->id_count};
     if (args->given[FR_ARG_IDS]) return 0;
-    if (args->given[FR_ARG_FILE]) return fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
-    prompt->length = strlen(args->text[FR_ARG_PROMPT]);
-    prompt->bytes = fr_resize(NULL, prompt->length, 1);
-    memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
-    return 0;
+    int code = 0;
+    if (args->given[FR_ARG_FILE]) {
+        code = fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
+    } else {
+        prompt->length = strlen(args->text[FR_ARG_PROMPT]);
+        prompt->bytes = fr_resize(NULL, prompt->length, 1);
+        memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
+    }
+    if (args->given[FR_ARG_ESCAPE]) prompt->length = fr_escapes_read(prompt->bytes, prompt->length);
+    return code;
 }
 
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args) {

@@ -17,8 +17,9 @@ enum {
     BENCH = FR_VERB_BENCH,
     TEMPLATE = FR_VERB_TEMPLATE,
     BATCH = FR_VERB_BATCH,
-    ALL = 2 * BATCH - 1,
-    READ = ALL - SYNTH - REPORT, /* those that are given a model */
+    COMPLETION = FR_VERB_COMPLETION,
+    ALL = 2 * COMPLETION - 1,
+    READ = ALL - SYNTH - REPORT - COMPLETION, /* those that are given a model */
     TALK = GENERATE | CHAT | BATCH, /* that generate text */
     RUN = TALK | LOGITS | VERIFY | PERPLEXITY, /* that run it, as they are told; bench has its own way */
 };
@@ -47,6 +48,11 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .help = "the prompt, text or trace is this file, its bytes as they are; - for standard input"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = FR_KIND_IDS, .verbs = GENERATE | LOGITS | TOKENIZE,
                     .help = "the prompt is these token ids, as they are: 2,415,443"},
+    [FR_ARG_ESCAPE] = {.names = "-e --escape", .verbs = TALK | LOGITS | TOKENIZE,
+                       .help = "read escapes in the prompt, system turn and stops: \\n \\t \\r \\' \\\" \\\\ \\xNN",
+                       .more = "In a batch in its stop texts alone: its lines have the escapes of JSON"},
+    [FR_ARG_NO_ESCAPE] = {.names = "--no-escape", .verbs = TALK | LOGITS | TOKENIZE, .manual = true,
+                          .help = "leave backslashes as they are, which is the default"},
     [FR_ARG_CHAT] = {.names = "--chat", .verbs = GENERATE,
                      .help = "the prompt is a user turn: apply the model's chat template"},
     [FR_ARG_SYSTEM] = {.names = "-sys --system --system-prompt", .value = "TEXT", .verbs = GENERATE | CHAT,
@@ -152,13 +158,13 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_TEMP] = {.names = "--temp --temperature", .value = "T", .kind = FR_KIND_REAL, .verbs = TALK,
                      .sets = FR_OPT_TEMPERATURE, .to = FR_SET_GIVEN,
                      .help = "0 (default): greedy; above 0 draws tokens, the hotter the more evenly"},
-    [FR_ARG_TOP_K] = {.names = "--top-k", .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK,
+    [FR_ARG_TOP_K] = {.names = "--top-k", .draws = true, .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK,
                       .sets = FR_OPT_TOP_K, .to = FR_SET_GIVEN,
                       .help = "draw from the N best tokens (default 0: all)"},
-    [FR_ARG_TOP_P] = {.names = "--top-p", .value = "P", .kind = FR_KIND_REAL, .verbs = TALK,
+    [FR_ARG_TOP_P] = {.names = "--top-p", .draws = true, .value = "P", .kind = FR_KIND_REAL, .verbs = TALK,
                       .sets = FR_OPT_TOP_P, .to = FR_SET_GIVEN,
                       .help = "draw from the best tokens that have this much together (default 1: all)"},
-    [FR_ARG_MIN_P] = {.names = "--min-p", .value = "P", .kind = FR_KIND_REAL, .verbs = TALK,
+    [FR_ARG_MIN_P] = {.names = "--min-p", .draws = true, .value = "P", .kind = FR_KIND_REAL, .verbs = TALK,
                       .sets = FR_OPT_MIN_P, .to = FR_SET_GIVEN,
                       .help = "draw from tokens that have this much of the best one's chance (default 0: all)"},
     [FR_ARG_REPEAT_PENALTY] = {.names = "--repeat-penalty", .value = "X", .kind = FR_KIND_REAL,
@@ -176,8 +182,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_LOGIT_BIAS] = {.names = "-l --logit-bias", .value = "LIST", .verbs = TALK, .again = true,
                            .sets = FR_OPT_LOGIT_BIAS, .to = FR_SET_GIVEN,
                            .help = "add to tokens' logits: 15+1.5,20-1; 30-inf bans id 30; may be given again"},
-    [FR_ARG_SEED] = {.names = "-s --seed", .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK, .low = -1,
-                     .high = INT64_MAX, .sets = FR_OPT_SEED, .to = FR_SET_GIVEN,
+    [FR_ARG_SEED] = {.names = "-s --seed", .draws = true, .value = "N", .kind = FR_KIND_NUMBER, .verbs = TALK,
+                     .low = -1, .high = INT64_MAX, .sets = FR_OPT_SEED, .to = FR_SET_GIVEN,
                      .help = "of the random numbers (default 0; -1: one that is drawn and told); greedy draws none"},
     [FR_ARG_LOGPROBS] = {.names = "--logprobs", .value = "N", .kind = FR_KIND_NUMBER, .verbs = GENERATE | BATCH,
                          .low = 0, .high = 100, .sets = FR_OPT_LOGPROBS, .to = FR_SET_GIVEN,
@@ -270,6 +276,22 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .help = "PNG or JPEG for models that see: before the prompt, or a chat's first turn; repeatable",
                       .more = "generate: the prompt is then a user's turn, as with --chat, unless it has an <|image|> "
                               "where each picture stands"},
+
+    [FR_ARG_SHELL] = {.names = "--shell", .value = "SHELL", .kind = FR_KIND_WORD, .verbs = COMPLETION,
+                      .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},
+    [FR_ARG_HARMLESS] = {.names = "-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft --n-gpu-layers-draft "
+                                  "--spec-draft-ngl -b --batch-size --prio --prio-batch --poll --poll-batch -mg "
+                                  "--main-gpu -sm --split-mode -ts --tensor-split -dev --device",
+                         .value = "VALUE", .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .again = true, .manual = true,
+                         .help = "llama.cpp's, for other hardware and its own threads: taken, with a note",
+                         .more = "What it says is not looked at"},
+    [FR_ARG_HARMLESS_SWITCH] = {.names = "-fa --flash-attn -nkvo --no-kv-offload", .maybe = "on off auto 0 1",
+                                .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true,
+                                .help = "likewise; on, off, auto, 0 or 1 may follow"},
+    [FR_ARG_HARMLESS_FLAG] = {.names = "--jinja -cnv --conversation -no-cnv --no-conversation --warmup --no-warmup "
+                                       "-kvo --kv-offload",
+                              .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true, .help = "likewise",
+                              .more = "A conversation is forerun chat's, and every template is rendered as Jinja"},
 
     [FR_ARG_BENCH_PART] = {.names = "--part", .value = "PART", .kind = FR_KIND_WORD, .verbs = BENCH,
                            .words = "machine kernels model neighbours",

@@ -57,13 +57,17 @@ void fr_add_words(fr_lab_words of, char *list, size_t size) {
         length += (size_t)snprintf(list + length, size - length, "%s%s", length ? " " : "", word);
 }
 
+void fr_option_row_words(const fr_option_row *row, char *words, size_t size) {
+    snprintf(words, size, "%s", row->words ? row->words : "");
+    fr_add_words(row->of, words, size);
+    fr_add_words(row->also, words, size);
+}
+
 /* One word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
     char words[WORDS_LENGTH];
-    snprintf(words, sizeof(words), "%s", row->words ? row->words : "");
-    fr_add_words(row->of, words, sizeof(words));
-    fr_add_words(row->also, words, sizeof(words));
+    fr_option_row_words(row, words, sizeof(words));
     bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
     if (has(words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);

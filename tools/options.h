@@ -27,6 +27,7 @@ enum {
     FR_VERB_BENCH = 2048,
     FR_VERB_TEMPLATE = 4096,
     FR_VERB_BATCH = 8192,
+    FR_VERB_COMPLETION = 16384,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -49,6 +50,8 @@ typedef enum fr_arg {
     FR_ARG_PROMPT,
     FR_ARG_FILE,
     FR_ARG_IDS,
+    FR_ARG_ESCAPE,
+    FR_ARG_NO_ESCAPE,
     FR_ARG_CHAT,
     FR_ARG_SYSTEM,
     FR_ARG_MESSAGES,
@@ -126,6 +129,10 @@ typedef enum fr_arg {
     FR_ARG_VERSION,
     FR_ARG_HELP,
     FR_ARG_IMAGE,
+    FR_ARG_SHELL,
+    FR_ARG_HARMLESS,
+    FR_ARG_HARMLESS_SWITCH,
+    FR_ARG_HARMLESS_FLAG,
     FR_ARG_BENCH_PART,
     FR_ARG_BENCH_FORM,
     FR_ARG_BENCH_FILTER,
@@ -149,10 +156,12 @@ typedef enum fr_arg {
 #define FR_TENSOR_TYPES_MAX 64
 #define FR_BIASES_MAX       256
 #define FR_IMAGES_MAX       64
+#define FR_HARMLESS_MAX     32
 
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
+    const char *name[FR_ARG_COUNT]; /* that it was given by, perhaps with =value behind */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
     double real[FR_ARG_COUNT];
@@ -164,6 +173,8 @@ struct fr_arguments {
     size_t bias_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
+    const char *harmless[FR_HARMLESS_MAX]; /* names of llama.cpp's options that mean nothing here */
+    size_t harmless_count;
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
