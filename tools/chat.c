@@ -5,13 +5,14 @@
  * Every turn renders and tokenizes the whole history, and the session runs what is new of it: most often the last reply
  * too, as templates write a past turn in another way than they open it. A turn that can't be answered leaves everything
  * as it was before it. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chat_commands.h"
 #include "conversation.h"
 #include "figures.h"
+#include "interrupt.h"
+#include "prompt_run.h"
 #include "reply.h"
 #include "turn_input.h"
 #include "verbs.h"
@@ -24,22 +25,15 @@ typedef struct fr_chat {
     size_t waiting;    /* of the pictures: those for the next turn, behind those of the turns before it */
     size_t shown;      /* how many of the pictures the session has been shown */
     bool unseen;       /* those were more than before, and their prompt has not been run to the end */
-    size_t answered, left_out; /* turns of this run */
+    size_t answered, left_out, interrupted; /* turns of this run; the last ones are left out too */
     fr_figures before; /* statistics at the start of the turn */
     fr_stream text;    /* of the turn's reply, and its way there */
     fr_reply_view view;
 } fr_chat;
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number) {
-    (void)signal_number;
-    interrupted = 1;
-}
-
+/* Ctrl-C, a signal that ends the conversation, or nobody left to read it. */
 static bool wants_abort(void *context) {
-    (void)context;
-    return interrupted != 0;
+    return fr_interrupt_answer(context) || fr_output_gone();
 }
 
 /* Pictures stand at the beginning of what is run: with others than before it is run again as a whole, and so it is
@@ -57,7 +51,14 @@ static int show_pictures(fr_chat *chat) {
     return 0;
 }
 
-/* Gives the session the conversation's ids. If that is interrupted, so is the reply, before its first token. */
+/* The turn was interrupted before its answer began. */
+static int take_back_unanswered(fr_chat *chat) {
+    chat->interrupted++;
+    if (!chat->args->given[FR_ARG_QUIET]) fr_note("interrupted before its answer: this turn is taken back");
+    return 0;
+}
+
+/* Gives the session the conversation's ids. */
 static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, bool *refused) {
     size_t context = fr_session_context(chat->loaded.session);
     *refused = count >= context || show_pictures(chat) != 0;
@@ -66,9 +67,9 @@ static int bring_up_to_date(fr_chat *chat, const int32_t *ids, size_t count, boo
                 count, context, fr_conversation_turns(chat->messages) > 1 ? "; /undo or /clear makes room" : "");
     if (*refused) return 0;
     chat->before = fr_figures_take(chat->loaded.session);
-    fr_status status = fr_session_set_prompt(chat->loaded.session, ids, count);
-    if (status == FR_ABORTED) return 0;
-    *refused = status == FR_INPUT;
+    fr_status status = fr_prompt_run(chat->loaded.session, ids, count, wants_abort, chat->args->given[FR_ARG_QUIET]);
+    *refused = status == FR_INPUT || status == FR_ABORTED;
+    if (status == FR_ABORTED) return take_back_unanswered(chat);
     if (status != FR_OK) return fr_exit_status(status);
     chat->unseen = false;
     fr_figures now = fr_figures_since(fr_figures_take(chat->loaded.session), &chat->before);
@@ -90,12 +91,15 @@ static int prompt_session(fr_chat *chat, bool *refused) {
     return code;
 }
 
-/* The model's turn: streamed, then kept in the history. */
-static int answer(fr_chat *chat) {
+/* The model's turn: streamed, then kept in the history. *refused: it was interrupted before it began. */
+static int answer(fr_chat *chat, bool *refused) {
     const fr_arguments *args = chat->args;
     fr_reply reply;
     int code = fr_reply_run(&reply, &chat->loaded, args, &chat->text, &chat->view);
-    if (!code) {
+    *refused = !code && reply.end == FR_END_INTERRUPT && reply.kept == 0;
+    if (*refused) {
+        code = take_back_unanswered(chat);
+    } else if (!code) {
         putchar('\n');
         fr_flush_output();
         fr_reply_remark(&reply, &chat->loaded, args);
@@ -114,7 +118,7 @@ static int ask(fr_chat *chat, bool *refused) {
     chat->text = (fr_stream){.out = stdout, .color = args->given[FR_ARG_COLOR], .stops = args->stops,
                              .stop_count = args->stop_count};
     int code = prompt_session(chat, refused);
-    if (!code && !*refused) code = answer(chat);
+    if (!code && !*refused) code = answer(chat, refused);
     fr_reply_view_close(&chat->view);
     fr_stream_free(&chat->text);
     return code;
@@ -122,7 +126,7 @@ static int ask(fr_chat *chat, bool *refused) {
 
 static int take_turn(fr_chat *chat, const fr_turn *turn) {
     bool refused;
-    interrupted = 0;
+    fr_interrupt_next_answer();
     fr_conversation_add(chat->messages, "user", turn->bytes, turn->length, chat->waiting);
     int code = ask(chat, &refused);
     if (refused) fr_conversation_take_back(chat->messages);
@@ -199,7 +203,7 @@ static int converse(fr_chat *chat) {
     fr_turn turn = {0};
     int code = 0;
     fr_line_input_open(&input);
-    while (!code && fr_turn_read(&turn, &input)) {
+    while (!code && !fr_interrupt_came(NULL) && !fr_output_gone() && fr_turn_read(&turn, &input)) {
         if (turn.command && !obey(chat, &turn)) break;
         if (!turn.command && turn.length > 0) code = take_turn(chat, &turn);
     }
@@ -247,16 +251,15 @@ int fr_verb_chat(const fr_arguments *args) {
         fr_loaded_note_chat(&chat.loaded, args);
         chat.waiting = chat.shown = chat.loaded.picture_count;
         chat.unseen = chat.shown > 0;
-        /* Without SA_RESTART: Ctrl-C at an empty prompt ends the reading of a line. */
-        struct sigaction action = {.sa_handler = on_interrupt};
-        sigaction(SIGINT, &action, NULL);
-        fr_session_set_abort(chat.loaded.session, wants_abort, NULL);
+        fr_interrupt_watch_answers();
+        fr_output_outlive_terminal();
         code = converse(&chat);
         if (!code) code = fr_tracer_close(&chat.loaded.trace);
         if (!code) code = save(&chat);
-        if (!code && chat.left_out && !chat.answered) code = 1; /* its lines have said why */
+        if (!code && chat.left_out > chat.interrupted && !chat.answered) code = 1; /* its lines have said why */
     }
     json_decref(chat.messages);
     fr_loaded_close(&chat.loaded);
+    if (!code) fr_interrupt_repeat();
     return code;
 }

@@ -25,10 +25,12 @@ static const fr_verb verbs[] = {
      fr_verb_generate},
     {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat -m MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn; one that ends in a backslash goes on in the next line, and three quotes\n"
-     "begin and end a turn of several lines. Lines that begin with / are commands: /clear, /undo, /image FILE, /exit,\n"
-     "and /help, which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; at\n"
-     "the prompt of a terminal, where lines can be edited and gone back to, it drops the line. /exit and the end of\n"
-     "input (Ctrl-D) end the conversation.\n",
+     "begin and end a turn of several lines. On a terminal, lines that are pasted at once are one turn. Lines that\n"
+     "begin with / are commands: /clear, /undo, /image FILE, /exit, and /help, which says what they do; // says a\n"
+     "line with one /. Ctrl-C ends a reply and keeps the session; before the reply has begun it takes the turn back,\n"
+     "and at the prompt of a terminal, where lines can be edited and gone back to, it drops the line. /exit and the\n"
+     "end of input (Ctrl-D) end the conversation; so do SIGTERM, SIGHUP and a lost terminal, once the prompt cache is\n"
+     "written.\n",
      "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
      "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n"
      "  forerun chat -m GLM-4.7 --no-think\n"

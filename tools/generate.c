@@ -4,6 +4,7 @@
 
 #include "figures.h"
 #include "interrupt.h"
+#include "prompt_run.h"
 #include "reply.h"
 #include "verbs.h"
 
@@ -49,7 +50,8 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
-    fr_status status = fr_session_set_prompt(loaded->session, prompt->ids, prompt->count);
+    fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, fr_interrupt_came,
+                                     args->given[FR_ARG_QUIET]);
     if (status == FR_ABORTED) {
         *end = FR_END_INTERRUPT;
         if (!args->given[FR_ARG_QUIET]) fr_note("%s", fr_last_error());
@@ -65,7 +67,6 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
-    fr_session_set_abort(loaded->session, fr_interrupt_came, NULL);
     int code = run_prompt(loaded, args, prompt, &reply.end);
     bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
     fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;

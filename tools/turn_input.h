@@ -8,7 +8,8 @@
  *     """text          a block: everything up to a line that ends in """, as it is
  *     text"""
  *
- * The quotes may stand alone in their lines; then these are no lines of the text. */
+ * The quotes may stand alone in their lines; then these are no lines of the text. Several lines that were pasted at
+ * once are a text as they are. */
 #ifndef FR_TOOLS_TURN_INPUT_H
 #define FR_TOOLS_TURN_INPUT_H
 
