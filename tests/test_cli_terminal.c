@@ -245,6 +245,39 @@ START_TEST(much_is_pasted) {
 }
 END_TEST
 
+/* /edit: the last turn comes back as it was said, and what it becomes takes its place; a dropped line changes
+ * nothing. */
+START_TEST(a_turn_is_edited) {
+    person p = sit_down(CHAT, "xterm");
+    type(&p, FIRST, "/edit" ENTER);
+    await(&p, "there is no turn yet");
+    type(&p, NEXT, "Hello." ENTER);
+    type(&p, NEXT, "Ad?" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> Ad?");
+    type(&p, "", LEFT LEFT "n" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> And?");
+    type(&p, "", " Never" CTRL_C);
+    type(&p, NEXT, "//x" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> //x");
+    type(&p, "", "y" ENTER);
+    type(&p, NEXT, PASTED("one\rtwo") ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "two");
+    type(&p, "", "!" ENTER);
+    type(&p, NEXT, "/undo" ENTER);
+    await(&p, "the conversation has 3 turns");
+    type(&p, NEXT, CTRL_D);
+    char *answers = stand_up(&p);
+    fr_command piped = fr_command_feed("Hello.\nAd?\n/undo\nAnd?\n//x\n/undo\n//xy\none\\\ntwo\n/undo\n"
+                                       "one\\\ntwo!\n", CHAT);
+    ck_assert_str_eq(answers, piped.out);
+    fr_command_free(&piped);
+}
+END_TEST
+
 /* A shell that gives its terminal to the chat, and to itself while that is stopped: what it then does, in front of
  * whatever runs the chat. */
 static person sit_down_at_a_shell(const char *line, const char *script) {
@@ -410,6 +443,7 @@ int main(void) {
     tcase_add_test(cases, a_line_goes_on_after_other_signals);
     tcase_add_test(cases, pasted_lines_are_a_turn);
     tcase_add_test(cases, much_is_pasted);
+    tcase_add_test(cases, a_turn_is_edited);
     tcase_add_test(cases, a_line_is_stopped_and_goes_on);
     tcase_add_test(cases, an_answer_is_stopped_and_goes_on);
     tcase_add_test(cases, an_interrupt_takes_a_turn_back);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chat_settings.h"
 #include "figures.h"
 #include "interrupt.h"
 #include "prompt_run.h"
@@ -44,8 +45,10 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
                      fr_stream *text, fr_reply_view *view) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool pictures = loaded->picture_count > 0;
-    fr_status status = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : FR_OK;
-    return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view);
+    json_t *settings = fr_chat_settings(args, loaded->tools, pictures);
+    fr_status status = view ? fr_reply_view_open(view, tokenizer, settings, &prompt->rendered, text) : FR_OK;
+    json_decref(settings);
+    return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */

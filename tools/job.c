@@ -153,7 +153,7 @@ static bool tokenize(fr_job *job) {
 }
 
 static bool converse(fr_job *job, const json_t *messages) {
-    json_t *settings = fr_chat_settings(job->setting->args, job->picture_count > 0);
+    json_t *settings = fr_chat_settings(job->setting->args, job->setting->loaded->tools, job->picture_count > 0);
     fr_status status = fr_conversation_render(messages, fr_model_tokenizer(job->setting->loaded->model), settings,
                                               &job->prompt.rendered);
     json_decref(settings);
@@ -212,8 +212,11 @@ static bool take_prompt(fr_job *job) {
 static fr_status open_view(fr_job *job) {
     const fr_job_setting *setting = job->setting;
     if (!job->prompt.rendered.text) return FR_OK;
-    return fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), setting->args,
-                              &job->prompt.rendered, job->picture_count > 0, &job->text);
+    json_t *settings = fr_chat_settings(setting->args, setting->loaded->tools, job->picture_count > 0);
+    fr_status status = fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), settings,
+                                          &job->prompt.rendered, &job->text);
+    json_decref(settings);
+    return status;
 }
 
 static fr_status start(fr_job *job) {

@@ -26,7 +26,7 @@ struct fr_line_editor {
     EditLine *edit;
     History *history;
     char prompt[8];
-    const char *initial; /* what the line holds before the first key; NULL: nothing */
+    char *initial;       /* what the line holds before the first key; NULL: nothing */
     mbstate_t half;      /* of a character that is being read */
     char again[MARK + 1]; /* bytes to be read once more: they began no mark, or no character after all */
     size_t agains;
@@ -192,12 +192,17 @@ static int next_key(fr_line_editor *editor, char *byte) {
     }
 }
 
+static void forget_initial(fr_line_editor *editor) {
+    free(editor->initial);
+    editor->initial = NULL;
+}
+
 /* An el_rfunc_t. */
 static int next_character(EditLine *edit, wchar_t *character) {
     fr_line_editor *editor;
     el_get(edit, EL_CLIENTDATA, &editor);
     if (editor->initial) put_text(editor, editor->initial, strlen(editor->initial));
-    editor->initial = NULL;
+    forget_initial(editor);
     for (;;) {
         char byte;
         bool again;
@@ -253,12 +258,15 @@ void fr_line_editor_close(fr_line_editor *editor) {
     if (!editor) return;
     if (editor->edit) el_end(editor->edit);
     if (editor->history) history_end(editor->history);
+    forget_initial(editor);
     free(editor->pasted);
     free(editor);
 }
 
 void fr_line_editor_begin_with(fr_line_editor *editor, const char *text) {
-    editor->initial = text;
+    forget_initial(editor);
+    editor->initial = fr_resize(NULL, strlen(text) + 1, 1);
+    memcpy(editor->initial, text, strlen(text) + 1);
 }
 
 fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length) {
@@ -272,7 +280,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);
     fr_key_wait_end();
-    editor->initial = NULL;
+    forget_initial(editor);
     if (editor->dropped) fputc('\n', stderr);
     if (editor->dropped) return FR_LINE_DROPPED;
     if (!*line || count <= 0) return FR_LINE_END;

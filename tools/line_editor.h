@@ -20,7 +20,7 @@ typedef enum fr_line {
     FR_LINE_END,     /* Ctrl-D at the beginning of a line, no terminal any more, SIGTERM or SIGHUP */
 } fr_line;
 
-/* The next line holds this text before its first key: NUL-terminated, which must outlive the reading of it. */
+/* The next line holds this text before its first key. */
 void fr_line_editor_begin_with(fr_line_editor *editor, const char *text);
 
 /* *line, with the end that was typed, belongs to the editor until the next one. prompt: at most 7 characters. */

@@ -62,6 +62,15 @@ static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, si
     }
 }
 
+bool fr_turn_begin_with(fr_line_input *input, const char *text) {
+    bool command = text[0] == '/' && !strchr(text, '\n');
+    char *line = fr_resize(NULL, strlen(text) + 2, 1);
+    snprintf(line, strlen(text) + 2, "%s%s", command ? "/" : "", text);
+    bool edits = fr_line_input_begin_with(input, line);
+    free(line);
+    return edits;
+}
+
 bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     fr_line got = fr_line_input_read(input, PROMPT);
     const char *line = input->line;

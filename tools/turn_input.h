@@ -21,6 +21,9 @@ typedef struct fr_turn {
     bool command; /* the bytes are those of its line */
 } fr_turn;
 
+/* The next turn begins with this text, to be edited; false where lines can't be. */
+bool fr_turn_begin_with(fr_line_input *input, const char *text);
+
 /* Reads the next turn in the place of the last one, which may be empty: it is where one of its lines is dropped. False
  * when the input ends before it; a turn that the end of the input cuts short is one. */
 bool fr_turn_read(fr_turn *turn, fr_line_input *input);
