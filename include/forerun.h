@@ -471,7 +471,7 @@ size_t fr_session_context(const fr_session *session);
 /* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
  * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
  * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the
- * timeline to be rid of it). NULL: not asked. It must not call into the session. */
+ * timeline to be rid of it). NULL: not asked. It must not call into the session, but for fr_session_waiting. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
 
@@ -502,6 +502,10 @@ size_t fr_stop_find(const char *const *strings, size_t count, const char *text, 
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values);
 #define FR_LOGPROBS_MAX 100
+
+/* What is drawn from here on is drawn with another seed (FR_OPT_SEED), as if the session had been opened with it:
+ * another reply to the same prompt. */
+fr_status fr_session_set_seed(fr_session *session, int64_t seed);
 
 /* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.
  * Resets the timeline first. first_row: rows before it are run but not handed out (count - 1: the last row alone).

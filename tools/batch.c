@@ -48,9 +48,19 @@ static bool take_line(batch *b, fr_job_line *line) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
+/* Ids of prompts under way that are still to be run. */
+static size_t waiting_of(const batch *b) {
+    size_t waiting = 0;
+    for (size_t place = 0; place < b->places; place++)
+        if (b->jobs[place].setting) waiting += fr_session_waiting(b->jobs[place].session);
+    return waiting;
+}
+
 static void show_progress(batch *b) {
-    char so_far[64];
-    snprintf(so_far, sizeof(so_far), ", %zu tokens", b->tokens);
+    char so_far[96];
+    size_t waiting = waiting_of(b);
+    int length = snprintf(so_far, sizeof(so_far), ", %zu tokens", b->tokens);
+    if (waiting) snprintf(so_far + length, sizeof(so_far) - (size_t)length, ", %zu of prompts to read", waiting);
     fr_progress_count(&b->progress, b->done, b->input.total, b->input.total == 1 ? "line" : "lines", so_far);
 }
 

@@ -30,8 +30,8 @@ bool fr_job_check(fr_job *job, fr_status status) {
 static fr_status open_view(fr_job *job) {
     const fr_job_setting *setting = job->setting;
     if (!job->prompt.rendered.text) return FR_OK;
-    return fr_reply_view_open_as(&job->view, fr_model_tokenizer(setting->loaded->model), job->settings,
-                                 &job->prompt.rendered, &job->text);
+    return fr_reply_view_open(&job->view, fr_model_tokenizer(setting->loaded->model), job->settings,
+                              &job->prompt.rendered, &job->text);
 }
 
 static fr_status start(fr_job *job) {
@@ -59,7 +59,7 @@ static fr_status start(fr_job *job) {
 /* What it asks for beside a prompt, by the form that it has; a conversation is rendered with "settings". */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
-    job->settings = fr_chat_settings(job->setting->args, false);
+    job->settings = fr_chat_settings(job->setting->args, job->setting->loaded->tools, false);
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
     return fr_job_take_prompt(job);

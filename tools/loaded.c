@@ -60,6 +60,7 @@ int fr_loaded_options(fr_options **options, const fr_arguments *args) {
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_loaded_options(&loaded->options, args);
+    if (!code) code = fr_chat_tools(args, &loaded->tools);
     if (!code) code = fr_tracer_open(&loaded->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
     fr_options_set_progress(loaded->options, fr_progress_show, &loaded->progress);
@@ -82,6 +83,12 @@ int fr_loaded_add_picture(fr_loaded *loaded, const char *path) {
 
 void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count) {
     while (loaded->picture_count > count) fr_picture_close(loaded->pictures[--loaded->picture_count]);
+}
+
+void fr_loaded_drop_pictures(fr_loaded *loaded, size_t count) {
+    for (size_t i = 0; i < count; i++) fr_picture_close(loaded->pictures[i]);
+    loaded->picture_count -= count;
+    memmove(loaded->pictures, loaded->pictures + count, loaded->picture_count * sizeof(*loaded->pictures));
 }
 
 static fr_status show(const fr_loaded *loaded) {
@@ -219,6 +226,7 @@ void fr_loaded_close(fr_loaded *loaded) {
     fr_session_close(loaded->session);
     fr_drafter_close(loaded->drafter);
     fr_loaded_keep_pictures(loaded, 0);
+    json_decref(loaded->tools);
     fr_model_close(loaded->model);
     fr_options_free(loaded->options);
     *loaded = (fr_loaded){0};
@@ -270,7 +278,8 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
     const fr_tokenizer *tokenizer;
     int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
     if (code) return code;
-    json_t *settings = fr_chat_settings(args, loaded->picture_count > 0);
+    json_t *settings = fr_chat_settings(args, loaded->tools, loaded->picture_count > 0);
+    if (fr_conversation_answered(messages)) fr_json_put(settings, "add_generation_prompt", json_false());
     code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &prompt->rendered));
     json_decref(settings);
     return code;

@@ -152,7 +152,7 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n"
           ".TP\n1\nThe input or the model is unusable; one line says which file, tensor or value.\n"
           ".TP\n2\nWrong usage, an unknown word, or a part that is not built yet.\n"
-          ".TP\n130, 143\nEnded by Ctrl-C, or by SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n", out);
+          ".TP\n129, 130, 143\nEnded by SIGHUP, Ctrl-C or SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n", out);
     put_examples(verbs, count, out);
     fputs(".fi\n", out);
 }

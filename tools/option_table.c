@@ -59,7 +59,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .help = "the system turn of a chat"},
     [FR_ARG_MESSAGES] = {.names = "--messages", .value = "FILE", .verbs = TEMPLATE,
                          .help = "the conversation: JSON, [{\"role\", \"content\", ...}, ...]; - for standard input"},
-    [FR_ARG_TOOLS] = {.names = "--tools", .value = "FILE", .verbs = TEMPLATE,
+    [FR_ARG_TOOLS] = {.names = "--tools", .value = "FILE", .verbs = TALK | TEMPLATE,
                       .help = "tools that the model may call: JSON, an array in the OpenAI form"},
     [FR_ARG_CHAT_TEMPLATE] = {.names = "--chat-template-file", .value = "FILE", .verbs = TALK | TEMPLATE,
                               .sets = FR_OPT_CHAT_TEMPLATE, .to = FR_SET_GIVEN,
@@ -222,6 +222,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .help = "context in tokens (default 4096, more for a longer prompt; 0: all the model has)",
                         .more = "chat: just 4096; inspect: what a session of that context takes. At most what the "
                                 "model was made for"},
+    [FR_ARG_CONTEXT_SHIFT] = {.names = "--context-shift", .verbs = CHAT,
+                              .help = "where the context is full, drop the oldest turns; the system turn stays",
+                              .more = "As many as leave a quarter of the context, or -n tokens; the reply is then that "
+                                      "to the turns which are left"},
     [FR_ARG_THREADS] = {.names = "-t --threads", .value = "N", .kind = FR_KIND_NUMBER,
                         .verbs = RUN | INSPECT | QUANTIZE, .sets = FR_OPT_THREADS, .to = FR_SET_GIVEN,
                         .help = "threads (default: the cores that this process may use)"},

@@ -51,13 +51,13 @@ static int unknown_option(const fr_verb *verb, const char *name) {
 }
 
 /* What a word without an option in front is for. Verbs that write a model take the file's name, report the trace's,
- * bench its part, completion the shell. FR_ARG_COUNT: nothing. */
+ * bench its part, completion the shell, all others the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
     if (verb == FR_VERB_REPORT) return FR_ARG_FILE;
     if (verb == FR_VERB_COMPLETION) return FR_ARG_SHELL;
-    return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
+    return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
 }
 
 /* llama.cpp's, which mean nothing here. */
@@ -85,7 +85,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
     fr_arg arg = bare_word_of(args);
-    if ((*word != '-' || !word[1]) && arg != FR_ARG_COUNT && !args->given[arg]) {
+    if ((*word != '-' || !word[1]) && !args->given[arg]) {
         args->given[arg] = true;
         return fr_option_take(args, arg, fr_option_table[arg].names, word);
     }
@@ -159,6 +159,7 @@ static int check_chat(const fr_arguments *args) {
                    {FR_ARG_CHAT_TEMPLATE, "--chat-template-file"},
                    {FR_ARG_CHAT_KWARGS, "--chat-template-kwargs"},
                    {FR_ARG_NO_THINK, "--no-think"},
+                   {FR_ARG_TOOLS, "--tools"},
                    {FR_ARG_PARSE_SPECIAL, "--parse-special"}};
     bool chats = args->verb->bit != FR_VERB_GENERATE || args->given[FR_ARG_CHAT];
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {

@@ -112,6 +112,7 @@ typedef enum fr_arg {
     FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,
+    FR_ARG_CONTEXT_SHIFT,
     FR_ARG_THREADS,
     FR_ARG_PIN,
     FR_ARG_NO_PIN,

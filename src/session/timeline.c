@@ -258,6 +258,16 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
+fr_status fr_timeline_choose_again(fr_session *s) {
+    if (!s->fresh) return FR_OK;
+    FR_TRY(fr_session_follow(s));
+    s->met = met(s);
+    s->fresh = false;
+    s->pending = true;
+    go_back(s, s->length - 1);
+    return FR_OK;
+}
+
 /* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
