@@ -37,6 +37,11 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_LOGPROBS] = {"logprobs", -1, FR_LOGPROBS_MAX, -1},
     [FR_OPT_DRAFT_MIN] = {"draft-min", 0, FR_STEP_MAX - 1, 0},
     [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", 0, -1, 0}, /* text only */
+    [FR_OPT_DRY_ALLOWED_LENGTH] = {"dry-allowed-length", 0, INT32_MAX, 2},
+    [FR_OPT_DRY_PENALTY_LAST_N] = {"dry-penalty-last-n", -1, INT32_MAX, 64},
+    [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", 0, -1, 0}, /* text only */
+    [FR_OPT_MIROSTAT] = {"mirostat", 0, 2, 0},
+    [FR_OPT_SAMPLERS] = {"samplers", 0, -1, 0}, /* text only */
 };
 
 typedef struct number_range {
@@ -52,6 +57,16 @@ static const number_range numbers[FR_OPT_COUNT] = {
     [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", 0.01, 100, 1},
     [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", -1000, 1000, 0},
     [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", -1000, 1000, 0},
+    [FR_OPT_DRY_MULTIPLIER] = {"dry-multiplier", 0, 1000, 0},
+    [FR_OPT_DRY_BASE] = {"dry-base", 1, 1000, 1.75},
+    [FR_OPT_TOP_N_SIGMA] = {"top-nsigma", -1, 1000, -1},
+    [FR_OPT_TYPICAL_P] = {"typical-p", 0, 1, 1},
+    [FR_OPT_XTC_PROBABILITY] = {"xtc-probability", 0, 1, 0},
+    [FR_OPT_XTC_THRESHOLD] = {"xtc-threshold", 0, 1, 0.1},
+    [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", 0, 100, 0},
+    [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", 0, 100, 1},
+    [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", 0, 100, 0.1},
+    [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", 0, 100, 5},
 };
 
 fr_options fr_options_resolve(const fr_options *options) {

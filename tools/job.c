@@ -46,21 +46,79 @@ static bool take_seed(fr_job *job, const char *key, const json_t *value) {
     return check(job, fr_options_set(job->options, FR_OPT_SEED, seed));
 }
 
-static bool take_number(fr_job *job, const char *key, const json_t *value) {
-    static const struct {
-        const char *key;
-        fr_option option;
-        bool whole;
-    } numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
-                   {"top_k", FR_OPT_TOP_K, true},
-                   {"top_p", FR_OPT_TOP_P, false},
-                   {"min_p", FR_OPT_MIN_P, false}};
+/* Numbers, most of them by the names of llama.cpp's server. */
+static const struct {
+    const char *key;
+    fr_option option;
+    bool whole;
+} numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
+             {"top_k", FR_OPT_TOP_K, true},
+             {"top_p", FR_OPT_TOP_P, false},
+             {"min_p", FR_OPT_MIN_P, false},
+             {"top_n_sigma", FR_OPT_TOP_N_SIGMA, false},
+             {"typical_p", FR_OPT_TYPICAL_P, false},
+             {"xtc_probability", FR_OPT_XTC_PROBABILITY, false},
+             {"xtc_threshold", FR_OPT_XTC_THRESHOLD, false},
+             {"dynatemp_range", FR_OPT_DYNATEMP_RANGE, false},
+             {"dynatemp_exponent", FR_OPT_DYNATEMP_EXPONENT, false},
+             {"mirostat", FR_OPT_MIROSTAT, true},
+             {"mirostat_eta", FR_OPT_MIROSTAT_LR, false},
+             {"mirostat_tau", FR_OPT_MIROSTAT_ENT, false},
+             {"repeat_penalty", FR_OPT_REPEAT_PENALTY, false},
+             {"repeat_last_n", FR_OPT_REPEAT_LAST_N, true},
+             {"presence_penalty", FR_OPT_PRESENCE_PENALTY, false},
+             {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY, false},
+             {"dry_multiplier", FR_OPT_DRY_MULTIPLIER, false},
+             {"dry_base", FR_OPT_DRY_BASE, false},
+             {"dry_allowed_length", FR_OPT_DRY_ALLOWED_LENGTH, true},
+             {"dry_penalty_last_n", FR_OPT_DRY_PENALTY_LAST_N, true}};
+enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
+
+/* NUMBERS: it is none. */
+static size_t find_number(const char *key) {
     size_t i = 0;
-    while (strcmp(numbers[i].key, key) != 0) i++;
+    while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
+    return i;
+}
+
+static bool take_number(fr_job *job, const char *key, const json_t *value) {
+    size_t i = find_number(key);
     bool fits = numbers[i].whole ? json_is_integer(value) : json_is_number(value);
     if (!fits) return refuse(job, "%s must be a %snumber", key, numbers[i].whole ? "whole " : "");
     if (numbers[i].whole) return check(job, fr_options_set(job->options, numbers[i].option, json_integer_value(value)));
     return check(job, fr_options_set_number(job->options, numbers[i].option, json_number_value(value)));
+}
+
+/* A JSON string that C can hold; NULL: something else. */
+static const char *plain_text(const json_t *value) {
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+/* An array of names, or letters in a text. */
+static bool take_samplers(fr_job *job, const char *key, const json_t *value) {
+    char names[256] = "";
+    if (plain_text(value)) return check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, plain_text(value)));
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *name = plain_text(json_array_get(value, i));
+        size_t length = strlen(names);
+        if (!name || strlen(name) + 2 > sizeof(names) - length) return refuse(job, "%s must be names of samplers", key);
+        snprintf(names + length, sizeof(names) - length, "%s%s", i ? ";" : "", name);
+    }
+    if (!json_is_array(value)) return refuse(job, "%s must be an array of names, or letters", key);
+    return check(job, fr_options_set_text(job->options, FR_OPT_SAMPLERS, names));
+}
+
+/* All of them, in the place of the usual ones. */
+static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_array(value)) return refuse(job, "%s must be an array of texts", key);
+    if (!check(job, fr_options_set_text(job->options, FR_OPT_DRY_SEQUENCE_BREAKER, "none"))) return false;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *text = plain_text(json_array_get(value, i));
+        if (!text) return refuse(job, "%s must be an array of texts", key);
+        if (!check(job, fr_options_set_text(job->options, FR_OPT_DRY_SEQUENCE_BREAKER, text))) return false;
+    }
+    return true;
 }
 
 static bool take_switch(fr_job *job, const char *key, const json_t *value) {
@@ -110,11 +168,17 @@ static bool take_fields(fr_job *job) {
     static const struct {
         const char *key;
         take_field *take;
-    } fields[] = {{"id", take_later},       {"prompt", take_later},      {"ids", take_later},
-                  {"messages", take_later}, {"n", take_count},           {"temp", take_number},
-                  {"top_k", take_number},   {"top_p", take_number},      {"min_p", take_number},
-                  {"seed", take_seed},      {"stop", take_stops},        {"ignore_eos", take_switch},
-                  {"images", take_images}};
+    } fields[] = {{"id", take_later},
+                  {"prompt", take_later},
+                  {"ids", take_later},
+                  {"messages", take_later},
+                  {"n", take_count},
+                  {"seed", take_seed},
+                  {"stop", take_stops},
+                  {"ignore_eos", take_switch},
+                  {"images", take_images},
+                  {"samplers", take_samplers},
+                  {"dry_sequence_breakers", take_breakers}};
     const char *key;
     json_t *value;
     json_object_foreach(job->line, key, value) {
@@ -122,10 +186,11 @@ static bool take_fields(fr_job *job) {
         while (i < count && strcmp(fields[i].key, key) != 0) i++;
         if (strcmp(key, "messages") != 0 && fr_json_has_wide(value))
             return refuse(job, "no JSON that can be read: too big integer");
-        if (i == count)
+        bool number = find_number(key) < NUMBERS;
+        if (i == count && !number)
             return refuse(job, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k top_p min_p seed "
-                               "stop ignore_eos images)", key);
-        if (!fields[i].take(job, key, value)) return false;
+                               "stop ignore_eos images; samplers' settings: forerun batch --help)", key);
+        if (!(number ? take_number : fields[i].take)(job, key, value)) return false;
     }
     return true;
 }

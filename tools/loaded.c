@@ -21,6 +21,21 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
+/* A text in which a backslash may stand before n, t, r, a quote or another one. */
+static fr_status set_breaker(fr_options *options, const char *text) {
+    static const char escapes[] = "ntr\"'\\", meanings[] = "\n\t\r\"'\\";
+    char *plain = fr_resize(NULL, strlen(text) + 1, 1), *end = plain;
+    for (const char *at = text; *at; at++) {
+        const char *escape = *at == '\\' && at[1] ? strchr(escapes, at[1]) : NULL;
+        *end++ = escape ? meanings[escape - escapes] : *at;
+        at += escape != NULL;
+    }
+    *end = '\0';
+    fr_status status = fr_options_set_text(options, FR_OPT_DRY_SEQUENCE_BREAKER, plain);
+    free(plain);
+    return status;
+}
+
 static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -33,6 +48,16 @@ static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
         {FR_ARG_PRESENCE_PENALTY, FR_OPT_PRESENCE_PENALTY},
         {FR_ARG_FREQUENCY_PENALTY, FR_OPT_FREQUENCY_PENALTY},
         {FR_ARG_DRAFT_P_MIN, FR_OPT_DRAFT_P_MIN},
+        {FR_ARG_TOP_N_SIGMA, FR_OPT_TOP_N_SIGMA},
+        {FR_ARG_TYPICAL, FR_OPT_TYPICAL_P},
+        {FR_ARG_XTC_PROBABILITY, FR_OPT_XTC_PROBABILITY},
+        {FR_ARG_XTC_THRESHOLD, FR_OPT_XTC_THRESHOLD},
+        {FR_ARG_DYNATEMP_RANGE, FR_OPT_DYNATEMP_RANGE},
+        {FR_ARG_DYNATEMP_EXP, FR_OPT_DYNATEMP_EXPONENT},
+        {FR_ARG_MIROSTAT_LR, FR_OPT_MIROSTAT_LR},
+        {FR_ARG_MIROSTAT_ENT, FR_OPT_MIROSTAT_ENT},
+        {FR_ARG_DRY_MULTIPLIER, FR_OPT_DRY_MULTIPLIER},
+        {FR_ARG_DRY_BASE, FR_OPT_DRY_BASE},
     };
     fr_status status = FR_OK;
     for (size_t i = 0; i < sizeof(map) / sizeof(*map) && status == FR_OK; i++) {
@@ -40,6 +65,9 @@ static fr_status set_numbers(fr_options *options, const fr_arguments *args) {
     }
     for (size_t i = 0; i < args->bias_count && status == FR_OK; i++) {
         status = fr_options_set_text(options, FR_OPT_LOGIT_BIAS, args->biases[i]);
+    }
+    for (size_t i = 0; i < args->breaker_count && status == FR_OK; i++) {
+        status = set_breaker(options, args->breakers[i]);
     }
     return status;
 }
@@ -61,6 +89,9 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         {FR_ARG_REPEAT_LAST_N, FR_OPT_REPEAT_LAST_N, -1},
         {FR_ARG_SEED, FR_OPT_SEED, -1},
         {FR_ARG_LOGPROBS, FR_OPT_LOGPROBS, -1},
+        {FR_ARG_DRY_ALLOWED_LENGTH, FR_OPT_DRY_ALLOWED_LENGTH, -1},
+        {FR_ARG_DRY_PENALTY_LAST_N, FR_OPT_DRY_PENALTY_LAST_N, -1},
+        {FR_ARG_MIROSTAT, FR_OPT_MIROSTAT, -1},
     };
     fr_status status = FR_OK;
     if (args->given[FR_ARG_PRESET]) {
@@ -78,7 +109,7 @@ static fr_status set_options(fr_options *options, const fr_arguments *args) {
         fr_option option;
     } texts[] = {{FR_ARG_ISA, FR_OPT_ISA}, {FR_ARG_KV_K, FR_OPT_KV_K}, {FR_ARG_KV_V, FR_OPT_KV_V},
                  {FR_ARG_SPEC_TYPE, FR_OPT_SPEC_TYPE}, {FR_ARG_ACCEPT, FR_OPT_ACCEPT}, {FR_ARG_MMPROJ, FR_OPT_MMPROJ},
-                 {FR_ARG_CHAT_TEMPLATE, FR_OPT_CHAT_TEMPLATE}};
+                 {FR_ARG_CHAT_TEMPLATE, FR_OPT_CHAT_TEMPLATE}, {FR_ARG_SAMPLERS, FR_OPT_SAMPLERS}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && status == FR_OK; i++) {
         if (args->given[texts[i].arg]) status = fr_options_set_text(options, texts[i].option, args->text[texts[i].arg]);
     }
