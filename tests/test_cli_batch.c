@@ -39,6 +39,10 @@ static const struct {
      "-p 'import os' -n 30 --temp 0.9 --seed 7 --stop zzz --stop '\n'"},
     {"{\"prompt\": \"def f(x):\", \"n\": 33, \"temp\": 1.2, \"top_k\": 20, \"top_p\": 0.9, \"min_p\": 0.01}",
      "-p 'def f(x):' -n 33 --temp 1.2 --top-k 20 --top-p 0.9 --min-p 0.01"},
+    {"{\"prompt\": \"The\", \"ignore_eos\": true, \"n\": 90}", "-p The --ignore-eos -n 90"},
+    {"{\"prompt\": \"The\"}", "-p The -n 30"},
+    {"{\"prompt\": \"The\", \"n\": 1}", "-p The -n 1"},
+    {"{\"prompt\": \"The\", \"n\": 0}", "-p The -n 0"},
     {"{\"prompt\": \"The\", \"temp\": 0.9, \"typical_p\": 0.8, \"xtc_probability\": 0.4, \"xtc_threshold\": 0.02, "
      "\"dynatemp_range\": 0.3, \"dynatemp_exponent\": 2, \"top_n_sigma\": 2, \"dry_multiplier\": 0.7, "
      "\"dry_base\": 1.5, \"dry_allowed_length\": 1, \"dry_penalty_last_n\": 90, "
@@ -53,10 +57,6 @@ static const struct {
     {"{\"prompt\": \"The\", \"temp\": 1.1, \"samplers\": [\"typ_p\", \"temperature\"], \"typical_p\": 0.7, "
      "\"top_k\": 1}",
      "-p The -n 30 --temp 1.1 --sampler-seq yt --typical-p 0.7"},
-    {"{\"prompt\": \"The\", \"ignore_eos\": true, \"n\": 90}", "-p The --ignore-eos -n 90"},
-    {"{\"prompt\": \"The\"}", "-p The -n 30"},
-    {"{\"prompt\": \"The\", \"n\": 1}", "-p The -n 1"},
-    {"{\"prompt\": \"The\", \"n\": 0}", "-p The -n 0"},
 };
 enum { LINES = sizeof lines / sizeof *lines };
 

@@ -3,7 +3,7 @@
  * In: a sampler and candidates with their logits. Out: fewer candidates, by a limit that logits must reach or in
  * arrays of the sampler. Holtzman et al. 2020, arXiv:1904.09751 (top-p); Nguyen et al. 2024, arXiv:2407.01082
  * (min-p); Meister et al. 2023, arXiv:2202.00666 (typical); Basu et al. 2021, arXiv:2007.14966 (mirostat); Tang et al.
- * 2024, arXiv:2411.07641 (top-n-sigma). quant/NUMERICS.md, 12, has the  */
+ * 2024, arXiv:2411.07641 (top-n-sigma). quant/NUMERICS.md, 12, has the roundings. */
 #ifndef FR_SRC_FILTERS_H
 #define FR_SRC_FILTERS_H
 
