@@ -180,6 +180,47 @@ typedef enum fr_option {
     /* Log-probabilities of the tokens a step gives and of this many best, 0 to 100; default -1: none */
     FR_OPT_LOGPROBS,
 
+    /* -- More ways to draw, llama.cpp's by its names. With top-n-sigma, typical, XTC or the dynamic temperature on, the
+     * order is llama.cpp's: penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature. */
+
+    /* Number 0 to 1000, default 0: no DRY. A token that would go on a repetition of n tokens, n at least the allowed
+     * length, has multiplier * base^(n - allowed length) taken off its logit */
+    FR_OPT_DRY_MULTIPLIER,
+    /* Number 1 to 1000, default 1.75 */
+    FR_OPT_DRY_BASE,
+    /* Default 2 */
+    FR_OPT_DRY_ALLOWED_LENGTH,
+    /* Tokens that DRY looks back over, default 64; -1: all */
+    FR_OPT_DRY_PENALTY_LAST_N,
+    /* Text, up to 40 bytes, that no repetition reaches across; adds to those set before, up to 16; "none": none.
+     * Default: line break, colon, double quote, asterisk, where the model has a tokenizer */
+    FR_OPT_DRY_SEQUENCE_BREAKER,
+    /* Number -1 to 1000: keep logits at most that many standard deviations below the largest; default -1, as 0: all */
+    FR_OPT_TOP_N_SIGMA,
+    /* Number 0 to 1: keep the fewest, whose surprise is nearest to the entropy first, that have more than this; default
+     * 1: all */
+    FR_OPT_TYPICAL_P,
+    /* Number 0 to 1, default 0: how often, drawn for each position, of the tokens that have the threshold's chance all
+     * but the last are left out */
+    FR_OPT_XTC_PROBABILITY,
+    /* Number 0 to 1, default 0.1; above 0.5: nothing is left out */
+    FR_OPT_XTC_THRESHOLD,
+    /* Number 0 to 100, default 0: off. The temperature is between itself less this and itself plus this, by (entropy /
+     * largest possible)^exponent of what is left */
+    FR_OPT_DYNATEMP_RANGE,
+    /* Number 0 to 100, default 1 */
+    FR_OPT_DYNATEMP_EXPONENT,
+    /* 2: mirostat 2, alone behind the temperature: no penalties, no other filters. Its bound begins anew with each
+     * prompt; a fork and a restored session go on with theirs. 0 (default): none; 1 is FR_UNBUILT */
+    FR_OPT_MIROSTAT,
+    /* Number 0 to 100, default 0.1: learning rate, eta */
+    FR_OPT_MIROSTAT_LR,
+    /* Number 0 to 100, default 5: surprise aimed at in bits, tau */
+    FR_OPT_MIROSTAT_ENT,
+    /* Text: just these, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or letters,
+     * edskypmxt. The first two stand in front. Default: as above */
+    FR_OPT_SAMPLERS,
+
     FR_OPT_COUNT
 } fr_option;
 
@@ -630,10 +671,11 @@ fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_
  * holds the conversation. */
 fr_status fr_session_save(const fr_session *session, const char *path);
 
-/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,
- * the next prompt or step runs the last token again. Number of threads, instruction set, chunk, context and drafter may
- * differ from those of the session that was saved. A file of another model, of other cache types, too long for this
- * context or damaged is FR_INPUT, one that an engine has no pages for FR_MEMORY: it changes nothing. */
+/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens, but for mirostat's
+ * state, which goes on as it was. Nothing is run here, the next prompt or step runs the last token again. Number of
+ * threads, instruction set, chunk, context and drafter may differ from those of the session that was saved. A file of
+ * another model, of other cache types, too long for this context or damaged is FR_INPUT, one that an engine has no
+ * pages for FR_MEMORY: it changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
 /* The same to memory (*bytes: fr_free) and from it: what the file would hold. */

@@ -96,6 +96,7 @@ static fr_options *options_of(const fr_manner *manner) {
     if (draws->top_p > 0) require(fr_options_set_number(options, FR_OPT_TOP_P, draws->top_p));
     if (draws->repeat > 0) require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, draws->repeat));
     if (draws->rejection) require(fr_options_set_text(options, FR_OPT_ACCEPT, "rejection"));
+    if (draws->set) draws->set(options, draws->which);
     return options;
 }
 

@@ -22,28 +22,6 @@ bool fr_job_take_seed(fr_job *job, const char *key, const json_t *value) {
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_SEED, seed));
 }
 
-bool fr_job_take_number(fr_job *job, const char *key, const json_t *value) {
-    static const struct {
-        const char *key;
-        fr_option option;
-        bool whole;
-    } numbers[] = {{"temp", FR_OPT_TEMPERATURE, false},
-                   {"temperature", FR_OPT_TEMPERATURE, false},
-                   {"top_k", FR_OPT_TOP_K, true},
-                   {"top_p", FR_OPT_TOP_P, false},
-                   {"min_p", FR_OPT_MIN_P, false},
-                   {"repeat_penalty", FR_OPT_REPEAT_PENALTY, false},
-                   {"presence_penalty", FR_OPT_PRESENCE_PENALTY, false},
-                   {"frequency_penalty", FR_OPT_FREQUENCY_PENALTY, false}};
-    size_t i = 0;
-    while (strcmp(numbers[i].key, key) != 0) i++;
-    fr_option option = numbers[i].option;
-    bool whole = numbers[i].whole, fits = whole ? json_is_integer(value) : json_is_number(value);
-    if (!fits) return fr_job_refuse(job, FR_USAGE, "%s must be a %snumber", key, whole ? "whole " : "");
-    if (whole) return fr_job_check(job, fr_options_set(job->options, option, json_integer_value(value)));
-    return fr_job_check(job, fr_options_set_number(job->options, option, json_number_value(value)));
-}
-
 bool fr_job_take_switch(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     job->ignore_eos = json_is_true(value);
@@ -106,12 +84,10 @@ bool fr_job_take_fields(fr_job *job) {
     static const struct {
         const char *key;
         fr_job_take_field *take;
-    } fields[] = {{"id", fr_job_take_later},          {"prompt", fr_job_take_later},  {"ids", fr_job_take_later},
-                  {"messages", fr_job_take_later},    {"n", fr_job_take_count},       {"temp", fr_job_take_number},
-                  {"top_k", fr_job_take_number},      {"top_p", fr_job_take_number},  {"min_p", fr_job_take_number},
-                  {"seed", fr_job_take_seed},         {"stop", fr_job_take_stops},    {"images", fr_job_take_images},
-                  {"ignore_eos", fr_job_take_switch}, {"tools", fr_job_take_tools},
-                  {"logprobs", fr_job_take_logprobs}};
+    } fields[] = {{"id", fr_job_take_later},          {"prompt", fr_job_take_later},    {"ids", fr_job_take_later},
+                  {"messages", fr_job_take_later},    {"n", fr_job_take_count},         {"seed", fr_job_take_seed},
+                  {"stop", fr_job_take_stops},        {"images", fr_job_take_images},   {"tools", fr_job_take_tools},
+                  {"ignore_eos", fr_job_take_switch}, {"logprobs", fr_job_take_logprobs}};
     const char *key;
     json_t *value;
     json_object_foreach(job->line, key, value) {
@@ -120,10 +96,12 @@ bool fr_job_take_fields(fr_job *job) {
         bool rendered = strcmp(key, "messages") == 0 || strcmp(key, "tools") == 0;
         if (!rendered && fr_json_has_wide(value))
             return fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
-        if (i == count)
+        fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
+        if (!take)
             return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known (id; prompt, ids or messages; n temp top_k "
-                                 "top_p min_p seed stop ignore_eos logprobs images tools)", key);
-        if (!fields[i].take(job, key, value)) return false;
+                                 "top_p min_p seed stop ignore_eos logprobs images tools; samplers' settings: forerun "
+                                 "batch --help)", key);
+        if (!take(job, key, value)) return false;
     }
     return true;
 }

@@ -11,8 +11,11 @@ bool fr_job_check(fr_job *job, fr_status status);
 
 /* A member of a request, taken; the ones that have parts of the prompt are left for fr_job_take_prompt. */
 typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value);
-fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_number, fr_job_take_switch, fr_job_take_stops,
-    fr_job_take_images, fr_job_take_tools, fr_job_take_logprobs, fr_job_take_later;
+fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
+    fr_job_take_tools, fr_job_take_logprobs, fr_job_take_later;
+
+/* What takes a setting of how tokens are drawn; NULL: it is none. */
+fr_job_take_field *fr_job_sampler(const char *key);
 
 /* All of them: of a line of our own form, of one of OpenAI's, which says by its "url" what its body is. */
 bool fr_job_take_fields(fr_job *job);

@@ -133,13 +133,6 @@ static const struct {
     {"images", EITHER, fr_job_take_images},
     {"max_tokens", EITHER, take_max_tokens},
     {"max_completion_tokens", CHAT, fr_job_take_count},
-    {"temperature", EITHER, fr_job_take_number},
-    {"top_p", EITHER, fr_job_take_number},
-    {"top_k", EITHER, fr_job_take_number},
-    {"min_p", EITHER, fr_job_take_number},
-    {"repeat_penalty", EITHER, fr_job_take_number},
-    {"presence_penalty", EITHER, fr_job_take_number},
-    {"frequency_penalty", EITHER, fr_job_take_number},
     {"logit_bias", EITHER, take_bias},
     {"seed", EITHER, fr_job_take_seed},
     {"stop", EITHER, fr_job_take_stops},
@@ -183,10 +176,11 @@ static bool take_body(fr_job *job) {
         size_t i = 0, count = sizeof fields / sizeof *fields;
         if (json_is_null(value)) continue;
         while (i < count && !(fields[i].forms & form && strcmp(fields[i].key, key) == 0)) i++;
-        if (i == count) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
+        fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
+        if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
         if (!takes_wide(key) && fr_json_has_wide(value))
             return fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
-        if (!fields[i].take(job, key, value)) return false;
+        if (!take(job, key, value)) return false;
     }
     return true;
 }

@@ -23,16 +23,29 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
+/* Every text of an option that may be given again; of one that is a piece of text, escapes are read. */
+static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg arg) {
+    bool breakers = arg == FR_ARG_DRY_SEQUENCE_BREAKER;
+    const char *const *texts = breakers ? args->breakers : args->biases;
+    size_t count = breakers ? args->breaker_count : args->bias_count;
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < count && status == FR_OK; i++) {
+        char *text = fr_resize(NULL, strlen(texts[i]) + 1, 1);
+        strcpy(text, texts[i]);
+        if (breakers) text[fr_escapes_read(text, strlen(text))] = '\0';
+        status = fr_options_set_text(options, fr_option_table[arg].sets, text);
+        free(text);
+    }
+    return status;
+}
+
 /* One option of the library, as the row of an option that was given says. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
     if (row->kind == FR_KIND_NUMBER) return fr_options_set(options, row->sets, args->number[arg]);
     if (row->kind == FR_KIND_REAL) return fr_options_set_number(options, row->sets, args->real[arg]);
-    if (!row->again) return fr_options_set_text(options, row->sets, args->text[arg]);
-    fr_status status = FR_OK;
-    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++)
-        status = fr_options_set_text(options, row->sets, args->biases[i]);
+    return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
     return status;
 }
 

@@ -163,6 +163,11 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
         if (args->bias_count == FR_BIASES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_BIASES_MAX);
         args->biases[args->bias_count++] = text;
     }
+    if (arg == FR_ARG_DRY_SEQUENCE_BREAKER) {
+        if (args->breaker_count == FR_BREAKERS_MAX)
+            return fr_wrong_usage("%s can be given %d times", name, FR_BREAKERS_MAX);
+        args->breakers[args->breaker_count++] = text;
+    }
     if (arg != FR_ARG_STOP) return 0;
     if (!*text) return fr_wrong_usage("%s needs a text that is not empty", name);
     if (args->stop_count == FR_STOPS_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_STOPS_MAX);

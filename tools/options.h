@@ -96,10 +96,25 @@ typedef enum fr_arg {
     FR_ARG_TOP_K,
     FR_ARG_TOP_P,
     FR_ARG_MIN_P,
+    FR_ARG_TOP_N_SIGMA,
+    FR_ARG_TYPICAL,
+    FR_ARG_XTC_PROBABILITY,
+    FR_ARG_XTC_THRESHOLD,
+    FR_ARG_DYNATEMP_RANGE,
+    FR_ARG_DYNATEMP_EXP,
+    FR_ARG_MIROSTAT,
+    FR_ARG_MIROSTAT_LR,
+    FR_ARG_MIROSTAT_ENT,
     FR_ARG_REPEAT_PENALTY,
     FR_ARG_REPEAT_LAST_N,
     FR_ARG_PRESENCE_PENALTY,
     FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_DRY_MULTIPLIER,
+    FR_ARG_DRY_BASE,
+    FR_ARG_DRY_ALLOWED_LENGTH,
+    FR_ARG_DRY_PENALTY_LAST_N,
+    FR_ARG_DRY_SEQUENCE_BREAKER,
+    FR_ARG_SAMPLERS,
     FR_ARG_LOGIT_BIAS,
     FR_ARG_SEED,
     FR_ARG_LOGPROBS,
@@ -158,6 +173,7 @@ typedef enum fr_arg {
 #define FR_BIASES_MAX       256
 #define FR_IMAGES_MAX       64
 #define FR_HARMLESS_MAX     32
+#define FR_BREAKERS_MAX     16
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -172,6 +188,8 @@ struct fr_arguments {
     size_t tensor_type_count;
     const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
     size_t bias_count;
+    const char *breakers[FR_BREAKERS_MAX]; /* every --dry-sequence-breaker */
+    size_t breaker_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
     const char *harmless[FR_HARMLESS_MAX]; /* names of llama.cpp's options that mean nothing here */

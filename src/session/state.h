@@ -101,6 +101,9 @@ fr_kv *fr_session_draft_kv(const fr_session *session);
 /* Nothing has been run. */
 void fr_session_clear(fr_session *session);
 
+/* What is said from here on is a text of its own: for stop strings, and for what a sampler remembers. */
+void fr_session_begin_text(fr_session *session);
+
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);
 

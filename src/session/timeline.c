@@ -99,7 +99,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count));
     FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     s->met = met(s);
     s->length += count;
     s->fresh = s->ended = false;
@@ -239,7 +239,7 @@ static void cut_pictures(fr_session *s) {
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
     cut_digests(s, length);
@@ -292,7 +292,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s);
         return FR_OK;
     }
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
     return FR_OK;
