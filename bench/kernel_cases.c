@@ -124,8 +124,9 @@ static void fill_numbers(const fr_bench_case *c, void *input) {
 static void call_matmul(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                         size_t units) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), feature = first * FR_TILE_FEATURES;
-    ((fr_matmul_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
-                               o->stream + feature * row_bytes, row_bytes, c->cols, units * FR_TILE_FEATURES);
+    ((fr_matmul_fn *)function)(&(fr_matmul){(float *)o->output + feature, c->features, o->input, c->cols, c->rows,
+                                            o->stream + feature * row_bytes, row_bytes, c->cols,
+                                            units * FR_TILE_FEATURES});
 }
 
 /* Codes, then a scale for each block. */

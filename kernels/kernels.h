@@ -5,7 +5,8 @@
  * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
  * over-read (a prefetch hint may point outside), no over-write. Floats lie as floats do, weights at any byte. Values
  * are finite; where a NaN comes in, a NaN comes out (its payload is free). Arrays don't overlap unless stated. rows,
- * features, count and the n of operations element by element may be 0; other lengths are at least 1.
+ * features, count and the n of operations element by element may be 0; other lengths are at least 1. Operations of many
+ * operands take them as a struct, whose members a kernel copies before it begins: no store can change a local.
  *
  * "row" is a row of activations (one token), "feature" an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
@@ -18,8 +19,16 @@
  * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
  * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
  * i < 8; then 4, 2, 1. Past cols nothing is added to a partial sum, not even 0. */
-typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t features);
+typedef struct fr_matmul {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const void *w;
+    size_t w_stride, cols, features;
+} fr_matmul;
+
+typedef void fr_matmul_fn(const fr_matmul *job);
 
 /* The same of FP8 weights in scaled blocks (quant/fp8.h): weight i of w_o is the value of code i, the byte at
  * o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128], one rounded product; first is where

@@ -246,16 +246,18 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
         fill_weights(w + o * c->w_stride, c->cols, c->type, row_mode(w_mode, c->features * c->cols));
     fill_rows(x, c->rows, c->x_stride, c->cols, x_mode);
     for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
-    ((fr_matmul_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols,
-                                     c->features);
+    fr_matmul job = {expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->features};
+    ((fr_matmul_fn *)op->definition)(&job);
+    job.y = y;
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_fn *matmul = (fr_matmul_fn *)build->function;
         for (size_t i = 0; i < y_count; i++) y[i] = -12345;
-        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->features);
+        matmul(&job);
         compare(build, y, expected, y_count);
         size_t row = below((uint32_t)c->rows);
-        matmul(alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->features);
+        fr_matmul one = {alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->features};
+        matmul(&one);
         compare(build, alone, y + row * c->y_stride, c->features);
     }
 }
@@ -292,8 +294,8 @@ static void check_matmul(operation *op) {
     for (struct build *build = NULL; (build = next_build(op, build));) {
         void *nowhere = place(0, 0, true);
         snprintf(shape, sizeof shape, "no rows, or no outputs");
-        ((fr_matmul_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8);
-        ((fr_matmul_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0);
+        ((fr_matmul_fn *)build->function)(&(fr_matmul){nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8});
+        ((fr_matmul_fn *)build->function)(&(fr_matmul){nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0});
     }
 }
 

@@ -81,8 +81,8 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
  * other side is exact but for 2^-53. OpenBLAS's own float32 product may round at every column. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
-    kernels->matmul[type](c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols), c.cols,
-                          c.features);
+    kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored,
+                                       fr_dtype_row_bytes(type, c.cols), c.cols, c.features});
     for (size_t r = 0; r < c.rows; r++)
         for (size_t o = 0; o < c.features; o++) {
             double units = UNIT * magnitude(r, o, NULL) * 1.001;
