@@ -100,7 +100,8 @@ static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
         fr_pack_tile(type, c.packed + fr_packed_bytes(type, o, c.cols), c.stored + o * row_bytes, row_bytes,
                      c.features - o < FR_TILE_FEATURES ? c.features - o : FR_TILE_FEATURES, c.cols);
     for (size_t r = 0; r < c.rows; r++) kernels->quantize(c.blocks + r * blocks, c.x + r * c.cols, c.cols);
-    kernels->matmul_block[type](c.y, c.features, c.blocks, blocks, c.rows, c.packed, c.cols, c.features);
+    kernels->matmul_block[type](
+        &(fr_matmul_block){c.y, c.features, c.blocks, blocks, c.rows, c.packed, c.cols, c.features});
     for (size_t r = 0; r < c.rows; r++)
         for (size_t o = 0; o < c.features; o++)
             check_output(kernels->isa, type, r, o,
