@@ -127,7 +127,7 @@ static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *c
             ck_assert_msg(same(row[i], values[codes[first + i]] * scale), "matrix %zu, row %zu, column %zu", index, o,
                           i);
         }
-        workspace.kernels->matmul[FR_F32](&expected, 1, x, COLS, 1, row, sizeof row, COLS, 1);
+        workspace.kernels->matmul[FR_F32](&(fr_matmul){&expected, 1, x, COLS, 1, row, sizeof row, COLS, 1});
         if (o >= 16) ck_assert(same(got[o], expected));
     }
 }

@@ -55,7 +55,7 @@ static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_ma
                           const float *x, size_t x_stride, size_t rows) {
     for (size_t o = 0; o < matrix->features; o++) {
         fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
-        kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
+        kernels->matmul[FR_F32](&(fr_matmul){y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1});
     }
 }
 
@@ -66,14 +66,15 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
     const fr_kernels *k = workspace->kernels;
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     if (matrix->packed)
-        k->matmul_block[matrix->type](y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
-                                      workspace->block_stride, rows, part.data, part.cols, part.features);
+        k->matmul_block[matrix->type](
+            &(fr_matmul_block){y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
+                               workspace->block_stride, rows, part.data, part.cols, part.features});
     else if (matrix->type < FR_FLOAT_TYPES)
-        k->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.cols,
-                                part.features);
+        k->matmul[matrix->type](&(fr_matmul){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
+                                             part.cols, part.features});
     else if (matrix->scales)
-        k->matmul_fp8(y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales, part.scale_stride,
-                      part.first, part.cols, part.features);
+        k->matmul_fp8(&(fr_matmul_fp8){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales,
+                                       part.scale_stride, part.first, part.cols, part.features});
     else
         apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
                       rows);
