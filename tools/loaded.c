@@ -46,7 +46,6 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
     if (row->kind == FR_KIND_NUMBER) return fr_options_set(options, row->sets, args->number[arg]);
     if (row->kind == FR_KIND_REAL) return fr_options_set_number(options, row->sets, args->real[arg]);
     return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
-    return status;
 }
 
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
