@@ -41,7 +41,7 @@ static bool translate(const fr_export *export, const char *published, char *gguf
         if (!fr_eagle3_name(published, &own, found)) return false;
     } else {
         if (!fr_tensor_names_find(export->names, fr_tensor_names_prefix(export->weights), published,
-                                  export->spec->layers, export->chained, found))
+                                  export->spec->layers, export->mtp_layers, found))
             return false;
         own = found->name->gguf;
     }
@@ -162,7 +162,7 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;
-    export->chained = model->mtp_layers;
+    export->mtp_layers = model->mtp_layers;
     export->weights = &model->weights;
     export->architecture = model->family->gguf;
     if (model->family->gguf) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
@@ -216,7 +216,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
     else FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
     if (!drafter) export->names = export->family->names;
     const fr_attention_spec *attention = fr_spec_attention(export->spec);
-    outputs->layers = export->spec->layers + export->chained;
+    outputs->layers = export->spec->layers + export->mtp_layers;
     outputs->gqa = attention->heads / attention->kv_heads;
     FR_TRY(fr_outputs_add_rope_factors(outputs, export->family, export->spec));
     return list_tensors(export, outputs);
@@ -314,7 +314,7 @@ fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs,
         return put_targets_tokenizer(export, writer);
     }
     if (export->target) {
-        FR_TRY(fr_family_put(export->family, export->spec, export->chained, where, writer));
+        FR_TRY(fr_family_put(export->family, export->spec, export->mtp_layers, where, writer));
         put_suppressed(export->target, writer);
     } else {
         FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));

@@ -366,7 +366,7 @@ static const char *below_mtp(const fr_tensor_naming *naming, const char *publish
 
 /* Behind the last layer it may be an MTP layer's, which the drafter reads. */
 static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
-                     size_t chained) {
+                     size_t mtp_layers) {
     bool gguf = weights->files->gguf;
     char word[128], codes[FR_EXPERT_NAME + sizeof word];
     const char *name = without_scale(tensor, codes, sizeof codes);
@@ -374,12 +374,12 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below) {
         const char *rest = behind_layer(below, "layers.", &layer);
-        return rest ? layer < chained && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
+        return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
     snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_tensor_names_prefix(weights));
     const char *rest = behind_layer(name, word, &layer);
     if (!rest || layer < layers) return fr_tensor_names_extra(naming, tensor);
-    return naming->mtp && layer < layers + chained &&
+    return naming->mtp && layer < layers + mtp_layers &&
            (lists_of_layer(naming, gguf, rest) || lists(naming->mtp, gguf, rest));
 }
 
@@ -389,12 +389,12 @@ static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor)
 }
 
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
-                                     size_t chained) {
+                                     size_t mtp_layers) {
     const fr_tensors *lists[] = {&weights->files->tensors, &weights->files->unread};
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < lists[l]->count; i++) {
             const fr_tensor *t = &lists[l]->items[i];
-            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers, chained))
+            if (!fr_weights_bound(weights, t) && !is_extra(weights, naming, t->name, layers, mtp_layers))
                 return fail_unread(weights, t);
         }
     return FR_OK;
@@ -435,29 +435,29 @@ static bool find_layers(const fr_tensor_naming *naming, const char *rest, fr_ten
     return false;
 }
 
-static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t layers, size_t chained,
+static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t layers, size_t mtp_layers,
                      fr_tensor_name_found *found) {
     const char *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
-    if (found->layer >= chained) return false;
+    if (found->layer >= mtp_layers) return false;
     found->layer += layers;
     return rest ? find_layers(naming, rest, found) : find_line(naming->mtp, below, false, found);
 }
 
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
-                          size_t chained, fr_tensor_name_found *found) {
+                          size_t mtp_layers, fr_tensor_name_found *found) {
     const char *mtp = below_mtp(naming, published);
     const fr_tensor_name *model = fr_naming_model(naming);
     *found = (fr_tensor_name_found){0};
-    if (mtp) return find_mtp(naming, mtp, layers, chained, found);
+    if (mtp) return find_mtp(naming, mtp, layers, mtp_layers, found);
     size_t top = strlen(top_prefix(prefix));
     if (strncmp(published, prefix, top) == 0 && find_line(model, published + top, true, found)) return true;
     if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
     const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = rest != NULL;
     if (!rest) return find_line(model, below, false, found);
-    if (found->layer >= layers + chained) return false;
+    if (found->layer >= layers + mtp_layers) return false;
     return find_layers(naming, rest, found) || (found->layer >= layers && find_line(naming->mtp, rest, false, found));
 }
 

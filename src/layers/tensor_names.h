@@ -187,9 +187,9 @@ fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_
 bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 
 /* When all is bound: whether every tensor of the file is read by somebody, or is one of the family's extras. What
- * stands behind the last layer is an MTP layer's, if the family has any: at most `chained` of them. */
+ * stands behind the last layer is an MTP layer's, if the family has any: at most `mtp_layers` of them. */
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
-                                     size_t chained);
+                                     size_t mtp_layers);
 
 /* The same for all tensors whose names begin so, but for `spared`, which may be NULL. */
 fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
@@ -204,7 +204,7 @@ bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
 /* The line that a published tensor is named in, and with which layer's number. `layers`: those of the trunk; lines of
- * the chained table are about layers behind them, of which there are `chained`. */
+ * the table of MTP layers are about layers behind them, of which there are `mtp_layers`. */
 typedef struct fr_tensor_name_found {
     const fr_tensor_name *name, *table; /* the line, and the first of its table */
     bool of_layer, of_expert;
@@ -212,7 +212,7 @@ typedef struct fr_tensor_name_found {
 } fr_tensor_name_found;
 
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
-                          size_t chained, fr_tensor_name_found *found);
+                          size_t mtp_layers, fr_tensor_name_found *found);
 
 /* The line of a table for the second field of a line that fills two, or for its first; NULL: there is none in GGUF. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
