@@ -22,21 +22,17 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
-/* An option that adds to what is set, each time that it is given. */
-static fr_status set_each(fr_options *options, fr_option option, const char *const *texts, size_t count) {
-    fr_status status = FR_OK;
-    for (size_t i = 0; i < count && status == FR_OK; i++) status = fr_options_set_text(options, option, texts[i]);
-    return status;
-}
-
 /* One option of the library, as the row of an option that was given says. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
     if (row->kind == FR_KIND_NUMBER) return fr_options_set(options, row->sets, args->number[arg]);
     if (row->kind == FR_KIND_REAL) return fr_options_set_number(options, row->sets, args->real[arg]);
-    if (arg == FR_ARG_LOGIT_BIAS) return set_each(options, row->sets, args->biases, args->bias_count);
-    return fr_options_set_text(options, row->sets, args->text[arg]);
+    if (!row->again) return fr_options_set_text(options, row->sets, args->text[arg]);
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++)
+        status = fr_options_set_text(options, row->sets, args->biases[i]);
+    return status;
 }
 
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
