@@ -128,18 +128,31 @@ programs: all $(TEST_PROGRAMS)
 QUIET := $(if $(V),,@)
 SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
+# What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
+# objects come after it; a library that is missing is missed with its header.
+HEADERS_hwloc := hwloc.h numa.h
+HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h $(HEADERS_$(TOPOLOGY))
+TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
+  $(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c - 2>/dev/null
+$(BUILD)/needs: $(BUILD)/flags
+	@missing=; $(call TRY,) || missing=' $(CC)'; \
+	  for h in $(HEADERS); do [ "$$missing" = ' $(CC)' ] || $(call TRY,#include <$$h>) || missing+=" $$h"; done; \
+	  [ -z "$$missing" ] || { echo "missing:$$missing; tools/setup build installs what the build needs (README.md)" >&2; \
+	  exit 1; }
+	@touch $@
+
 suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 
 # Unrolled by type and row count, these take minutes under a sanitizer of addresses; tests/check_kernels.c and
 # check_blocks.c put their arrays between pages without access instead.
 $(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 
-$(BUILD)/%.o: %.c $(BUILD)/flags
+$(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/needs
 	@mkdir -p $(@D)
 	$(call SAY,CC,$@)
 	$(QUIET)$(COMPILE) $(FLAGS_$(call suffix_of,$<)) -c $< -o $@
 
-$(BUILD)/%_scalar_fma.o: %_scalar.c $(BUILD)/flags
+$(BUILD)/%_scalar_fma.o: %_scalar.c $(BUILD)/flags | $(BUILD)/needs
 	@mkdir -p $(@D)
 	$(call SAY,CC,$@)
 	$(QUIET)$(COMPILE) -mfma -DFR_SCALAR_FMA -c $< -o $@
@@ -157,10 +170,16 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
 
+# Every name has the series as its version: a program of one is not run with another, however it was found.
+$(BUILD)/forerun.map: Makefile include/forerun.h
+	@mkdir -p $(@D)
+	@echo 'FORERUN_$(SERIES) { global: fr_*; local: *; };' > $@
+
 # Nothing may be missing, but for what a sanitizer has in the program.
-$(SHARED): $(OBJECTS)
+$(SHARED): $(OBJECTS) $(BUILD)/forerun.map
 	$(call SAY,LINK,$@)
-	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@
+	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) -Wl,--version-script=$(BUILD)/forerun.map \
+	  $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@
 
 $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -170,7 +189,8 @@ $(COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(LIBRARY)
 blas = $(if $(shell grep -l cblas.h $(1)),-lopenblas)
 
 # Suites of the bench look inside it; one breaks acceptance to see that it notices.
-$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model,$(TEST_PROGRAMS)): $(BENCH_PARTS)
+$(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model \
+  %/test_bench_neighbours,$(TEST_PROGRAMS)): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # One looks inside the command.
@@ -272,8 +292,8 @@ ifneq ($(HOST),aarch64)
   NEON_CORE := $(addprefix tests/, \
     test_answers test_one_answer check_kernels check_blocks test_attend test_deltanet test_head test_math)
   NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_async_draft test_bench test_bench_kernels \
-    test_bench_model test_cli_cache test_cli_chat test_cli_terminal test_cli_files test_cli_interrupt \
-    test_cli_lost_file test_budget test_glm test_ngram \
+    test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal test_cli_files \
+    test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
     test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
@@ -402,7 +422,7 @@ clang: ## every test of a build by clang with CFLAGS that would change numbers i
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) test_answers test_one_answer \
   test_one_answer_blocks test_one_answer_engine test_budget test_forged_turns test_bench test_bench_kernels \
-  test_bench_model test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
+  test_bench_model test_bench_neighbours test_isa) $(TEST_SCRIPTS) $(SPEED),$(TESTS))
 VALGRIND_SUITES = $(call suites,$(VALGRIND_TESTS)) \
   $(foreach t,$(VALGRIND_BRIEF),'$t $(RUN) $(BUILD)/tests/$t --quick --either-zero')
 .PHONY: valgrind
@@ -444,15 +464,23 @@ bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel w
 TO = $(DESTDIR)$(PREFIX)
 OBJCOPY ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))objcopy
 STRIPPED := $(BUILD)/stripped
-INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdir $(SHARED)))
+COMPLETIONS := $(addprefix $(BUILD)/completion.,bash zsh fish)
+INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdir $(SHARED))) $(COMPLETIONS)
+# Where each shell looks.
+PLACE_bash := share/bash-completion/completions/forerun
+PLACE_zsh := share/zsh/site-functions/_forerun
+PLACE_fish := share/fish/vendor_completions.d/forerun.fish
 INSTALLED := bin/forerun bin/.debug/forerun.debug \
   lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug lib/pkgconfig/forerun.pc \
-  include/forerun.h share/man/man1/forerun.1
+  include/forerun.h share/man/man1/forerun.1 $(PLACE_bash) $(PLACE_zsh) $(PLACE_fish)
 SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
 # What a program of another architecture prints, RUN must run.
 $(BUILD)/forerun.1: $(COMMAND)
 	$(QUIET)$(RUN) $(COMMAND) help --man > $@.tmp && mv $@.tmp $@
+
+$(COMPLETIONS): $(BUILD)/completion.%: $(COMMAND)
+	$(QUIET)$(RUN) $(COMMAND) completion $* > $@.tmp && mv $@.tmp $@
 
 # Debug information apart, in .debug beside what it is of: there gdb and binutils look, wherever PREFIX is.
 $(STRIPPED)/%: $(BUILD)/%
@@ -461,7 +489,7 @@ $(STRIPPED)/%: $(BUILD)/%
 	$(QUIET)$(OBJCOPY) --strip-unneeded --add-gnu-debuglink=$(STRIPPED)/.debug/$*.debug $< $@
 
 .PHONY: install
-install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man page
+install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man, completions
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
 	install -d $(addprefix $(TO)/,bin/.debug lib/.debug lib/pkgconfig include share/man/man1)
 	install -m755 $(STRIPPED)/forerun $(TO)/bin
@@ -472,6 +500,8 @@ install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, head
 	install -m644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig
 	install -m644 include/forerun.h $(TO)/include
 	install -m644 $(BUILD)/forerun.1 $(TO)/share/man/man1
+	@for shell in bash:$(PLACE_bash) zsh:$(PLACE_zsh) fish:$(PLACE_fish); do \
+	  install -Dm644 $(BUILD)/completion.$${shell%%:*} $(TO)/$${shell#*:}; done
 
 .PHONY: uninstall
 uninstall: ## removes what install put there

@@ -39,6 +39,21 @@ const fr_option_range fr_option_ranges[FR_OPT_COUNT] = {
     [FR_OPT_KV_MEMORY] = {"kv-memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_REAL, .real = {0, 1, 0}},
     [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
+    [FR_OPT_DRY_ALLOWED_LENGTH] = {"dry-allowed-length", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 2}},
+    [FR_OPT_DRY_PENALTY_LAST_N] = {"dry-penalty-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
+    [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", FR_OPTION_TEXT},
+    [FR_OPT_MIROSTAT] = {"mirostat", FR_OPTION_WHOLE, .whole = {0, 2, 0}},
+    [FR_OPT_SAMPLERS] = {"samplers", FR_OPTION_TEXT},
+    [FR_OPT_DRY_MULTIPLIER] = {"dry-multiplier", FR_OPTION_REAL, .real = {0, 1000, 0}},
+    [FR_OPT_DRY_BASE] = {"dry-base", FR_OPTION_REAL, .real = {1, 1000, 1.75}},
+    [FR_OPT_TOP_N_SIGMA] = {"top-nsigma", FR_OPTION_REAL, .real = {-1, 1000, -1}},
+    [FR_OPT_TYPICAL_P] = {"typical-p", FR_OPTION_REAL, .real = {0, 1, 1}},
+    [FR_OPT_XTC_PROBABILITY] = {"xtc-probability", FR_OPTION_REAL, .real = {0, 1, 0}},
+    [FR_OPT_XTC_THRESHOLD] = {"xtc-threshold", FR_OPTION_REAL, .real = {0, 1, 0.1}},
+    [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", FR_OPTION_REAL, .real = {0, 100, 0}},
+    [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_REAL, .real = {0, 100, 1}},
+    [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_REAL, .real = {0, 100, 0.1}},
+    [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_REAL, .real = {0, 100, 5}},
 };
 
 fr_options fr_options_resolve(const fr_options *options) {

@@ -17,11 +17,40 @@ typedef struct fr_logit_bias {
 
 enum { FR_ACCEPT_GUMBEL, FR_ACCEPT_REJECTION };
 
+/* What is done before a draw, by llama.cpp's names; mirostat has no name there, as it takes the place of all. */
+typedef enum fr_filter {
+    FR_FILTER_PENALTIES,
+    FR_FILTER_DRY,
+    FR_FILTER_TOP_N_SIGMA,
+    FR_FILTER_TOP_K,
+    FR_FILTER_TYPICAL,
+    FR_FILTER_TOP_P,
+    FR_FILTER_MIN_P,
+    FR_FILTER_XTC,
+    FR_FILTER_TEMPERATURE,
+    FR_FILTER_MIROSTAT,
+    FR_FILTER_COUNT
+} fr_filter;
+
+/* Texts that a repetition does not reach across. */
+#define FR_BREAKERS_MAX     16
+#define FR_BREAKER_SIZE_MAX 40 /* bytes */
+
+typedef struct fr_breakers {
+    char texts[FR_BREAKERS_MAX][FR_BREAKER_SIZE_MAX + 1];
+    size_t count;
+    bool given; /* or they are the usual ones */
+} fr_breakers;
+
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* of options that take one */
     fr_logit_bias biases[FR_BIAS_MAX];
     size_t bias_count;
+    uint8_t filters[FR_FILTER_COUNT]; /* in this order, */
+    size_t filter_count;
+    bool filters_given;               /* or in the usual one */
+    fr_breakers breakers;
     char isa[16];             /* "" for the best here */
     char spec_type[64];       /* "" for what the drafter is */
     char mmproj[4096];        /* "" for none */

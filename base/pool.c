@@ -28,12 +28,9 @@
 #include "base/fpenv.h"
 #include "base/run_queue.h"
 #include "base/steps.h"
+#include "base/thread_stack.h"
 
 #define CACHE_LINE 64
-
-/* Kernels take up to 250 KB of it; what the process and its libraries keep by thread is cut out of it too (0.8 MB of
- * ThreadSanitizer's). */
-#define STACK_BYTES ((size_t)4 << 20)
 
 #define FAN ((size_t)4) /* a thread and the three it waits for; those that one calls */
 
@@ -187,7 +184,7 @@ static fr_status start_thread(fr_pool *pool) {
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error) return fr_fail_memory("a thread's attributes", sizeof attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, FR_THREAD_STACK_BYTES);
     if (cpu >= 0) {
         cpu_mask mask = only(cpu);
         error = pthread_attr_setaffinity_np(&attributes, sizeof mask, mask.sets);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fpenv.h"
+#include "base/thread_stack.h"
 
 struct fr_worker {
     pthread_t thread;
@@ -38,13 +39,23 @@ static void *serve(void *argument) {
     return NULL;
 }
 
+static int start_thread(fr_worker *e) {
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error) return error;
+    pthread_attr_setstacksize(&attributes, FR_THREAD_STACK_BYTES);
+    error = pthread_create(&e->thread, &attributes, serve, e);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
 fr_status fr_worker_open(fr_worker **worker) {
     *worker = NULL;
     fr_worker *e = calloc(1, sizeof *e);
     if (!e) return fr_fail_memory("worker", sizeof *e);
     pthread_mutex_init(&e->mutex, NULL);
     pthread_cond_init(&e->changed, NULL);
-    int error = pthread_create(&e->thread, NULL, serve, e);
+    int error = start_thread(e);
     if (error) {
         free(e);
         return fr_fail(FR_MEMORY, "can't start a thread: %s", strerrordesc_np(error));

@@ -64,8 +64,8 @@ static void multiply(void *context, const fr_team *team) {
     product *p = context;
     size_t begin, end;
     fr_partition(p->features, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
-    p->kernels->matmul[FR_F32](p->y + begin, p->features, p->x, p->cols, p->rows, p->w + begin * p->cols,
-                               p->cols * sizeof(float), p->cols, end - begin);
+    p->kernels->matmul[FR_F32](&(fr_matmul){p->y + begin, p->features, p->x, p->cols, p->rows, p->w + begin * p->cols,
+                                            p->cols * sizeof(float), p->cols, end - begin});
 }
 
 static double used_seconds(void) {

@@ -22,6 +22,7 @@
 #include "forerun_lab.h"
 #include "kernels/cpu.h"
 #include "src/layers/activations.h"
+#include "src/weights/partition.h"
 
 #define MAX_ROWS  8
 #define SHORT     128  /* positions before the timed rows */
@@ -163,7 +164,7 @@ static void apply_part(products *p, const fr_team *team, const fr_workspace *wor
                        size_t begin, size_t end, float *y, const float *x, size_t rows) {
     size_t from, to;
     if (rows == 0 || begin == end) return;
-    fr_partition(end - begin, FR_FEATURE_UNIT, team->index, team->count, &from, &to);
+    fr_part_features(team, end - begin, &from, &to);
     fr_matrix_apply_part(team, workspace, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
@@ -176,30 +177,29 @@ static void apply(products *p, const fr_team *team, const fr_workspace *workspac
 /* Prepares rows, as the engine does before each product with new input. */
 static void prepare(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const float *x,
                     size_t rows) {
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, workspace, x, m->cols, m->cols, rows);
+    fr_publish_input(team, workspace, x, m->cols, m->cols, rows);
 }
 
 /* kv_rows fill the cache, rows go on behind it. */
 static void layer_products(products *p, const fr_team *team, const fr_activations *a, const fr_layer *l,
                            size_t kv_rows, size_t rows) {
     const fr_workspace *w = &a->workspace;
-    prepare(team, w, &l->q, a->normed, kv_rows);
-    apply(p, team, w, &l->q, a->q, a->normed, kv_rows);
-    if (l->k.data) apply(p, team, w, &l->k, a->k, a->normed, kv_rows);
-    if (l->v.data) apply(p, team, w, &l->v, a->v, a->normed, kv_rows);
-    prepare(team, w, &l->o, a->attn, rows);
-    apply(p, team, w, &l->o, a->out, a->attn, rows);
-    prepare(team, w, &l->gate_up[0], a->normed, rows);
-    apply(p, team, w, &l->gate_up[0], a->gate, a->normed, rows);
-    apply(p, team, w, &l->gate_up[1], a->up, a->normed, rows);
-    prepare(team, w, &l->down, a->up, rows);
-    apply(p, team, w, &l->down, a->out, a->up, rows);
-    if (!l->ple_gate.data) return;
-    prepare(team, w, &l->ple_gate, a->x, rows);
-    apply(p, team, w, &l->ple_gate, a->gate, a->x, rows);
-    prepare(team, w, &l->ple_out, a->gate, rows);
-    apply(p, team, w, &l->ple_out, a->out, a->gate, rows);
+    prepare(team, w, &l->attention.q, a->normed, kv_rows);
+    apply(p, team, w, &l->attention.q, a->q, a->normed, kv_rows);
+    if (l->attention.k.data) apply(p, team, w, &l->attention.k, a->k, a->normed, kv_rows);
+    if (l->attention.v.data) apply(p, team, w, &l->attention.v, a->v, a->normed, kv_rows);
+    prepare(team, w, &l->attention.o, a->attn, rows);
+    apply(p, team, w, &l->attention.o, a->out, a->attn, rows);
+    prepare(team, w, &l->ffn.gate_up[0], a->normed, rows);
+    apply(p, team, w, &l->ffn.gate_up[0], a->gate, a->normed, rows);
+    apply(p, team, w, &l->ffn.gate_up[1], a->up, a->normed, rows);
+    prepare(team, w, &l->ffn.down, a->up, rows);
+    apply(p, team, w, &l->ffn.down, a->out, a->up, rows);
+    if (!l->ple.gate.data) return;
+    prepare(team, w, &l->ple.gate, a->x, rows);
+    apply(p, team, w, &l->ple.gate, a->gate, a->x, rows);
+    prepare(team, w, &l->ple.out, a->gate, rows);
+    apply(p, team, w, &l->ple.out, a->out, a->gate, rows);
 }
 
 /* What fr_session_append multiplies: layers that borrow KV run for the last row of all. */

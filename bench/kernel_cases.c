@@ -124,8 +124,9 @@ static void fill_numbers(const fr_bench_case *c, void *input) {
 static void call_matmul(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                         size_t units) {
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), feature = first * FR_TILE_FEATURES;
-    ((fr_matmul_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
-                               o->stream + feature * row_bytes, row_bytes, c->cols, units * FR_TILE_FEATURES);
+    ((fr_matmul_fn *)function)(&(fr_matmul){(float *)o->output + feature, c->features, o->input, c->cols, c->rows,
+                                            o->stream + feature * row_bytes, row_bytes, c->cols,
+                                            units * FR_TILE_FEATURES});
 }
 
 /* Codes, then a scale for each block. */
@@ -151,9 +152,10 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
                             size_t first, size_t units) {
     size_t feature = first * FR_TILE_FEATURES;
     const float *scales = (const float *)(const void *)(o->stream + c->features * c->cols);
-    ((fr_matmul_fp8_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols, c->rows,
-                                   o->stream + feature * c->cols, c->cols, scales, fr_fp8_blocks(c->cols), feature,
-                                   c->cols, units * FR_TILE_FEATURES);
+    ((fr_matmul_fp8_fn *)function)(&(fr_matmul_fp8){(float *)o->output + feature, c->features, o->input, c->cols,
+                                                    c->rows, o->stream + feature * c->cols, c->cols, scales,
+                                                    fr_fp8_blocks(c->cols), feature, c->cols,
+                                                    units * FR_TILE_FEATURES});
 }
 
 static void size_matmul_block(fr_bench_case *c) {
@@ -184,9 +186,10 @@ static void fill_quantized(const fr_bench_case *c, void *input) {
 static void call_matmul_block(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o,
                               size_t first, size_t units) {
     size_t feature = first * FR_TILE_FEATURES;
-    ((fr_matmul_block_fn *)function)((float *)o->output + feature, c->features, o->input, c->cols / RUN, c->rows,
-                                     o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols,
-                                     units * FR_TILE_FEATURES);
+    ((fr_matmul_block_fn *)function)(&(fr_matmul_block){(float *)o->output + feature, c->features, o->input,
+                                                        c->cols / RUN, c->rows,
+                                                        o->stream + fr_packed_bytes(c->type, feature, c->cols),
+                                                        c->cols, units * FR_TILE_FEATURES});
 }
 
 /* A table's rows by number: the input is the row that they are multiplied with, then the numbers. */

@@ -111,7 +111,7 @@ static const char *const deepseek_ends[] = {"<\xef\xbd\x9c"
 static const char *const llama_ends[] = {"<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", NULL};
 
 /* What kinds that many makers use end turns with. */
-static const char *const usual_ends[] = {
+static const char *const fallback_ends[] = {
     "<|im_end|>", "<|endoftext|>", "<|eot_id|>",         "<|eom_id|>", "<|end_of_text|>",
     "<|end|>",    "<|return|>",    "<|call|>",           "<EOT>",      "[EOT]",
     "[EOS]",      "<end_of_turn>", "<end_of_utterance>", "[e~[",       NULL};
@@ -128,7 +128,7 @@ static const fr_pre_tokenizer kinds[] = {
      .rules = space_rules,
      .begins_unless_told = true,
      .scored = true,
-     .usual_ids = true},
+     .fallback_ids = true},
     {.model = "gpt2",
      .names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
                "jina-v5-nano"},
@@ -243,7 +243,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
 }
 
 const char *const *fr_pre_tokenizer_ends(const fr_pre_tokenizer *kind) {
-    return kind->ends ? kind->ends : usual_ends;
+    return kind->ends ? kind->ends : fallback_ends;
 }
 
 void fr_pre_tokenizer_list(fr_text model, char *line, size_t size) {

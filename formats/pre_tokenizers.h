@@ -17,14 +17,14 @@ typedef struct fr_pre_tokenizer {
     const char *patterns[FR_MAX_PRE_PATTERNS];       /* each cuts the pieces of the one before; inside, bytes */
     void (*rules)(fr_tokenizer_source *source);      /* of kinds whose pieces are no bytes; else NULL */
     const char *architectures[FR_MAX_ARCHITECTURES]; /* whose files are of the kind where they name none */
-    const char *const *ends;  /* tokens after which it is somebody else's turn; NULL: usual ones */
+    const char *const *ends;  /* tokens after which it is somebody else's turn; NULL: those of most */
     const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser sees them */
     bool composed;            /* texts are brought into NFC first */
     bool ignore_merges;       /* a piece that is a token stays whole */
     bool begins;              /* a bos stands before every text, whatever the file says */
     bool begins_unless_told;  /* the same where the file says nothing */
     bool scored;              /* pairs are merged by the tokens' scores */
-    bool usual_ids;           /* unknown, bos and eos are 0, 1 and 2 where the file names none */
+    bool fallback_ids;        /* unknown, bos and eos are 0, 1 and 2 where the file names none */
     bool end_for_all;         /* the end of a text stands for bos and unknown where there are none */
 } fr_pre_tokenizer;
 

@@ -219,12 +219,12 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
 /* Ids of single tokens in files that name none: those that SentencePiece gives where it isn't told. */
 enum { USUAL_UNKNOWN = 0, USUAL_BOS = 1, USUAL_EOS = 2 };
 
-/* The same, or that usual id in files of a kind that has such. */
-static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t usual,
+/* The same, or the fallback in files of a kind that has such. */
+static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
-    bool unsaid = kind->usual_ids && !fr_gguf_find(gguf, key);
+    bool unsaid = kind->fallback_ids && !fr_gguf_find(gguf, key);
     FR_TRY(fr_tokenizer_gguf_id(gguf, key, count, notes, id));
-    if (unsaid && (size_t)usual < count) *id = usual;
+    if (unsaid && (size_t)fallback < count) *id = fallback;
     return FR_OK;
 }
 
@@ -335,7 +335,7 @@ static fr_status add_known_ends(const fr_gguf *gguf, size_t vocab, fr_notes *not
     if (!fr_tokenizer_gguf_has(gguf)) return FR_OK;
     FR_TRY(find_kind(gguf, &kind, notes));
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.tokens", FR_GGUF_STRING, &tokens));
-    bool unsaid = kind->usual_ids && !fr_gguf_find(gguf, "tokenizer.ggml.eos_token_id");
+    bool unsaid = kind->fallback_ids && !fr_gguf_find(gguf, "tokenizer.ggml.eos_token_id");
     if (unsaid && USUAL_EOS < vocab) FR_TRY(add_end(gguf, USUAL_EOS, ids, capacity, count));
     for (size_t id = 0; id < tokens->count && id < vocab; id++)
         if (is_one_of(fr_gguf_next(tokens, &at), fr_pre_tokenizer_ends(kind)))

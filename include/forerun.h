@@ -41,14 +41,14 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #define FR_VERSION_MAJOR 0
-#define FR_VERSION_MINOR 1
+#define FR_VERSION_MINOR 2
 #define FR_VERSION_PATCH 0
 
 /* Raised whenever a logit or an id of some model may differ from what it was: hashes of answers can be compared between
  * machines and versions while this number is the same (quant/NUMERICS.md, tests/data/answers). */
 #define FR_NUMERICS_VERSION 1
 
-/* "0.1.0" of the library that is linked, as against the macros of the header that was compiled. */
+/* "0.2.0" of the library that is linked, as against the macros of the header that was compiled. */
 const char *fr_version(void);
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
@@ -70,6 +70,9 @@ const char *fr_status_name(fr_status status);
 /* The line of this thread's last failure, "" before any. Valid until the thread's next failing call. */
 const char *fr_last_error(void);
 
+/* Frees what a function above allocated for its caller. */
+void fr_free(void *memory);
+
 /* A weights file that gets shorter while it is open, or whose disk fails, ends the program by SIGBUS as soon as a byte
  * is read that is gone; the library handles no signals. A handler can tell by this what happened: the path of the
  * library's mapped file that the address (siginfo_t's si_addr) lies in, as it was opened; NULL: in none.
@@ -82,66 +85,142 @@ const char *fr_mapped_file(const void *address);
 typedef struct fr_options fr_options;
 
 typedef enum fr_option {
-    FR_OPT_THREADS,       /* 1 to 1024; default: the cores this process may use (affinity and CPU quota) */
-    FR_OPT_PIN,           /* pin threads to cores, a session's to those that others leave: 0, 1, or -1 (default): 1
-                             where threads are spread over several NUMA nodes. One node's are left to the system,
-                             which takes them out of other programs' way */
-    FR_OPT_NUMA,          /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
-    FR_OPT_ISA,           /* text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
-    FR_OPT_MMAP,          /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
-    FR_OPT_MLOCK,         /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
-    FR_OPT_MMPROJ,        /* text: path of a GGUF text model's vision tower, llama.cpp's mmproj file; default: none */
-    FR_OPT_CONTEXT,       /* positions a session can hold; default 4096 or the model's own limit if less */
-    FR_OPT_CHUNK,         /* prompt rows a forward, 1 to 4096; default 64, of a mixture of experts 256 in a session that
-                             has its engine for itself */
-    FR_OPT_DRAFT_MAX,     /* drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
-    FR_OPT_IGNORE_EOS,    /* 0 (default) or 1: go on past an end of sequence */
-    FR_OPT_KV_K,          /* text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are
-                             multiples of 32 wide; default f32, or f16 where the weights are quantized */
-    FR_OPT_KV_V,          /* text: what values are cached as, the same words; of latents, which are keys and values in
-                             one, the keys' alone */
-    FR_OPT_SPEC_TYPE,     /* text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the
-                             first that has a proposal wins; all but none and ngram are the session's drafter, of that
-                             kind; default: the drafter, of whatever kind, else none */
-    FR_OPT_CTX_CHECKPOINTS, /* checkpoints of sliding layers' caches, or of recurrent layers' states, that a session
-                               may keep, 0 to 1024, default 8: what fr_session_truncate goes back to where those
-                               hold too little to go on */
-    FR_OPT_SWA_FULL,      /* 0 (default) or 1: sliding layers keep every position, and need no checkpoints */
+    /* -- Machine and files. */
 
-    /* How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
+    /* 1 to 1024; default: the cores this process may use (affinity and CPU quota) */
+    FR_OPT_THREADS,
+    /* Pin threads to cores, a session's to those that others leave: 0, 1, or -1 (default): 1 where threads are
+     * spread over several NUMA nodes. One node's are left to the system, which takes them out of other programs' way */
+    FR_OPT_PIN,
+    /* 0 or 1 (default): spread threads over NUMA nodes and place memory by first touch */
+    FR_OPT_NUMA,
+    /* Text: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best */
+    FR_OPT_ISA,
+    /* 0 or 1 (default): use weights as they lie in the file, or read them into memory */
+    FR_OPT_MMAP,
+    /* 0 (default) or 1: lock weights in memory; a system that refuses is FR_MACHINE */
+    FR_OPT_MLOCK,
+    /* Text: path of a GGUF text model's vision tower, llama.cpp's mmproj file; default: none */
+    FR_OPT_MMPROJ,
+    /* Text: path of a chat template, Jinja, to be used instead of the model's own */
+    FR_OPT_CHAT_TEMPLATE,
+
+    /* -- What a session has room for. */
+
+    /* Positions a session can hold; default 4096 or the model's own limit if less */
+    FR_OPT_CONTEXT,
+    /* Prompt rows a forward, 1 to 4096; default 64, of a mixture of experts 256 in a session that has its engine for
+     * itself */
+    FR_OPT_CHUNK,
+    /* Text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are multiples of 32 wide;
+     * default f32, or f16 where the weights are quantized */
+    FR_OPT_KV_K,
+    /* Text: what values are cached as, the same words; of latents, which are keys and values in one, the keys' alone */
+    FR_OPT_KV_V,
+    /* Bytes of the target's keys and values in an engine of several sessions, shared by them as they need it;
+     * default 0: what all of them may need. Where all is held, a call that needs more is FR_MEMORY and loses
+     * nothing: a prompt of which it ran a part goes on, as after an abort, once there are some. Drafts that there is
+     * none for are left out. A drafter's own come beside them; for whom none of those is left, nothing is drafted */
+    FR_OPT_KV_MEMORY,
+    /* Checkpoints of sliding layers' caches, or of recurrent layers' states, that a session may keep, 0 to 1024,
+     * default 8: what fr_session_truncate goes back to where those hold too little to go on */
+    FR_OPT_CTX_CHECKPOINTS,
+    /* 0 (default) or 1: sliding layers keep every position, and need no checkpoints */
+    FR_OPT_SWA_FULL,
+
+    /* -- Drafting. The text doesn't depend on it. */
+
+    /* Text: who drafts, none mtp eagle eagle3 draft ngram, or several with commas between: the first that has a
+     * proposal wins; all but none and ngram are the session's drafter, of that kind; default: the drafter, of
+     * whatever kind, else none */
+    FR_OPT_SPEC_TYPE,
+    /* Drafts a step, 0 (none) to 15, or FR_DRAFT_AUTO (default): as many as pay */
+    FR_OPT_DRAFT_MAX,
+    /* Fewer drafts than this are none, 0 to 15, default 0; at most FR_OPT_DRAFT_MAX. Not with rejection, whose law
+     * it would break */
+    FR_OPT_DRAFT_MIN,
+    /* Number 0 to 1, default 0: a draft that the drafter gives less of all chance, before temperature and filters,
+     * is not proposed, nor what would follow it; under rejection the best draft's chance counts. ngram gives none a
+     * chance */
+    FR_OPT_DRAFT_P_MIN,
+
+    /* -- How a token is drawn from the target's logits, in this order. Penalties see the tokens of the timeline, the
      * prompt's too. Whatever is set, the text is the same with and without drafting (but see FR_OPT_ACCEPT). */
-    FR_OPT_REPEAT_PENALTY,    /* number 0.01 to 100, default 1: a token that occurred has its logit divided by it, or
-                                 multiplied where it is negative */
-    FR_OPT_FREQUENCY_PENALTY, /* number -1000 to 1000, default 0: taken off for each occurrence */
-    FR_OPT_PRESENCE_PENALTY,  /* number -1000 to 1000, default 0: taken off once */
-    FR_OPT_REPEAT_LAST_N,     /* tokens that the penalties look back over, default 64; -1: all */
-    FR_OPT_LOGIT_BIAS,        /* text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id, as ids of
-                                 fr_model_suppressed are whatever is set. Adds to what is set already, up to 256 ids */
-    FR_OPT_TEMPERATURE,       /* number 0 to 100; default 0: greedy, the largest logit, the lowest id of equals */
-    FR_OPT_TOP_K,             /* keep the k largest and what equals the last of them; default 0: all */
-    FR_OPT_TOP_P,             /* number 0 to 1: keep the fewest, best first, that have this much; default 1: all */
-    FR_OPT_MIN_P,             /* number 0 to 1: keep what has this much of the best one's chance; default 0: all */
-    FR_OPT_SEED,              /* of the noise, default 0; the same seed gives the same text */
-    FR_OPT_ACCEPT,            /* text: gumbel (default), a draft stands where it is the target's own draw; rejection, it
-                                 stands with probability min(1, p / q): the distribution is the target's, but the text
-                                 depends on drafter and depth */
-    FR_OPT_LOGPROBS,          /* log-probabilities of the tokens a step gives and of this many best, 0 to 100; default
-                                 -1: none */
 
-    FR_OPT_CHAT_TEMPLATE, /* text: path of a chat template, Jinja, to be used instead of the model's own */
+    /* Number 0.01 to 100, default 1: a token that occurred has its logit divided by it, or multiplied where it is
+     * negative */
+    FR_OPT_REPEAT_PENALTY,
+    /* Number -1000 to 1000, default 0: taken off for each occurrence */
+    FR_OPT_FREQUENCY_PENALTY,
+    /* Number -1000 to 1000, default 0: taken off once */
+    FR_OPT_PRESENCE_PENALTY,
+    /* Tokens that the penalties look back over, default 64; -1: all */
+    FR_OPT_REPEAT_LAST_N,
+    /* Text: "id+x,id-x,id:x", what to add to ids' logits; -inf bans an id, as ids of fr_model_suppressed are
+     * whatever is set. Adds to what is set already, up to 256 ids */
+    FR_OPT_LOGIT_BIAS,
+    /* Number 0 to 100; default 0: greedy, the largest logit, the lowest id of equals */
+    FR_OPT_TEMPERATURE,
+    /* Keep the k largest and what equals the last of them; default 0: all */
+    FR_OPT_TOP_K,
+    /* Number 0 to 1: keep the fewest, best first, that have this much; default 1: all */
+    FR_OPT_TOP_P,
+    /* Number 0 to 1: keep what has this much of the best one's chance; default 0: all */
+    FR_OPT_MIN_P,
+    /* Of the noise, default 0; the same seed gives the same text */
+    FR_OPT_SEED,
+    /* Text: gumbel (default), a draft stands where it is the target's own draw; rejection, it stands with
+     * probability min(1, p / q): the distribution is the target's, but the text depends on drafter and depth */
+    FR_OPT_ACCEPT,
 
-    FR_OPT_KV_MEMORY,     /* bytes of the target's keys and values in an engine of several sessions, shared by them as
-                           * they need it; default 0: what all of them may need. Where all is held, a call that needs
-                           * more is FR_MEMORY and loses nothing: a prompt of which it ran a part goes on, as after an
-                           * abort, once there are some. Drafts that there is none for are left out. A drafter's own
-                           * come beside them; for whom none of those is left, nothing is drafted */
+    /* -- What ends a text, and what comes with its ids. */
 
-    /* When drafts are not worth a row. The text doesn't depend on it. */
-    FR_OPT_DRAFT_P_MIN,   /* number 0 to 1, default 0: a draft that the drafter gives less of all chance, before
-                           * temperature and filters, is not proposed, nor what would follow it; under rejection the
-                           * best draft's chance counts. ngram gives none a chance */
-    FR_OPT_DRAFT_MIN,     /* fewer drafts than this are none, 0 to 15, default 0; at most FR_OPT_DRAFT_MAX. Not with
-                           * rejection, whose law it would break */
+    /* 0 (default) or 1: go on past an end of sequence */
+    FR_OPT_IGNORE_EOS,
+    /* Log-probabilities of the tokens a step gives and of this many best, 0 to 100; default -1: none */
+    FR_OPT_LOGPROBS,
+
+    /* -- More ways to draw, llama.cpp's by its names. With top-n-sigma, typical, XTC or the dynamic temperature on, the
+     * order is llama.cpp's: penalties, DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature. */
+
+    /* Number 0 to 1000, default 0: no DRY. A token that would go on a repetition of n tokens, n at least the allowed
+     * length, has multiplier * base^(n - allowed length) taken off its logit */
+    FR_OPT_DRY_MULTIPLIER,
+    /* Number 1 to 1000, default 1.75 */
+    FR_OPT_DRY_BASE,
+    /* Default 2 */
+    FR_OPT_DRY_ALLOWED_LENGTH,
+    /* Tokens that DRY looks back over, default 64; -1: all */
+    FR_OPT_DRY_PENALTY_LAST_N,
+    /* Text, up to 40 bytes, that no repetition reaches across; adds to those set before, up to 16; "none": none.
+     * Default: line break, colon, double quote, asterisk, where the model has a tokenizer */
+    FR_OPT_DRY_SEQUENCE_BREAKER,
+    /* Number -1 to 1000: keep logits at most that many standard deviations below the largest; default -1, as 0: all */
+    FR_OPT_TOP_N_SIGMA,
+    /* Number 0 to 1: keep the fewest, whose surprise is nearest to the entropy first, that have more than this; default
+     * 1: all */
+    FR_OPT_TYPICAL_P,
+    /* Number 0 to 1, default 0: how often, drawn for each position, of the tokens that have the threshold's chance all
+     * but the last are left out */
+    FR_OPT_XTC_PROBABILITY,
+    /* Number 0 to 1, default 0.1; above 0.5: nothing is left out */
+    FR_OPT_XTC_THRESHOLD,
+    /* Number 0 to 100, default 0: off. The temperature is between itself less this and itself plus this, by (entropy /
+     * largest possible)^exponent of what is left */
+    FR_OPT_DYNATEMP_RANGE,
+    /* Number 0 to 100, default 1 */
+    FR_OPT_DYNATEMP_EXPONENT,
+    /* 2: mirostat 2, alone behind the temperature: no penalties, no other filters. Its bound begins anew with each
+     * prompt; a fork and a restored session go on with theirs. 0 (default): none; 1 is FR_UNBUILT */
+    FR_OPT_MIROSTAT,
+    /* Number 0 to 100, default 0.1: learning rate, eta */
+    FR_OPT_MIROSTAT_LR,
+    /* Number 0 to 100, default 5: surprise aimed at in bits, tau */
+    FR_OPT_MIROSTAT_ENT,
+    /* Text: just these, in this order: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or letters,
+     * edskypmxt. The first two stand in front. Default: as above */
+    FR_OPT_SAMPLERS,
+
     FR_OPT_COUNT
 } fr_option;
 
@@ -209,15 +288,6 @@ const char *fr_model_isa(const fr_model *model);
  * lines belong to the model. */
 const char *fr_model_note(const fr_model *model, size_t index);
 
-/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. path NULL: the MTP
- * layer in the target's own checkpoint. */
-typedef struct fr_drafter fr_drafter;
-fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
-void fr_drafter_close(fr_drafter *drafter);
-
-/* The same about an opened drafter: a head that could be faster, say. */
-const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
-
 /* -------------------------------------------------------------------------------------------------------- tokenizer */
 
 typedef struct fr_tokenizer fr_tokenizer;
@@ -283,6 +353,8 @@ void fr_marked_text_free(fr_marked_text *text);
  * parse_special: it is not cut where trust begins or ends. Nothing is added (the template has written <bos>). Spans
  * that overlap, or end behind the text, are FR_USAGE. *ids is allocated; free it with fr_free. */
 fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count);
+
+/* ------------------------------------------------------------------------------------------------------------- chat */
 
 /* A conversation as the prompt that the model was made for: its chat template over messages in the OpenAI form.
  *
@@ -361,9 +433,6 @@ fr_status fr_reply_parser_finish(fr_reply_parser *parser);
  * "tool_calls" where there are any}. Bytes that are no UTF-8 are U+FFFD there. fr_free it. */
 fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length);
 
-/* Frees what a function above allocated for its caller. */
-void fr_free(void *memory);
-
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
 /* A PNG or JPEG picture, read for a model that sees, which must outlive it; immutable, shareable. */
@@ -373,6 +442,17 @@ void fr_picture_close(fr_picture *picture);
 
 /* How many image tokens (FR_FACT_IMAGE_TOKEN), one after the other, stand for it in a prompt. */
 size_t fr_picture_tokens(const fr_picture *picture);
+
+/* ---------------------------------------------------------------------------------------------------------- drafter */
+
+/* An opened MTP drafter, checked against its target: architecture, widths, vocabulary, KV sources. path NULL: the MTP
+ * layer in the target's own checkpoint. */
+typedef struct fr_drafter fr_drafter;
+fr_status fr_drafter_open(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter);
+void fr_drafter_close(fr_drafter *drafter);
+
+/* The same about an opened drafter: a head that could be faster, say. */
+const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
 /* ---------------------------------------------------------------------------------------------------------- session */
 
@@ -404,65 +484,16 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * when the context is full, *count is 0. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
-/* Asynchronous drafting: for the next step, while the caller writes out what the last one gave. fr_draft_submit starts
- * it in a thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits
- * for them if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
- * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
- * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
- * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is
- * reported by fr_draft_wait, or by the step. */
-fr_status fr_draft_submit(fr_session *session);
-
-/* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last
- * step. */
-fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
-void fr_draft_cancel(fr_session *session);
-
-/* Drafts up to `steps` (1 to FR_STEP_MAX - 1) ids after the timeline as it is, in the calling thread; no step takes
- * them. Each is the drafter's best. logits: NULL, or room for [steps, vocab] float32 of the drafter, -infinity for ids
- * that it did not score. */
-fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
-
-/* A draft method of the caller's own: who knows what may come next (a grammar, a cache of answers, another model) says
- * so, and the target verifies it in the forward of the next token. Whatever is proposed, the text is the same; it only
- * comes faster where drafts are right. tests/embed/own_method.c is a whole one. What a method is shown: */
-typedef struct fr_drafting {
-    const int32_t *ids; /* the timeline */
-    size_t length;
-    size_t count;       /* drafts that can be used, 1 to FR_STEP_MAX - 1: what the depth of drafting asks for */
-    double least;       /* FR_OPT_DRAFT_P_MIN */
-    const int32_t *suggested; /* what the session would draft without the method, by its drafter or n-grams: */
-    size_t suggestions;       /* to hand on, or to change; none where it was opened without */
-
-    int32_t *drafts; /* [count] out: ids that may follow, in order */
-    float *chances;  /* NULL: nobody asks. Under rejection sampling [count, vocab], all 0; out, optional: what each
-                        draft was drawn from, any multiple of its chances */
-    bool tells_chances; /* out: whether it did. A draft without is taken as certain; one that is handed on as it was
-                           suggested needs none, but whether it is must not depend on which id it is */
-} fr_drafting;
-
-typedef struct fr_proposer {
-    size_t (*propose)(void *context, fr_drafting *drafting); /* gives how many drafts there are: 0 to count */
-    /* After each round: the timeline with what was accepted, and of how many drafts that is. NULL: not told. */
-    void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
-    void (*close)(void *context); /* when the session is closed; NULL: nothing is */
-    void *context;
-} fr_proposer;
-
-/* Makes it the session's method; what drafted before it makes the suggestions. The struct is copied. Its functions
- * are called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not call into
- * the session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE,
- * and the session is as before it. Forks of the session don't have the method. A failure leaves its context the
- * caller's. */
-fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
-
-/* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
- * step has may differ from run to run, the ids don't. */
-bool fr_session_adapts(const fr_session *session);
-
 /* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
  * stays, the rest of that is cut off. What a conversation is given each turn. Conditions as for fr_session_prompt. */
 fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t count);
+
+/* Makes ids the whole timeline, as fr_session_set_prompt does, but runs nothing: rounds will, in pieces beside others'
+ * rows, or the next step. */
+fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
+
+/* Ids that are still to be run before the session gives any; 0: none. */
+size_t fr_session_waiting(const fr_session *session);
 
 /* Cuts the timeline to its first `length` tokens, 0 to what it has now. Then all is as after a prompt of these tokens:
  * logits, ids, drafts. Nothing is run here. The next prompt or step runs again what it must: the last token; or, where
@@ -470,35 +501,39 @@ fr_status fr_session_set_prompt(fr_session *session, const int32_t *ids, size_t 
  * (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. Cutting nothing changes nothing. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
-/* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
- * is complete, and replaces one of that name, or that a link of that name leads to; only its owner can read it, as it
- * holds the conversation. */
-fr_status fr_session_save(const fr_session *session, const char *path);
+/* Empties the timeline; memory, threads and the statistics' memory figures stay, and so do pictures that were shown for
+ * a prompt which has not been run to its end. */
+void fr_session_reset(fr_session *session);
 
-/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens. Nothing is run here,
- * the next prompt or step runs the last token again. Number of threads, instruction set, chunk, context and drafter may
- * differ from those of the session that was saved. A file of another model, of other cache types, too long for this
- * context or damaged is FR_INPUT, one that an engine has no pages for FR_MEMORY: it changes nothing. */
-fr_status fr_session_restore(fr_session *session, const char *path);
-
-/* The same to memory (*bytes: fr_free) and from it: what the file would hold. */
-fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
-fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
-
-/* Bytes of the caller's own, which are copied, go into the session's file and come back with it: what its ids do not
- * tell, such as a conversation's messages. Size 0: none, as of a new session. Restoring replaces them, by none where
- * the file has none; nothing else does. */
-fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size);
-
-/* What is attached, NULL and a size of 0 for nothing. It belongs to the session, until it is replaced. */
-const void *fr_session_attached(const fr_session *session, size_t *size);
+/* Tokens on the timeline: prompts and steps. */
+size_t fr_session_length(const fr_session *session);
+size_t fr_session_context(const fr_session *session);
 
 /* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
  * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
  * stays there, ids that have been given stand, and the next prompt or step goes on with what was not run yet (cut the
- * timeline to be rid of it). NULL: not asked. It must not call into the session. */
+ * timeline to be rid of it). NULL: not asked. It must not call into the session, but for fr_session_waiting. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+
+/* From any thread: the session's call under way, or its next one that would run something, returns FR_ABORTED before
+ * its next forward, once. The session stays usable, as after an abort. */
+void fr_session_cancel(fr_session *session);
+
+/* Texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes the first
+ * of them, in what is said since the last prompt, whichever drafts stood. count 0: none, as of a new session; at most
+ * FR_STOPS_MAX, none of them empty. They stay until they are set again. A fork has them too. */
+fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
+#define FR_STOPS_MAX 16
+
+/* Which of them ended the steps, -1: none has. *before: bytes of the text that stand before it; while none has, bytes
+ * before any that may have begun: what can be shown. */
+int fr_session_stopped(const fr_session *session, size_t *before);
+
+/* Where in a text, from `from` on, the first of the strings begins that is whole: *which is its index. Or else, *which
+ * -1, where one may have begun whose rest is still to come: `length` if nowhere. Of those that begin there the first of
+ * the list counts. */
+size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
 
 /* Log-probabilities of the last step's id at `index` (below its *count): natural logarithms, of the target's own logits
  * before penalties, bias, temperature and filters; equal with and without drafting. Gives *own, that of the id itself,
@@ -509,13 +544,9 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
                            const float **values);
 #define FR_LOGPROBS_MAX 100
 
-/* Tokens on the timeline: prompts and steps. */
-size_t fr_session_length(const fr_session *session);
-size_t fr_session_context(const fr_session *session);
-
-/* Empties the timeline; memory, threads and the statistics' memory figures stay, and so do pictures that were shown for
- * a prompt which has not been run to its end. */
-void fr_session_reset(fr_session *session);
+/* What is drawn from here on is drawn with another seed (FR_OPT_SEED), as if the session had been opened with it:
+ * another reply to the same prompt. */
+fr_status fr_session_set_seed(fr_session *session, int64_t seed);
 
 /* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.
  * Resets the timeline first. first_row: rows before it are run but not handed out (count - 1: the last row alone).
@@ -523,12 +554,6 @@ void fr_session_reset(fr_session *session);
 typedef fr_status fr_logits_fn(void *context, const float *logits, size_t rows, size_t vocab);
 fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context);
-
-/* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
- * last). Ids that the drafter did not score are -infinity. In an engine whose pages for drafts are all held there are
- * no steps. Resets the timeline first. */
-fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
-                                  fr_logits_fn *sink, void *context);
 
 /* ----------------------------------------------------------------------------------------------------------- engine */
 
@@ -557,28 +582,6 @@ fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_ses
  * or as it drafts by a method that follows all rows and the first does not. */
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
 
-/* Makes ids the whole timeline, as fr_session_set_prompt does, but runs nothing: rounds will, in pieces beside others'
- * rows, or the next step. */
-fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
-
-/* Texts that end the session's steps as an end of sequence does: the ids stop at the one whose text completes the first
- * of them, in what is said since the last prompt, whichever drafts stood. count 0: none, as of a new session; at most
- * FR_STOPS_MAX, none of them empty. They stay until they are set again. A fork has them too. */
-fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
-#define FR_STOPS_MAX 16
-
-/* Which of them ended the steps, -1: none has. *before: bytes of the text that stand before it; while none has, bytes
- * before any that may have begun: what can be shown. */
-int fr_session_stopped(const fr_session *session, size_t *before);
-
-/* Where in a text, from `from` on, the first of the strings begins that is whole: *which is its index. Or else, *which
- * -1, where one may have begun whose rest is still to come: `length` if nowhere. Of those that begin there the first of
- * the list counts. */
-size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
-
-/* Ids that are still to be run before the session gives any; 0: none. */
-size_t fr_session_waiting(const fr_session *session);
-
 /* One session's part in a round. */
 typedef struct fr_round {
     fr_session *session;
@@ -593,9 +596,101 @@ typedef struct fr_round {
  * wait (those of the first sessions first), and drafts. Only what is wrong with the call itself is returned. */
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* From any thread: the session's call under way, or its next one that would run something, returns FR_ABORTED before
- * its next forward, once. The session stays usable, as after an abort. */
-void fr_session_cancel(fr_session *session);
+/* --------------------------------------------------------------------------------------------------------- drafting */
+
+/* Asynchronous drafting: for the next step, while the caller writes out what the last one gave. fr_draft_submit starts
+ * it in a thread of the session's own and returns at once; the next fr_session_step verifies those drafts, and waits
+ * for them if it must. Ids never depend on it. At most one is under way: a second submit, or fr_draft_now meanwhile, is
+ * FR_USAGE. Where there is nothing to draft from (before the first step after a prompt, after an end of sequence) no
+ * drafts come. Whatever changes the timeline otherwise (a prompt, truncating, resetting, closing) waits for the drafts
+ * and drops them, as fr_draft_cancel does; so does a later submit with drafts that no step took. A failure to draft is
+ * reported by fr_draft_wait, or by the step. */
+fr_status fr_draft_submit(fr_session *session);
+
+/* Waits for the drafts and shows them: ids has room for FR_STEP_MAX - 1. FR_USAGE if none were submitted since the last
+ * step. */
+fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
+void fr_draft_cancel(fr_session *session);
+
+/* Drafts up to `steps` (1 to FR_STEP_MAX - 1) ids after the timeline as it is, in the calling thread; no step takes
+ * them. Each is the drafter's best. logits: NULL, or room for [steps, vocab] float32 of the drafter, -infinity for ids
+ * that it did not score. */
+fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
+
+/* A draft method of the caller's own: who knows what may come next (a grammar, a cache of answers, another model) says
+ * so, and the target verifies it in the forward of the next token. Whatever is proposed, the text is the same; it only
+ * comes faster where drafts are right. tests/embed/own_method.c is a whole one. What a method is shown: */
+typedef struct fr_drafting {
+    const int32_t *ids; /* the timeline */
+    size_t length;
+    size_t count; /* drafts that can be used, 1 to FR_STEP_MAX - 1: what the depth of drafting asks for */
+    double least; /* FR_OPT_DRAFT_P_MIN */
+    /* What the session would draft without the method, by its drafter or n-grams: to hand on, or to change. None where
+     * it was opened without. */
+    const int32_t *suggested;
+    size_t suggestions;
+
+    int32_t *drafts; /* [count] out: ids that may follow, in order */
+    /* NULL: nobody asks. Under rejection sampling [count, vocab], all 0; out, optional: what each draft was drawn from,
+     * any multiple of its chances. */
+    float *chances;
+    /* Out: whether it told those. A draft without is taken as certain; one that is handed on as it was suggested needs
+     * none, but whether it is must not depend on which id it is. */
+    bool tells_chances;
+} fr_drafting;
+
+typedef struct fr_proposer {
+    size_t (*propose)(void *context, fr_drafting *drafting); /* gives how many drafts there are: 0 to count */
+    /* After each round: the timeline with what was accepted, and of how many drafts that is. NULL: not told. */
+    void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
+    void (*close)(void *context); /* when the session is closed; NULL: nothing is */
+    void *context;
+} fr_proposer;
+
+/* Makes it the session's method; what drafted before it makes the suggestions. The struct is copied. Its functions
+ * are called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not call into
+ * the session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE,
+ * and the session is as before it. Forks of the session don't have the method. A failure leaves its context the
+ * caller's. */
+fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
+
+/* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a
+ * step has may differ from run to run, the ids don't. */
+bool fr_session_adapts(const fr_session *session);
+
+/* The drafter's logits, [steps, vocab], at each chained step after the ids (count >= 2: the target runs all but the
+ * last). Ids that the drafter did not score are -infinity. In an engine whose pages for drafts are all held there are
+ * no steps. Resets the timeline first. */
+fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
+                                  fr_logits_fn *sink, void *context);
+
+/* ----------------------------------------------------------------------------------------------------------- saving */
+
+/* Writes the session to a file: the timeline, and the caches of what has been run of it. The file gets its name when it
+ * is complete, and replaces one of that name, or that a link of that name leads to; only its owner can read it, as it
+ * holds the conversation. */
+fr_status fr_session_save(const fr_session *session, const char *path);
+
+/* Replaces the timeline by that of a saved session; then all is as after a prompt of its tokens, but for mirostat's
+ * state, which goes on as it was. Nothing is run here, the next prompt or step runs the last token again. Number of
+ * threads, instruction set, chunk, context and drafter may differ from those of the session that was saved. A file of
+ * another model, of other cache types, too long for this context or damaged is FR_INPUT, one that an engine has no
+ * pages for FR_MEMORY: it changes nothing. */
+fr_status fr_session_restore(fr_session *session, const char *path);
+
+/* The same to memory (*bytes: fr_free) and from it: what the file would hold. */
+fr_status fr_session_save_bytes(const fr_session *session, void **bytes, size_t *size);
+fr_status fr_session_restore_bytes(fr_session *session, const void *bytes, size_t size);
+
+/* Bytes of the caller's own, which are copied, go into the session's file and come back with it: what its ids do not
+ * tell, such as a conversation's messages. Size 0: none, as of a new session. Restoring replaces them, by none where
+ * the file has none; nothing else does. */
+fr_status fr_session_attach(fr_session *session, const void *bytes, size_t size);
+
+/* What is attached, NULL and a size of 0 for nothing. It belongs to the session, until it is replaced. */
+const void *fr_session_attached(const fr_session *session, size_t *size);
+
+/* ---------------------------------------------------------------------------------------------------------- figures */
 
 typedef enum fr_stat {
     FR_STAT_PROMPT_TOKENS, /* of prompts, run for the first time: what an abort left over counts once it is run */
@@ -615,19 +710,18 @@ typedef enum fr_stat {
     FR_STAT_VISION_SECONDS, /* pictures through the vision tower */
     FR_STAT_TARGET_WEIGHT_BYTES,
     FR_STAT_DRAFT_WEIGHT_BYTES,
-    FR_STAT_RESIDENT_BYTES, /* of both: what must stay in memory, copies and what every token reads; */
-    FR_STAT_MAPPED_BYTES,   /* and what is used in files as it lies, which comes and goes as it is read */
-    FR_STAT_TARGET_KV_BYTES, /* room for keys and values of all sessions of the engine; */
-    FR_STAT_DRAFT_KV_BYTES,  /* for a drafter's own, */
-    FR_STAT_STATE_BYTES,       /* of these: what recurrent layers keep of a timeline, */
-    FR_STAT_STATE_DRAFT_BYTES, /* and of each position that is not certain, such as a draft */
-    FR_STAT_CHECKPOINT_BYTES, /* room for checkpoints of sliding layers' caches and of states; in use as taken */
+    FR_STAT_RESIDENT_BYTES, /* weights of both that must stay in memory: copies, and what every token reads */
+    FR_STAT_MAPPED_BYTES,   /* weights of both that are used in files as they lie: they come and go as they are read */
+    FR_STAT_TARGET_KV_BYTES,   /* room for keys and values of all sessions of the engine */
+    FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's own */
+    FR_STAT_STATE_BYTES,       /* of the target's: what recurrent layers keep of a timeline */
+    FR_STAT_STATE_DRAFT_BYTES, /* of the target's: and of each position that is not certain, such as a draft's */
+    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; in use as taken */
     FR_STAT_SCRATCH_BYTES,
-    FR_STAT_KV_USED_BYTES,   /* of the engine's pages of the target's cache, whole ones: those that sessions hold, their
-                              * checkpoints' too, */
-    FR_STAT_KV_SHARED_BYTES, /* that more than one does, a checkpoint counting too, */
-    FR_STAT_KV_CACHED_BYTES, /* and that are kept for prompts that begin alike, until they are needed */
-    FR_STAT_PEAK_BYTES, /* of the whole process, as the system counts it */
+    FR_STAT_KV_USED_BYTES,   /* the engine's pages, whole ones, that sessions hold, their checkpoints' too */
+    FR_STAT_KV_SHARED_BYTES, /* those of them that more than one holds, a checkpoint counting too */
+    FR_STAT_KV_CACHED_BYTES, /* pages that are kept for prompts that begin alike, until they are needed */
+    FR_STAT_PEAK_BYTES,      /* of the whole process, as the system counts it */
     FR_STAT_COUNT
 } fr_stat;
 
@@ -647,6 +741,8 @@ typedef enum fr_depth_stat {
     FR_DEPTH_COUNT
 } fr_depth_stat;
 double fr_session_depth_stat(const fr_session *session, size_t depth, fr_depth_stat stat);
+
+/* ------------------------------------------------------------------------------------------------------------ trace */
 
 /* Told of what a session does, one JSON object a line, newline included; text belongs to the session. Called on the
  * thread that called into the session, which it must not call into itself.

@@ -30,6 +30,8 @@ typedef struct fr_lab_inspection {
 
 /* Writes what a model or drafter folder is, and checks that it can be used: architecture, shapes, parameters, types,
  * tokenizer, memory a session would take. A folder that can't be used is FR_INPUT with the reason in fr_last_error().
+ * One that this machine, or a control group of the process, has no memory for is described, and then FR_MEMORY, as to
+ * fr_model_open.
  * how: NULL for lines. */
 fr_status fr_lab_inspect(const char *path, const fr_lab_inspection *how, const fr_options *options, FILE *out);
 

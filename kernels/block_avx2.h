@@ -269,17 +269,6 @@ typedef struct format {
 /* The sizes of a format, for its initializer. */
 #define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
-/* What one call computes, as fr_matmul_block_fn has it. */
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const fr_qblock *x;
-    size_t x_stride, rows;
-    const uint8_t *w;
-    size_t cols, features;
-    fr_prefetch_hint how;
-} product;
-
 /* `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
                          size_t x_stride, size_t count, size_t rows, fr_prefetch_hint how) {
@@ -316,7 +305,8 @@ FR_INLINE void add_rows(format f, float_pair *acc, const uint8_t *block, const f
 }
 
 /* A tile for up to 8 rows. */
-FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t feature, size_t rows) {
+FR_INLINE void compute_tile(format f, const fr_matmul_block *job, size_t row, size_t feature, size_t rows,
+                            fr_prefetch_hint how) {
     size_t block_bytes = f.head_bytes + f.runs * f.run_bytes, chunk_bytes = CHUNK / f.runs * block_bytes;
     size_t left = job->cols / RUN, features = job->features - feature;
     const uint8_t *w = job->w + feature / FR_TILE_FEATURES * (left / f.runs * block_bytes);
@@ -324,7 +314,7 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t fea
     float_pair acc[ROWS] = {0};
     for (size_t count; left > 0; left -= count, w += chunk_bytes, x += CHUNK) {
         count = left > CHUNK ? CHUNK : left;
-        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? job->how : FR_PREFETCH_NONE);
+        add_rows(f, acc, w, x, job->x_stride, count, rows, row == 0 ? how : FR_PREFETCH_NONE);
     }
     for (size_t r = 0; r < rows; r++) {
         float *y = job->y + (row + r) * job->y_stride + feature;
@@ -334,15 +324,16 @@ FR_INLINE void compute_tile(format f, const product *job, size_t row, size_t fea
 }
 
 /* A group of tiles for all rows, then the next. The first rows prefetch the weights. */
-FR_INLINE void matmul(format f, const product *job) {
-    size_t tile_bytes = job->cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
+FR_INLINE void matmul(format f, fr_matmul_block job) {
+    fr_prefetch_hint how = fr_prefetch_hint_here();
+    size_t tile_bytes = job.cols / RUN / f.runs * (f.head_bytes + f.runs * f.run_bytes);
     size_t group = (GROUP / tile_bytes + 1) * FR_TILE_FEATURES;
-    for (size_t from = 0; from < job->features; from += group) {
-        size_t to = from + group < job->features ? from + group : job->features, tiles = (job->rows + ROWS - 1) / ROWS;
-        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
-            rows = (job->rows - row + tiles - 1) / tiles;
+    for (size_t from = 0; from < job.features; from += group) {
+        size_t to = from + group < job.features ? from + group : job.features, tiles = (job.rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job.rows; row += rows, tiles--) {
+            rows = (job.rows - row + tiles - 1) / tiles;
             for (size_t feature = from; feature < to; feature += FR_TILE_FEATURES)
-                compute_tile(f, job, row, feature, rows);
+                compute_tile(f, &job, row, feature, rows, how);
         }
     }
 }

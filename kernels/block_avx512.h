@@ -592,20 +592,21 @@ FR_INLINE void compute_part(const format *f, const products *by, const product *
     }
 }
 
-FR_INLINE void matmul_block(const format *f, const products *by, const product *job) {
+FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul_block *of) {
+    product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN), of->features};
     chunk c;
     const int8_t *values = fr_code_values(f->type);
-    if (job->features == 0) return;
+    if (job.features == 0) return;
     if (values)
         c.values = _mm512_add_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)),
                                    _mm512_set1_epi8((char)f->offset));
     else
         c.values = _mm512_setzero_si512();
-    for (c.row = 0; c.row < job->rows; c.row += c.rows) {
-        size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
+    for (c.row = 0; c.row < job.rows; c.row += c.rows) {
+        size_t left = job.rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
         choose_hint(f, &c);
-        compute_part(f, by, job, &c);
+        compute_part(f, by, &job, &c);
     }
 }
 

@@ -95,16 +95,6 @@ typedef struct level {
  * constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
-/* What one call computes, as fr_matmul_block_fn has it. */
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const fr_qblock *x;
-    size_t x_stride, rows;
-    const uint8_t *w;
-    size_t cols, features;
-} product;
-
 /* ----------------------------------------------------------------------------------------------------------- scales */
 
 FR_INLINE void load_d(float *d, const uint8_t *w) {
@@ -355,7 +345,7 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
 
 /* `rows` rows from `row` on x a group of tiles from tile `first` on; where rows are few their number is a constant. A
  * row that only makes up a pair is not stored. */
-FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
+FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
     size_t step = f.block * (RUNS * RUN / f.columns), tile = f.block * (job->cols / f.columns);
@@ -380,29 +370,28 @@ FR_INLINE void compute(format f, const product *job, chunk *c, size_t first, siz
 }
 
 /* Rows are split evenly over as few tiles as can be. */
-FR_INLINE void matmul(level l, format f, const product *job) {
+FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;
-    for (size_t first = 0; first * FEATURES < job->features; first += GROUP) {
-        size_t tiles = (job->rows + ROWS - 1) / ROWS;
-        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
-            rows = (job->rows - row + tiles - 1) / tiles;
+    for (size_t first = 0; first * FEATURES < job.features; first += GROUP) {
+        size_t tiles = (job.rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job.rows; row += rows, tiles--) {
+            rows = (job.rows - row + tiles - 1) / tiles;
             switch (rows) {
-            case 1: compute(f, job, &c, first, row, 1, true, false); break;
-            case 2: compute(f, job, &c, first, row, 2, true, l.pairs); break;
-            case 3: compute(f, job, &c, first, row, 3, true, l.pairs); break;
-            case 4: compute(f, job, &c, first, row, 4, true, l.pairs); break;
-            default: compute(f, job, &c, first, row, rows, false, l.pairs);
+            case 1: compute(f, &job, &c, first, row, 1, true, false); break;
+            case 2: compute(f, &job, &c, first, row, 2, true, l.pairs); break;
+            case 3: compute(f, &job, &c, first, row, 3, true, l.pairs); break;
+            case 4: compute(f, &job, &c, first, row, 4, true, l.pairs); break;
+            default: compute(f, &job, &c, first, row, rows, false, l.pairs);
             }
         }
     }
 }
 
 /* A function of the contract for each type. */
-#define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)                                                        \
-    void fr_matmul_##type##_##level(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride,               \
-                                    size_t rows, const uint8_t *w, size_t cols, size_t features) {                \
-        matmul(level, type, &(product){y, y_stride, x, x_stride, rows, w, cols, features});                       \
+#define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)                  \
+    void fr_matmul_##type##_##level(const fr_matmul_block *job) {           \
+        matmul(level, type, *job);                                          \
     }
 #define FR_BLOCK_KERNELS(level) FR_BLOCK_TYPES(FR_BLOCK_KERNEL, level)
 

@@ -5,7 +5,9 @@
  * same bits, for any number of rows computed together, and never touches memory outside the arrays it is given: no
  * over-read (a prefetch hint may point outside), no over-write. Floats lie as floats do, weights at any byte. Values
  * are finite; where a NaN comes in, a NaN comes out (its payload is free). Arrays don't overlap unless stated. rows,
- * features, count and the n of operations element by element may be 0; other lengths are at least 1.
+ * features, count and the n of operations element by element may be 0; other lengths are at least 1. Operations of many
+ * operands take them as a struct, of which the faster kernels make a copy first: for all that a compiler knows, what
+ * they store might change the caller's.
  *
  * "row" is a row of activations (one token), "feature" an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
@@ -18,16 +20,33 @@
  * o * w_stride of w, and x_r = x + r * x_stride. Strides of x and y in floats, of w in bytes.
  * dot: 16 partial sums p[i] = 0; p[i % 16] = fma(w[i], x[i], p[i % 16]) for ascending i < cols; then p[i] += p[i + 8],
  * i < 8; then 4, 2, 1. Past cols nothing is added to a partial sum, not even 0. */
-typedef void fr_matmul_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t features);
+typedef struct fr_matmul {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const void *w;
+    size_t w_stride, cols, features;
+} fr_matmul;
+
+typedef void fr_matmul_fn(const fr_matmul *job);
 
 /* The same of FP8 weights in scaled blocks (quant/fp8.h): weight i of w_o is the value of code i, the byte at
  * o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128], one rounded product; first is where
  * output 0 stands in its matrix, or in a block of it. No code is NaN, and scales are as fp8.h has them. Denormal codes,
  * products and scales count as what they are. */
-typedef void fr_matmul_fp8_fn(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
-                              const uint8_t *w, size_t w_stride, const float *scales, size_t scale_stride,
-                              size_t first, size_t cols, size_t features);
+typedef struct fr_matmul_fp8 {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t w_stride;
+    const float *scales;
+    size_t scale_stride, first, cols, features;
+} fr_matmul_fp8;
+
+typedef void fr_matmul_fp8_fn(const fr_matmul_fp8 *job);
 
 /* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
 typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
@@ -56,8 +75,16 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
  *     IQ4_XS                        acc = fma((d * (scale - 32)) * xd, (float)isum, acc)
  * codes: Q8_0 the value; Q4_0 bits - 8; Q5_0 bits - 16; Q4_1 Q5_1 Q4_K Q5_K bits; Q6_K bits - 32; IQ4_NL IQ4_XS MXFP4
  * the value of the type's table (fr_code_values). */
-typedef void fr_matmul_block_fn(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
-                                const uint8_t *w, size_t cols, size_t features);
+typedef struct fr_matmul_block {
+    float *y;
+    size_t y_stride;
+    const fr_qblock *x;
+    size_t x_stride, rows;
+    const uint8_t *w;
+    size_t cols, features;
+} fr_matmul_block;
+
+typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
 /* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. weight NULL: y[i] = x[i] * r.
  * y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */

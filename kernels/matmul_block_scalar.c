@@ -44,29 +44,27 @@ static float add_run(const format *f, const fr_block_parts *parts, size_t run, c
     }
 }
 
-static void matmul(const format *f, float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,
-                   const uint8_t *w, size_t cols, size_t features) {
+static void matmul(const format *f, const fr_matmul_block *job) {
     size_t block = fr_dtype_block(f->type), runs = block / RUN;
-    size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_FEATURES, cols);
-    for (size_t r = 0; r < rows; r++)
-        for (size_t o = 0; o < features; o++) y[r * y_stride + o] = 0.0f;
-    for (size_t o = 0; o < features; o++)
-        for (size_t b = 0; b < cols / block; b++) {
+    size_t tile_bytes = fr_packed_bytes(f->type, FR_TILE_FEATURES, job->cols);
+    for (size_t r = 0; r < job->rows; r++)
+        for (size_t o = 0; o < job->features; o++) job->y[r * job->y_stride + o] = 0.0f;
+    for (size_t o = 0; o < job->features; o++)
+        for (size_t b = 0; b < job->cols / block; b++) {
             fr_block_parts parts;
-            fr_tile_parts(f->type, &parts, w + o / FR_TILE_FEATURES * tile_bytes, b, o % FR_TILE_FEATURES);
-            for (size_t r = 0; r < rows; r++) {
-                float *acc = y + r * y_stride + o;
+            fr_tile_parts(f->type, &parts, job->w + o / FR_TILE_FEATURES * tile_bytes, b, o % FR_TILE_FEATURES);
+            for (size_t r = 0; r < job->rows; r++) {
+                float *acc = job->y + r * job->y_stride + o;
                 for (size_t run = 0; run < runs; run++)
-                    *acc = add_run(f, &parts, run, x + r * x_stride + b * runs + run, *acc);
+                    *acc = add_run(f, &parts, run, job->x + r * job->x_stride + b * runs + run, *acc);
             }
         }
 }
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(name, ...)                                                                              \
-    void FR_SCALAR(matmul_##name)(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows,  \
-                                  const uint8_t *w, size_t cols, size_t features) {                             \
-        matmul(&(format){__VA_ARGS__}, y, y_stride, x, x_stride, rows, w, cols, features);                      \
+#define FR_MATMUL_BLOCK(name, ...)                                 \
+    void FR_SCALAR(matmul_##name)(const fr_matmul_block *job) {    \
+        matmul(&(format){__VA_ARGS__}, job);                       \
     }
 
 FR_MATMUL_BLOCK(q8_0, FR_Q8_0, 128, NULL)

@@ -38,16 +38,6 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* What one call computes, as fr_matmul_fn has it. */
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const float *x;
-    size_t x_stride, rows;
-    const char *w;
-    size_t w_stride, cols, features;
-} product;
-
 /* A tile from `row` and `feature` on: its weight rows, and how the next tile's are prefetched. Outputs past the end
  * repeat the last weight row and are not stored. */
 typedef struct tile {
@@ -104,7 +94,7 @@ FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t 
 }
 
 /* `rows` rows x `features` outputs, both constants. */
-FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t features) {
+FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t o = 0; o < features; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
@@ -117,14 +107,14 @@ FR_INLINE void compute_tile(weights type, const product *job, const tile *t, siz
 }
 
 /* The outputs of a group, or up to the last, for one tile of rows. */
-FR_INLINE void compute_group(weights type, const product *job, size_t row, size_t group, size_t rows, size_t features,
+FR_INLINE void compute_group(weights type, const fr_matmul *job, size_t row, size_t group, size_t rows, size_t features,
                              fr_prefetch_hint how) {
     tile t = {.row = row, .how = how};
     for (t.feature = group; t.feature < group + GROUP && t.feature < job->features; t.feature += features) {
         for (size_t o = 0; o < features; o++) {
             size_t here = t.feature + o, there = here + features, last = job->features - 1;
-            t.w[o] = job->w + (here < last ? here : last) * job->w_stride;
-            t.next[o] = job->w + (there < last ? there : last) * job->w_stride;
+            t.w[o] = (const char *)job->w + (here < last ? here : last) * job->w_stride;
+            t.next[o] = (const char *)job->w + (there < last ? there : last) * job->w_stride;
         }
         compute_tile(type, job, &t, rows, features);
     }
@@ -132,16 +122,16 @@ FR_INLINE void compute_group(weights type, const product *job, size_t row, size_
 
 /* Rows are split evenly over as few tiles as can be; of two or more, none is left over. The first tile prefetches; the
  * others find a group's weights in the L2 cache. */
-FR_INLINE void matmul(weights type, const product *job) {
-    bool streamed = job->features * job->w_stride >= STREAMED;
-    for (size_t group = 0; group < job->features; group += GROUP) {
-        size_t tiles = (job->rows + ROWS - 1) / ROWS;
-        for (size_t row = 0, rows; row < job->rows; row += rows, tiles--) {
-            rows = (job->rows - row + tiles - 1) / tiles;
+FR_INLINE void matmul(weights type, fr_matmul job) {
+    bool streamed = job.features * job.w_stride >= STREAMED;
+    for (size_t group = 0; group < job.features; group += GROUP) {
+        size_t tiles = (job.rows + ROWS - 1) / ROWS;
+        for (size_t row = 0, rows; row < job.rows; row += rows, tiles--) {
+            rows = (job.rows - row + tiles - 1) / tiles;
             fr_prefetch_hint how = streamed && row == 0 ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
-            if (rows == 1) compute_group(type, job, row, group, 1, 4, how);
-            else if (rows == 2) compute_group(type, job, row, group, 2, 2, how);
-            else compute_group(type, job, row, group, 3, 2, how);
+            if (rows == 1) compute_group(type, &job, row, group, 1, 4, how);
+            else if (rows == 2) compute_group(type, &job, row, group, 2, 2, how);
+            else compute_group(type, &job, row, group, 3, 2, how);
         }
     }
 }
@@ -149,7 +139,7 @@ FR_INLINE void matmul(weights type, const product *job) {
 /* One row by scattered weight rows: each tile prefetches the next one's. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
-    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
+    fr_matmul job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};
     for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
         for (size_t o = 0; o < FEATURES; o++) {
@@ -162,19 +152,16 @@ FR_INLINE void gather(weights type, float *y, const float *x, const char *w, siz
     }
 }
 
-void fr_matmul_f32_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t features) {
-    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_f32_avx2(const fr_matmul *job) {
+    matmul(f32, *job);
 }
 
-void fr_matmul_f16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t features) {
-    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_f16_avx2(const fr_matmul *job) {
+    matmul(f16, *job);
 }
 
-void fr_matmul_bf16_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                         size_t w_stride, size_t cols, size_t features) {
-    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_bf16_avx2(const fr_matmul *job) {
+    matmul(bf16, *job);
 }
 
 void fr_gather_f32_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

@@ -55,16 +55,6 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* What one call computes, as fr_matmul_fn has it. */
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const float *x;
-    size_t x_stride, rows;
-    const char *w;
-    size_t w_stride, cols, features;
-} product;
-
 /* A tile of up to ROWS rows from `row` on, and FEATURES or fewer outputs from `feature` on, over columns from..to - 1:
  * where these columns of its rows and weight rows lie, and what of the next tile's to prefetch and how. Outputs past
  * the end repeat the last weight row and are not stored. Sums that wait for other columns do so by output, from `group`
@@ -115,7 +105,7 @@ FR_INLINE float *waiting_sum(const tile *t, size_t r, size_t o) {
 }
 
 /* `rows` rows x `features` outputs, both constants. */
-FR_INLINE void compute_tile(weights type, const product *job, const tile *t, size_t rows, size_t features) {
+FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, size_t rows, size_t features) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t o = 0; o < features; o++)
@@ -133,13 +123,13 @@ FR_INLINE void compute_tile(weights type, const product *job, const tile *t, siz
     }
 }
 
-FR_INLINE const char *weight_row(const product *job, size_t o) {
-    return job->w + (o < job->features ? o : job->features - 1) * job->w_stride;
+FR_INLINE const char *weight_row(const fr_matmul *job, size_t o) {
+    return (const char *)job->w + (o < job->features ? o : job->features - 1) * job->w_stride;
 }
 
 /* The outputs of a group for one tile of rows and one chunk of columns. After a chunk's last tile comes the first one
  * of the next chunk, and after the last chunk the next group. */
-FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t rows, size_t features) {
+FR_INLINE void compute_group(weights type, const fr_matmul *job, tile *t, size_t rows, size_t features) {
     size_t end = t->group + GROUP < job->features ? t->group + GROUP : job->features;
     for (t->feature = t->group; t->feature < end; t->feature += features) {
         bool last_feature = t->feature + features >= end, last_chunk = t->to == job->cols;
@@ -153,7 +143,7 @@ FR_INLINE void compute_group(weights type, const product *job, tile *t, size_t r
     }
 }
 
-FR_INLINE void compute_rows(weights type, const product *job, tile *t, size_t rows) {
+FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t rows) {
     switch (rows) {
     case 1: compute_group(type, job, t, 1, FEATURES); break;
     case 2:
@@ -178,7 +168,7 @@ static size_t chunk_length(size_t cols, size_t rows) {
 
 /* One row by `side` outputs from `feature` on: p[0] gets their sums, 16 partial ones each. Memory is prefetched in its
  * own order, so that the last of these outputs finds its weights as far ahead as a single one does. */
-FR_INLINE void stream_features(weights type, const product *job, size_t feature, sums p, size_t side) {
+FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
     FR_UNROLLED for (size_t o = 0; o < side; o++) {
         t.w[o] = weight_row(job, feature + o);
@@ -200,7 +190,7 @@ FR_INLINE void stream_features(weights type, const product *job, size_t feature,
  * are read in memory's order too: one chain of sums at a time is enough, for the next output's begins before it ends,
  * and gets 62 GB/s where four side by side get 54 (two cores of Zen 5, which read 75). From L3 one chain is not enough,
  * the longer the less: 38 to 60 GB/s a core, and four get 60 to 75. The sums of four outputs share a tree. */
-FR_INLINE void stream(weights type, const product *job, size_t side) {
+FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];
         FR_UNROLLED for (size_t o = 0; o < FEATURES; o += side) {
@@ -213,19 +203,19 @@ FR_INLINE void stream(weights type, const product *job, size_t side) {
     }
 }
 
-static size_t row_tiles(const product *job) {
+static size_t row_tiles(const fr_matmul *job) {
     return (job->rows + ROWS - 1) / ROWS;
 }
 
 /* Whether the same columns of all rows meet in one set of the L1 cache, which holds fewer than a tile's. */
-static bool rows_meet(const product *job) {
+static bool rows_meet(const fr_matmul *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
 /* Where a tile's rows begin: as they lie, or packed into a panel, where they don't meet. (Zen 4, two cores, float32:
  * 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6 rows of 4096 75 and 106; groups of 32 outputs, copied for twice
  * as often, 125 and 83.) */
-FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
+FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;
     if (!panel) return;
@@ -236,8 +226,8 @@ FR_INLINE void place_rows(const product *job, tile *t, size_t rows, float panel[
 
 /* A group's outputs for TILES tiles of rows or fewer, from tile `first` on, over a chunk of columns. Rows are split
  * evenly over as few tiles as can be. The first tile prefetches; the others find the chunk's weights in L2. */
-FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t first, fr_prefetch_hint how, bool packed,
-                             float waiting[TILES][GROUP * ROWS * 16]) {
+FR_INLINE void compute_chunk(weights type, const fr_matmul *job, tile *t, size_t first, fr_prefetch_hint how,
+                             bool packed, float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;
     float panel[ROWS][CHUNK + 16];
     for (size_t i = first; i < last; i++) {
@@ -250,24 +240,24 @@ FR_INLINE void compute_chunk(weights type, const product *job, tile *t, size_t f
     }
 }
 
-FR_INLINE void matmul(weights type, const product *job) {
-    size_t bytes = job->features * job->w_stride;
+FR_INLINE void matmul(weights type, fr_matmul job) {
+    size_t bytes = job.features * job.w_stride;
     bool streamed = bytes >= STREAMED;
-    if (streamed && job->rows == 1) {
-        if (bytes >= LARGE) stream(type, job, 1);
-        else stream(type, job, FEATURES);
+    if (streamed && job.rows == 1) {
+        if (bytes >= LARGE) stream(type, &job, 1);
+        else stream(type, &job, FEATURES);
         return;
     }
     fr_prefetch_hint how = streamed ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
-    size_t chunk = streamed ? chunk_length(job->cols, job->rows) : job->cols;
-    bool packed = rows_meet(job) && chunk <= CHUNK;
+    size_t chunk = streamed ? chunk_length(job.cols, job.rows) : job.cols;
+    bool packed = rows_meet(&job) && chunk <= CHUNK;
     float waiting[TILES][GROUP * ROWS * 16];
     tile t;
-    for (t.group = 0; t.group < job->features; t.group += GROUP)
-        for (size_t first = 0; first < row_tiles(job); first += TILES)
-            for (t.from = 0; t.from < job->cols; t.from = t.to) {
-                t.to = t.from + chunk < job->cols ? t.from + chunk : job->cols;
-                compute_chunk(type, job, &t, first, how, packed, waiting);
+    for (t.group = 0; t.group < job.features; t.group += GROUP)
+        for (size_t first = 0; first < row_tiles(&job); first += TILES)
+            for (t.from = 0; t.from < job.cols; t.from = t.to) {
+                t.to = t.from + chunk < job.cols ? t.from + chunk : job.cols;
+                compute_chunk(type, &job, &t, first, how, packed, waiting);
             }
 }
 
@@ -275,7 +265,7 @@ FR_INLINE void matmul(weights type, const product *job) {
  * memory, and takes as long as memory does. */
 FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
                       const int32_t *ids, size_t count) {
-    product job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
+    fr_matmul job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
     tile t = {.to = cols, .x = x, .how = fr_prefetch_hint_here()};
     size_t ahead = FEATURES + AHEAD / (cols * type.size);
     for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
@@ -289,19 +279,16 @@ FR_INLINE void gather(weights type, float *y, const float *x, const char *w, siz
     }
 }
 
-void fr_matmul_f32_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t features) {
-    matmul(f32, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_f32_avx512(const fr_matmul *job) {
+    matmul(f32, *job);
 }
 
-void fr_matmul_f16_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                          size_t w_stride, size_t cols, size_t features) {
-    matmul(f16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_f16_avx512(const fr_matmul *job) {
+    matmul(f16, *job);
 }
 
-void fr_matmul_bf16_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                           size_t w_stride, size_t cols, size_t features) {
-    matmul(bf16, &(product){y, y_stride, x, x_stride, rows, w, w_stride, cols, features});
+void fr_matmul_bf16_avx512(const fr_matmul *job) {
+    matmul(bf16, *job);
 }
 
 void fr_gather_f32_avx512(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

@@ -17,20 +17,20 @@ FR_INLINE float32x4_t load_bf16(const char *w) {
 }
 
 /* Rows are split evenly over as few tiles as can be. */
-FR_INLINE void matmul(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,
-                      size_t rows, const char *w, size_t w_stride, size_t cols, size_t features) {
-    for (size_t o = 0; o < features; o += FEATURES) {
-        size_t kept = features - o < FEATURES ? features - o : FEATURES;
-        const char *const w_rows[FEATURES] = {w + o * w_stride, w + (o + kept - 1) * w_stride};
-        size_t tiles = (rows + ROWS - 1) / ROWS;
-        for (size_t r = 0, count; r < rows; r += count, tiles--) {
-            count = (rows - r + tiles - 1) / tiles;
-            float *y_tile = y + r * y_stride + o;
-            const float *x_tile = x + r * x_stride;
+FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
+    for (size_t o = 0; o < job.features; o += FEATURES) {
+        size_t kept = job.features - o < FEATURES ? job.features - o : FEATURES;
+        const char *w = (const char *)job.w + o * job.w_stride;
+        const char *const w_rows[FEATURES] = {w, w + (kept - 1) * job.w_stride};
+        size_t tiles = (job.rows + ROWS - 1) / ROWS;
+        for (size_t r = 0, count; r < job.rows; r += count, tiles--) {
+            count = (job.rows - r + tiles - 1) / tiles;
+            float *y = job.y + r * job.y_stride + o;
+            const float *x = job.x + r * job.x_stride;
             switch (count) {
-            case 1: dots(load, width, y_tile, y_stride, x_tile, x_stride, 1, w_rows, FEATURES, kept, cols); break;
-            case 2: dots(load, width, y_tile, y_stride, x_tile, x_stride, 2, w_rows, FEATURES, kept, cols); break;
-            default: dots(load, width, y_tile, y_stride, x_tile, x_stride, 3, w_rows, FEATURES, kept, cols);
+            case 1: dots(load, width, y, job.y_stride, x, job.x_stride, 1, w_rows, FEATURES, kept, job.cols); break;
+            case 2: dots(load, width, y, job.y_stride, x, job.x_stride, 2, w_rows, FEATURES, kept, job.cols); break;
+            default: dots(load, width, y, job.y_stride, x, job.x_stride, 3, w_rows, FEATURES, kept, job.cols);
             }
         }
     }
@@ -47,19 +47,16 @@ FR_INLINE void gather(load_fn *load, size_t width, float *y, const float *x, con
     }
 }
 
-void fr_matmul_f32_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t features) {
-    matmul(load_f32, 4, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void fr_matmul_f32_neon(const fr_matmul *job) {
+    matmul(load_f32, 4, *job);
 }
 
-void fr_matmul_f16_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                        size_t w_stride, size_t cols, size_t features) {
-    matmul(load_f16, 2, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void fr_matmul_f16_neon(const fr_matmul *job) {
+    matmul(load_f16, 2, *job);
 }
 
-void fr_matmul_bf16_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                         size_t w_stride, size_t cols, size_t features) {
-    matmul(load_bf16, 2, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void fr_matmul_bf16_neon(const fr_matmul *job) {
+    matmul(load_bf16, 2, *job);
 }
 
 void fr_gather_f32_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

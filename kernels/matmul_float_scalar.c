@@ -1,11 +1,12 @@
 /* Float weights times rows: the definition. Contracts fr_matmul_fn and fr_gather_fn in kernels.h. */
 #include "kernels/scalar.h"
 
-FR_INLINE void matmul(load_fn *load, float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows,
-                      const void *w, size_t w_stride, size_t cols, size_t features) {
-    for (size_t o = 0; o < features; o++)
-        for (size_t r = 0; r < rows; r++)
-            y[r * y_stride + o] = dot(load, (const char *)w + o * w_stride, x + r * x_stride, cols);
+FR_INLINE void matmul(load_fn *load, const fr_matmul *job) {
+    for (size_t o = 0; o < job->features; o++) {
+        const char *w = (const char *)job->w + o * job->w_stride;
+        for (size_t r = 0; r < job->rows; r++)
+            job->y[r * job->y_stride + o] = dot(load, w, job->x + r * job->x_stride, job->cols);
+    }
 }
 
 FR_INLINE void gather(load_fn *load, float *y, const float *x, const void *w, size_t w_stride, size_t cols,
@@ -13,19 +14,16 @@ FR_INLINE void gather(load_fn *load, float *y, const float *x, const void *w, si
     for (size_t j = 0; j < count; j++) y[j] = dot(load, (const char *)w + (size_t)ids[j] * w_stride, x, cols);
 }
 
-void FR_SCALAR(matmul_f32)(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                           size_t w_stride, size_t cols, size_t features) {
-    matmul(load_f32, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void FR_SCALAR(matmul_f32)(const fr_matmul *job) {
+    matmul(load_f32, job);
 }
 
-void FR_SCALAR(matmul_f16)(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                           size_t w_stride, size_t cols, size_t features) {
-    matmul(load_f16, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void FR_SCALAR(matmul_f16)(const fr_matmul *job) {
+    matmul(load_f16, job);
 }
 
-void FR_SCALAR(matmul_bf16)(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                            size_t w_stride, size_t cols, size_t features) {
-    matmul(load_bf16, y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
+void FR_SCALAR(matmul_bf16)(const fr_matmul *job) {
+    matmul(load_bf16, job);
 }
 
 void FR_SCALAR(gather_f32)(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,

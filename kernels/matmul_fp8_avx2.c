@@ -24,30 +24,19 @@ enum {
     STREAMED = 1 << 20, /* bytes of weights from which on a call prefetches ahead */
 };
 
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const float *x;
-    size_t x_stride, rows;
-    const uint8_t *w;
-    size_t w_stride;
-    const float *scales;
-    size_t scale_stride, first, cols, features;
-} product;
-
 /* Half h of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
 /* Outputs past the end repeat the last one and are not stored. */
-FR_INLINE size_t output(const product *job, size_t o) {
+FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
 
-FR_INLINE const uint8_t *weight_row(const product *job, size_t o) {
+FR_INLINE const uint8_t *weight_row(const fr_matmul_fp8 *job, size_t o) {
     return job->w + output(job, o) * job->w_stride;
 }
 
-FR_INLINE const float *scale_row(const product *job, size_t o) {
+FR_INLINE const float *scale_row(const fr_matmul_fp8 *job, size_t o) {
     return job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
 }
 
@@ -92,7 +81,7 @@ FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, siz
     }
 }
 
-static fr_prefetch_hint hint(const product *job) {
+static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
     return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
 }
 
@@ -119,7 +108,7 @@ typedef struct tile {
 } tile;
 
 /* The columns of it that are whole steps; the first that is not. */
-FR_INLINE size_t whole_steps(const product *job, const tile *t, sums p, const uint8_t *const *codes,
+FR_INLINE size_t whole_steps(const fr_matmul_fp8 *job, const tile *t, sums p, const uint8_t *const *codes,
                              const float *const *scales, size_t rows, size_t features) {
     const float *x = job->x + t->row * job->x_stride;
     const uint8_t *next = weight_row(job, t->feature + features) + t->from;
@@ -134,7 +123,7 @@ FR_INLINE size_t whole_steps(const product *job, const tile *t, sums p, const ui
     return i;
 }
 
-FR_INLINE void last_step(const product *job, const tile *t, sums p, const uint8_t *const *codes,
+FR_INLINE void last_step(const fr_matmul_fp8 *job, const tile *t, sums p, const uint8_t *const *codes,
                          const float *const *scales, size_t i, size_t rows, size_t features) {
     const float *x = job->x + t->row * job->x_stride + i;
     const uint8_t *copies[FEATURES];
@@ -149,7 +138,7 @@ FR_INLINE void last_step(const product *job, const tile *t, sums p, const uint8_
     direct_step(p, copies, scale, 0, values[0], 16, rows, features, t->to - i);
 }
 
-FR_INLINE void direct_tile(const product *job, const tile *t, size_t rows, size_t features) {
+FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows, size_t features) {
     sums p;
     const uint8_t *codes[FEATURES];
     const float *scales[FEATURES];
@@ -171,7 +160,7 @@ FR_INLINE void direct_tile(const product *job, const tile *t, size_t rows, size_
 }
 
 /* All rows, split evenly over as few tiles as can be: what they take of a weight's row stays in the L1 cache. */
-FR_INLINE void direct_rows(const product *job, tile *t, float (*waiting)[16]) {
+FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[16]) {
     size_t tiles = (job->rows + ROWS - 1) / ROWS;
     fr_prefetch_hint how = t->how;
     for (t->row = 0; tiles > 0; tiles--, t->how = FR_PREFETCH_NONE) {
@@ -186,12 +175,12 @@ FR_INLINE void direct_rows(const product *job, tile *t, float (*waiting)[16]) {
 }
 
 /* Columns of a chunk, so many that the rows' lie in the L1 cache; one row's all, in the order of memory. */
-static size_t chunk_length(const product *job) {
+static size_t chunk_length(const fr_matmul_fp8 *job) {
     size_t chunk = job->rows > ROWS ? 512 : 1024;
     return job->rows == 1 || job->cols <= chunk * 3 / 2 ? job->cols : chunk;
 }
 
-static void direct(const product *job) {
+static void direct(const fr_matmul_fp8 *job) {
     size_t chunk = chunk_length(job), step = job->rows == 1 ? 2 : 1;
     float waiting[TOGETHER * DIRECT][16];
     tile t = {.how = hint(job), .waiting = waiting};
@@ -215,7 +204,7 @@ typedef struct panel {
 } panel;
 
 /* count columns from `from` on, behind them zeros up to 16. */
-FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, size_t count) {
+FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
         for (size_t i = 0; i < count; i += 16) {
@@ -247,12 +236,12 @@ typedef struct coming {
     size_t group, from, output;
 } coming;
 
-FR_INLINE void prefetch_line(const product *job, const coming *next, size_t at) {
+FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_t at) {
     fr_prefetch(next->how, weight_row(job, next->group + next->output) + next->from + at, 64);
 }
 
 /* Rows from `row` of a batch on by the outputs o and o + 1 of the group, over a chunk. */
-FR_INLINE void pass(const product *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
+FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
     size_t i = 0;
@@ -275,7 +264,7 @@ FR_INLINE void pass(const product *job, panel *at, const coming *next, const flo
 }
 
 /* All rows of a batch, three at a time. */
-FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
+FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
                          size_t count) {
     size_t tiles = (rows + 2) / 3;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
@@ -289,7 +278,7 @@ FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batc
     }
 }
 
-static void by_panels(const product *job) {
+static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
     memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
@@ -310,10 +299,8 @@ static void by_panels(const product *job) {
         }
 }
 
-void fr_matmul_fp8_avx2(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const uint8_t *w,
-                        size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
-                        size_t features) {
-    const product job = {y, y_stride, x, x_stride, rows, w, w_stride, scales, scale_stride, first, cols, features};
-    if (rows > DIRECT) by_panels(&job);
-    else if (rows > 0) direct(&job);
+void fr_matmul_fp8_avx2(const fr_matmul_fp8 *of) {
+    const fr_matmul_fp8 job = *of;
+    if (job.rows > DIRECT) by_panels(&job);
+    else if (job.rows > 0) direct(&job);
 }

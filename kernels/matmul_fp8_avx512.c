@@ -26,29 +26,18 @@ enum {
     STREAMED = 1 << 17, /* bytes of weights from which on a call prefetches ahead */
 };
 
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const float *x;
-    size_t x_stride, rows;
-    const uint8_t *w;
-    size_t w_stride;
-    const float *scales;
-    size_t scale_stride, first, cols, features;
-} product;
-
 typedef __m512 sums[DIRECT][FEATURES];
 
 /* Outputs past the end repeat the last one and are not stored. */
-FR_INLINE size_t output(const product *job, size_t o) {
+FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
 
-FR_INLINE const uint8_t *weight_row(const product *job, size_t o) {
+FR_INLINE const uint8_t *weight_row(const fr_matmul_fp8 *job, size_t o) {
     return job->w + output(job, o) * job->w_stride;
 }
 
-FR_INLINE __m512 block_scale(const product *job, size_t o, size_t block) {
+FR_INLINE __m512 block_scale(const fr_matmul_fp8 *job, size_t o, size_t block) {
     const float *row = job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
     return _mm512_set1_ps(row[block] * 256.0f);
 }
@@ -74,7 +63,7 @@ FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, si
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
 /* The columns of a block of scales, from `from` on. */
-FR_INLINE void direct_block(const product *job, sums p, const float *x, size_t feature, size_t from, size_t rows,
+FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, const float *x, size_t feature, size_t from, size_t rows,
                             size_t features) {
     const uint8_t *codes[FEATURES];
     __m512 scale[FEATURES], w[FEATURES];
@@ -92,12 +81,12 @@ FR_INLINE void direct_block(const product *job, sums p, const float *x, size_t f
     step(p, w, x + i, job->x_stride, rows, features, lanes(end - i));
 }
 
-static fr_prefetch_hint hint(const product *job) {
+static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
     return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
 }
 
 /* While a block of columns is computed, as much of the next outputs is prefetched, in the order of memory. */
-FR_INLINE void direct_tile(const product *job, fr_prefetch_hint how, size_t row, size_t feature, size_t rows,
+FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_t row, size_t feature, size_t rows,
                            size_t features) {
     sums p;
     const float *x = job->x + row * job->x_stride;
@@ -115,7 +104,7 @@ FR_INLINE void direct_tile(const product *job, fr_prefetch_hint how, size_t row,
 }
 
 /* All rows, split evenly over as few tiles as can be: those behind the first find the weights in the L1 cache. */
-static void direct(const product *job) {
+static void direct(const fr_matmul_fp8 *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
     size_t features = most > 6 ? 3 : 4;
     fr_prefetch_hint first = hint(job);
@@ -149,7 +138,7 @@ typedef struct panel {
 } panel;
 
 /* count columns from `from` on, behind them zeros up to 16. */
-FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, size_t count) {
+FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
         for (size_t i = 0; i < count; i += 16) {
@@ -166,13 +155,13 @@ typedef struct coming {
     size_t group, from, output;
 } coming;
 
-FR_INLINE void prefetch_line(const product *job, const coming *next, size_t at) {
+FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_t at) {
     FR_UNROLLED for (size_t o = 0; o < 2; o++)
         fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
 }
 
 /* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
-FR_INLINE void pass(const product *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
+FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
@@ -190,7 +179,7 @@ FR_INLINE void pass(const product *job, panel *at, const coming *next, const flo
 }
 
 /* All rows of a batch, split evenly over as few tiles as can be. */
-FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
+FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
                          size_t count) {
     size_t tiles = (rows + ROWS - 1) / ROWS;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
@@ -207,7 +196,7 @@ FR_INLINE void pass_rows(const product *job, panel *at, coming next, size_t batc
     }
 }
 
-static void by_panels(const product *job) {
+static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
     memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
@@ -227,11 +216,9 @@ static void by_panels(const product *job) {
         }
 }
 
-void fr_matmul_fp8_avx512(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const uint8_t *w,
-                          size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
-                          size_t features) {
-    const product job = {y, y_stride, x, x_stride, rows, w, w_stride, scales, scale_stride, first, cols, features};
-    if (rows == 0) return;
-    if (rows <= FEW) direct(&job);
+void fr_matmul_fp8_avx512(const fr_matmul_fp8 *of) {
+    const fr_matmul_fp8 job = *of;
+    if (job.rows == 0) return;
+    if (job.rows <= FEW) direct(&job);
     else by_panels(&job);
 }

@@ -18,30 +18,19 @@ enum {
     BATCH = 48,  /* rows that pass by it */
 };
 
-typedef struct product {
-    float *y;
-    size_t y_stride;
-    const float *x;
-    size_t x_stride, rows;
-    const uint8_t *w;
-    size_t w_stride;
-    const float *scales;
-    size_t scale_stride, first, cols, features;
-} product;
-
 /* A quarter of 16 columns has its own register. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
 /* Outputs past the end repeat the last one and are not stored. */
-FR_INLINE size_t output(const product *job, size_t o) {
+FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
 
-FR_INLINE const uint8_t *weight_row(const product *job, size_t o) {
+FR_INLINE const uint8_t *weight_row(const fr_matmul_fp8 *job, size_t o) {
     return job->w + output(job, o) * job->w_stride;
 }
 
-FR_INLINE float32x4_t block_scale(const product *job, size_t o, size_t block) {
+FR_INLINE float32x4_t block_scale(const fr_matmul_fp8 *job, size_t o, size_t block) {
     const float *row = job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
     return vdupq_n_f32(row[block] * 256.0f);
 }
@@ -78,7 +67,8 @@ FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride
 /* --------------------------------------------------------------------------------------------------------- few rows */
 
 /* The columns of a block of scales, from `from` on. */
-FR_INLINE void direct_block(const product *job, sums p, size_t feature, size_t from, size_t rows, size_t features) {
+FR_INLINE void direct_block(const fr_matmul_fp8 *job, sums p, size_t feature, size_t from, size_t rows,
+                            size_t features) {
     const float *x = job->x;
     const uint8_t *codes[FEATURES];
     float32x4_t scale[FEATURES], w[FEATURES][4];
@@ -99,7 +89,7 @@ FR_INLINE void direct_block(const product *job, sums p, size_t feature, size_t f
     step(p, w, values[0], 16, rows, features, end - i);
 }
 
-FR_INLINE void direct(const product *job, size_t rows, size_t features) {
+FR_INLINE void direct(const fr_matmul_fp8 *job, size_t rows, size_t features) {
     for (size_t feature = 0; feature < job->features; feature += features) {
         sums p;
         FR_UNROLLED for (size_t r = 0; r < rows; r++)
@@ -121,7 +111,7 @@ typedef struct panel {
 } panel;
 
 /* count columns from `from` on, behind them zeros up to 16. */
-FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, size_t count) {
+FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
         for (size_t i = 0; i < count; i += 16) {
@@ -135,8 +125,8 @@ FR_INLINE void fill(const product *job, panel *at, size_t group, size_t from, si
 }
 
 /* Rows from `row` of a batch on by outputs from `o` of the group on, over a chunk. */
-FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, size_t o, size_t from, size_t count,
-                    size_t rows) {
+FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t row, size_t o, size_t from,
+                    size_t count, size_t rows) {
     sums p;
     float32x4_t w[FEATURES][4];
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
@@ -161,7 +151,7 @@ FR_INLINE void pass(const product *job, panel *at, const float *x, size_t row, s
 }
 
 /* All rows of a batch, three at a time. */
-FR_INLINE void pass_rows(const product *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
+FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, size_t batch, size_t rows, size_t from, size_t count) {
     size_t tiles = (rows + 2) / 3;
     for (size_t row = 0, taken; row < rows; row += taken, tiles--) {
         const float *x = job->x + (batch + row) * job->x_stride + from;
@@ -174,7 +164,7 @@ FR_INLINE void pass_rows(const product *job, panel *at, size_t batch, size_t row
     }
 }
 
-static void by_panels(const product *job) {
+static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     memset(at.w, 0, sizeof at.w); /* outputs past the end, which are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
@@ -195,11 +185,9 @@ static void by_panels(const product *job) {
         }
 }
 
-void fr_matmul_fp8_neon(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const uint8_t *w,
-                        size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
-                        size_t features) {
-    const product job = {y, y_stride, x, x_stride, rows, w, w_stride, scales, scale_stride, first, cols, features};
-    switch (rows) {
+void fr_matmul_fp8_neon(const fr_matmul_fp8 *of) {
+    const fr_matmul_fp8 job = *of;
+    switch (job.rows) {
     case 0: break;
     case 1: direct(&job, 1, 2); break;
     case 2: direct(&job, 2, 2); break;

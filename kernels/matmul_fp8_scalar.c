@@ -16,11 +16,11 @@ static float product(const uint8_t *w, const float *scales, const float *x, size
     return sum16(p);
 }
 
-void FR_SCALAR(matmul_fp8)(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const uint8_t *w,
-                           size_t w_stride, const float *scales, size_t scale_stride, size_t first, size_t cols,
-                           size_t features) {
-    for (size_t o = 0; o < features; o++)
-        for (size_t r = 0; r < rows; r++)
-            y[r * y_stride + o] = product(w + o * w_stride, scales + (first + o) / FR_FP8_BLOCK * scale_stride,
-                                          x + r * x_stride, cols);
+void FR_SCALAR(matmul_fp8)(const fr_matmul_fp8 *job) {
+    for (size_t o = 0; o < job->features; o++) {
+        const uint8_t *w = job->w + o * job->w_stride;
+        const float *scales = job->scales + (job->first + o) / FR_FP8_BLOCK * job->scale_stride;
+        for (size_t r = 0; r < job->rows; r++)
+            job->y[r * job->y_stride + o] = product(w, scales, job->x + r * job->x_stride, job->cols);
+    }
 }

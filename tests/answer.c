@@ -9,6 +9,7 @@
 #include "forerun_lab.h"
 #include "src/session/engine.h"
 #include "src/session/state.h"
+#include "tests/require.h"
 
 #define PROMPT 40 /* longer than the fixtures' windows */
 
@@ -31,19 +32,18 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
 }
 
 /* The true product, but output 0 of each row is summed with a product rounded before it is added. */
-static void misrounded_matmul(float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows, const void *w,
-                              size_t w_stride, size_t cols, size_t features) {
+static void misrounded_matmul(const fr_matmul *job) {
     const fr_kernels *kernels;
     ck_assert(fr_kernels_select(NULL, &kernels) == FR_OK);
-    kernels->matmul[FR_BF16](y, y_stride, x, x_stride, rows, w, w_stride, cols, features);
-    for (size_t r = 0; r < rows; r++) {
+    kernels->matmul[FR_BF16](job);
+    for (size_t r = 0; r < job->rows; r++) {
         float p[16] = {0}, row[8192];
-        ck_assert_uint_le(cols, 8192);
-        fr_dtype_decode(FR_BF16, w, row, cols);
-        for (size_t i = 0; i < cols; i++) p[i % 16] = row[i] * x[r * x_stride + i] + p[i % 16];
+        ck_assert_uint_le(job->cols, 8192);
+        fr_dtype_decode(FR_BF16, job->w, row, job->cols);
+        for (size_t i = 0; i < job->cols; i++) p[i % 16] = row[i] * job->x[r * job->x_stride + i] + p[i % 16];
         for (size_t half = 8; half; half /= 2)
             for (size_t i = 0; i < half; i++) p[i] += p[i + half];
-        y[r * y_stride] = p[0];
+        job->y[r * job->y_stride] = p[0];
     }
 }
 
@@ -51,10 +51,6 @@ void fr_misround(fr_model *model, fr_kernels *kernels) {
     *kernels = *model->kernels;
     kernels->matmul[FR_BF16] = misrounded_matmul;
     model->kernels = kernels;
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static void generate(fr_session *session, int32_t *ids, size_t count) {
@@ -99,6 +95,7 @@ static fr_options *options_of(const fr_manner *manner) {
     if (draws->top_p > 0) require(fr_options_set_number(options, FR_OPT_TOP_P, draws->top_p));
     if (draws->repeat > 0) require(fr_options_set_number(options, FR_OPT_REPEAT_PENALTY, draws->repeat));
     if (draws->rejection) require(fr_options_set_text(options, FR_OPT_ACCEPT, "rejection"));
+    if (draws->set) draws->set(options, draws->which);
     return options;
 }
 

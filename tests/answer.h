@@ -21,6 +21,8 @@ typedef enum fr_test_method {
 typedef struct fr_test_draws {
     double temperature, top_p, repeat; /* top_p and repeat penalty: 0 leaves them off */
     bool rejection;
+    void (*set)(fr_options *options, size_t which); /* sets more; NULL: nothing */
+    size_t which;
 } fr_test_draws;
 
 /* How a run is made; only the last lines of it may change the answer. */

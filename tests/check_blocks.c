@@ -177,7 +177,8 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
 /* The gaps between rows of y are part of what is compared: they must stay as they were. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
-    ((fr_matmul_block_fn *)function)(y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features);
+    ((fr_matmul_block_fn *)function)(
+        &(fr_matmul_block){y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features});
 }
 
 /* The definition itself against the block as the file has it, for one of the outputs: packing moves no bit. */
@@ -238,8 +239,8 @@ static void check_nothing(operation *op) {
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_block_fn *matmul = (fr_matmul_block_fn *)build->function;
         snprintf(shape, sizeof shape, "no rows, or no outputs");
-        matmul(end, FEATURES, end, 8, 0, w, COLS, FEATURES);
-        matmul(end, FEATURES, end, 8, 3, w, COLS, 0);
+        matmul(&(fr_matmul_block){end, FEATURES, end, 8, 0, w, COLS, FEATURES});
+        matmul(&(fr_matmul_block){end, FEATURES, end, 8, 3, w, COLS, 0});
     }
 }
 

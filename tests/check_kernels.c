@@ -246,16 +246,18 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
         fill_weights(w + o * c->w_stride, c->cols, c->type, row_mode(w_mode, c->features * c->cols));
     fill_rows(x, c->rows, c->x_stride, c->cols, x_mode);
     for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
-    ((fr_matmul_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols,
-                                     c->features);
+    fr_matmul job = {expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->features};
+    ((fr_matmul_fn *)op->definition)(&job);
+    job.y = y;
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_fn *matmul = (fr_matmul_fn *)build->function;
         for (size_t i = 0; i < y_count; i++) y[i] = -12345;
-        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, c->cols, c->features);
+        matmul(&job);
         compare(build, y, expected, y_count);
         size_t row = below((uint32_t)c->rows);
-        matmul(alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->features);
+        fr_matmul one = {alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, c->cols, c->features};
+        matmul(&one);
         compare(build, alone, y + row * c->y_stride, c->features);
     }
 }
@@ -292,8 +294,8 @@ static void check_matmul(operation *op) {
     for (struct build *build = NULL; (build = next_build(op, build));) {
         void *nowhere = place(0, 0, true);
         snprintf(shape, sizeof shape, "no rows, or no outputs");
-        ((fr_matmul_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8);
-        ((fr_matmul_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0);
+        ((fr_matmul_fn *)build->function)(&(fr_matmul){nowhere, 8, nowhere, 64, 0, nowhere, 256, 64, 8});
+        ((fr_matmul_fn *)build->function)(&(fr_matmul){nowhere, 0, nowhere, 64, 3, nowhere, 256, 64, 0});
     }
 }
 
@@ -341,17 +343,23 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     fill_fp8(w, c, scales, stride, first, w_mode);
     fill_rows(x, c->rows, c->x_stride, c->cols, x_mode);
     for (size_t i = 0; i < y_count; i++) expected[i] = -12345;
-    ((fr_matmul_fp8_fn *)op->definition)(expected, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, scales, stride,
-                                         first, c->cols, c->features);
+    fr_matmul_fp8 job = {.y = expected, .y_stride = c->y_stride, .x = x, .x_stride = c->x_stride, .rows = c->rows,
+                         .w = w, .w_stride = c->w_stride, .scales = scales, .scale_stride = stride, .first = first,
+                         .cols = c->cols, .features = c->features};
+    ((fr_matmul_fp8_fn *)op->definition)(&job);
+    job.y = y;
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
         fr_matmul_fp8_fn *matmul = (fr_matmul_fp8_fn *)build->function;
         for (size_t i = 0; i < y_count; i++) y[i] = -12345;
-        matmul(y, c->y_stride, x, c->x_stride, c->rows, w, c->w_stride, scales, stride, first, c->cols, c->features);
+        matmul(&job);
         compare(build, y, expected, y_count);
         size_t row = below((uint32_t)c->rows);
-        matmul(alone, c->features, x + row * c->x_stride, c->cols, 1, w, c->w_stride, scales, stride, first, c->cols,
-               c->features);
+        fr_matmul_fp8 one = job;
+        one.y = alone;
+        one.x = x + row * c->x_stride;
+        one.rows = 1;
+        matmul(&one);
         compare(build, alone, y + row * c->y_stride, c->features);
     }
 }
@@ -385,9 +393,13 @@ static void check_matmul_fp8(operation *op) {
     for (struct build *build = NULL; (build = next_build(op, build));) {
         void *nowhere = place(0, 0, true);
         snprintf(shape, sizeof shape, "no rows, or no outputs");
-        ((fr_matmul_fp8_fn *)build->function)(nowhere, 8, nowhere, 64, 0, nowhere, 64, nowhere, 1, 0, 64, 8);
-        ((fr_matmul_fp8_fn *)build->function)(nowhere, 0, nowhere, 64, 3, nowhere, 64, nowhere, 1, 0, 64, 0);
-        ((fr_matmul_fp8_fn *)build->function)(nowhere, 0, nowhere, 64, 9, nowhere, 64, nowhere, 1, 0, 64, 0);
+        fr_matmul_fp8 job = {nowhere, 8, nowhere, 64, 0, nowhere, 64, nowhere, 1, 0, 64, 8};
+        ((fr_matmul_fp8_fn *)build->function)(&job);
+        job.y_stride = job.features = 0;
+        job.rows = 3;
+        ((fr_matmul_fp8_fn *)build->function)(&job);
+        job.rows = 9;
+        ((fr_matmul_fp8_fn *)build->function)(&job);
     }
 }
 

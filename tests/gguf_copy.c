@@ -7,10 +7,7 @@
 
 #include "base/error.h"
 #include "formats/checkpoint.h"
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
+#include "tests/require.h"
 
 void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied) {
     fr_checkpoint files;

@@ -10,6 +10,7 @@
 
 #include "forerun.h"
 #include "tests/brief.h"
+#include "tests/require.h"
 
 #ifdef __SANITIZE_THREAD__
 #define INTERLEAVINGS 10000
@@ -44,10 +45,6 @@ static uint32_t state;
 static uint32_t below(uint32_t limit) {
     state = state * 1664525u + 1013904223u;
     return (state >> 8) % limit;
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static void open_sessions(pair *p) {

@@ -234,10 +234,9 @@ static void nudge(float *value) {
     memcpy(value, &bits, sizeof bits);
 }
 
-static void nearly_matmul(float *y, size_t y_stride, const fr_qblock *x, size_t x_stride, size_t rows, const uint8_t *w,
-                          size_t cols, size_t features) {
-    fr_matmul_q4_0_scalar(y, y_stride, x, x_stride, rows, w, cols, features);
-    nudge(&y[(rows - 1) * y_stride + 5]);
+static void nearly_matmul(const fr_matmul_block *job) {
+    fr_matmul_q4_0_scalar(job);
+    nudge(&job->y[(job->rows - 1) * job->y_stride + 5]);
 }
 
 static void nearly_add(float *y, const float *x, size_t n) {

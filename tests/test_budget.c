@@ -666,6 +666,66 @@ START_TEST(within_5_percent_of_an_oracle) {
 }
 END_TEST
 
+/* A batch of short texts behind prompts that the method has not followed: a text that ends makes place for the next.
+ * Tokens a second with so many drafts at most for each. */
+static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
+    enum { CROWD = 16, IDS = 150 };
+    static fr_budget budget;
+    fr_budget_timeline timelines[TIMELINES];
+    fr_budget_part parts[TIMELINES];
+    size_t behind[TIMELINES], made[TIMELINES], begun = 0, done = 0;
+    double tokens = 0, seconds = 0;
+    fr_budget_reset(&budget);
+    for (size_t i = 0; i < w->timelines; i++) made[i] = IDS;
+    while (done < CROWD) {
+        size_t longest = 0, rows = w->timelines;
+        double draft = 0;
+        for (size_t i = 0; i < w->timelines; i++) {
+            if (made[i] >= IDS && begun++ < CROWD) {
+                fr_budget_join(&budget, &timelines[i]);
+                fr_budget_fell_behind(&timelines[i], prompt);
+                behind[i] = prompt;
+                made[i] = 0;
+            }
+            parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = made[i] < IDS ? most : 0, .lags = true};
+        }
+        fr_budget_choose(&budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
+        for (size_t i = 0; i < w->timelines; i++) {
+            if (made[i] >= IDS) continue;
+            parts[i].drafted = parts[i].asked;
+            parts[i].accepted = draw(w, i, parts[i].drafted, &noise.random);
+            tokens += 1 + (double)parts[i].accepted;
+            made[i] += 1 + parts[i].accepted;
+            done += made[i] >= IDS;
+            draft += chain_seconds(w, parts[i].asked);
+            if (parts[i].asked) draft += follow_seconds(w->follow, behind[i]);
+            behind[i] = parts[i].asked ? 1 : behind[i] + 1;
+            rows += parts[i].asked;
+            if (parts[i].asked > longest) longest = parts[i].asked;
+        }
+        draft += longest_seconds(w, longest);
+        seconds += draft + w->verify[rows];
+        double draft_read = reading(&noise, 1e-3 * draft);
+        fr_budget_report(&budget, parts, w->timelines, 0, draft_read, reading(&noise, 1e-3 * w->verify[rows]));
+    }
+    return tokens / seconds;
+}
+
+/* A smaller model, a third of the target's size, where eight rows keep the cores busy: no draft is worth its row. */
+START_TEST(a_crowd_is_never_slower_by_3_percent) {
+    world w = {.timelines = 8, .batched = true, .draft_step = 0.3, .draft_row = 0.02, .follow = 0.015 * (double)_i};
+    for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = rows < 8 ? 0.9 : 0.1 + 0.1 * (double)rows;
+    for (size_t i = 0; i < w.timelines; i++)
+        for (size_t d = 1; d < FR_STEP_MAX; d++) w.stands[i][d] = 0.6;
+    for (size_t prompt = 20; prompt <= 200; prompt *= 10)
+        for (uint64_t seed = 1; seed < 9; seed++) {
+            clock_noise noise = {0.05, 0.01, seed};
+            double rate = crowded(&w, MOST, prompt, noise) / crowded(&w, 0, prompt, noise);
+            ck_assert_msg(rate >= 0.97, "prompts of %zu ids: %.3f of none", prompt, rate);
+        }
+}
+END_TEST
+
 /* What an engine knows of its timelines is a new one's first guess. */
 START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
     single useless, good;
@@ -728,6 +788,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_first_text_loses_three_forwards_at_most, 0, SHAPES);
     tcase_add_loop_test(cases, no_text_is_lost_to_clocks_held_up, 0, SHAPES - LAGGING);
     tcase_add_loop_test(cases, within_5_percent_of_an_oracle, 0, TIMELINES);
+    tcase_add_loop_test(cases, a_crowd_is_never_slower_by_3_percent, 0, 3);
     tcase_add_test(cases, a_new_timeline_is_guessed_to_be_like_the_others);
     tcase_add_test(cases, there_are_never_more_rows_than_there_is_room_for);
     Suite *suite = suite_create("budget");

@@ -586,6 +586,30 @@ START_TEST(a_file_that_can_not_be_written_is_named) {
 }
 END_TEST
 
+/* ulimit -s 256: less than a kernel takes, and than a thread gets that is not told otherwise. */
+START_TEST(a_small_stack_is_enough) {
+    static const char *const lines[] = {
+        "generate " DEMO START "-n 30 --output ids",
+        "generate " DEMO START "-n 30 --output ids -t 1 --isa scalar",
+        "generate " DEMO DEMO_DRAFTER START "-n 30 --output ids --draft-max 3",
+        "verify " DEMO DEMO_DRAFTER,
+        "quantize " DEMO "--type q4_k --quiet -o -",
+    };
+    struct rlimit small, before;
+    ck_assert_int_eq(getrlimit(RLIMIT_STACK, &before), 0);
+    small = (struct rlimit){.rlim_cur = 256 << 10, .rlim_max = before.rlim_max};
+    fr_command usual = fr_command_ok("%s", lines[_i]);
+    ck_assert_int_eq(setrlimit(RLIMIT_STACK, &small), 0);
+    fr_command c = fr_command_run(lines[_i], NULL);
+    ck_assert_int_eq(setrlimit(RLIMIT_STACK, &before), 0);
+    ck_assert_msg(c.status == 0, "%s: exit %d: %s", lines[_i], c.status, c.err);
+    ck_assert_uint_eq(c.out_length, usual.out_length);
+    ck_assert_mem_eq(c.out, usual.out, c.out_length);
+    fr_command_free(&c);
+    fr_command_free(&usual);
+}
+END_TEST
+
 /* -------------------------------------------------------------------------------------------------------- terminals */
 
 /* What a command writes to a standard error that is a terminal. */
@@ -636,6 +660,7 @@ int main(void) {
     tcase_add_test(cases, cut_drafts_are_calls);
     tcase_add_loop_test(cases, json_has_everything, 0, 2);
     tcase_add_test(cases, json_says_what_must_stay_in_memory);
+    tcase_add_loop_test(cases, a_small_stack_is_enough, 0, 5);
     tcase_add_test(cases, logprobs_of_drawn_text_are_in_json);
     tcase_add_test(cases, three_forms_of_one_answer);
     tcase_add_test(cases, prompts_are_their_ids);

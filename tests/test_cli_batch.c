@@ -43,6 +43,20 @@ static const struct {
     {"{\"prompt\": \"The\"}", "-p The -n 30"},
     {"{\"prompt\": \"The\", \"n\": 1}", "-p The -n 1"},
     {"{\"prompt\": \"The\", \"n\": 0}", "-p The -n 0"},
+    {"{\"prompt\": \"The\", \"temp\": 0.9, \"typical_p\": 0.8, \"xtc_probability\": 0.4, \"xtc_threshold\": 0.02, "
+     "\"dynatemp_range\": 0.3, \"dynatemp_exponent\": 2, \"top_n_sigma\": 2, \"dry_multiplier\": 0.7, "
+     "\"dry_base\": 1.5, \"dry_allowed_length\": 1, \"dry_penalty_last_n\": 90, "
+     "\"dry_sequence_breakers\": [\"\\n\", \" a\"], \"repeat_penalty\": 1.1, \"repeat_last_n\": 20, "
+     "\"presence_penalty\": 0.1, \"frequency_penalty\": 0.2}",
+     "-p The -n 30 --temp 0.9 --typical 0.8 --xtc-probability 0.4 --xtc-threshold 0.02 --dynatemp-range 0.3 "
+     "--dynatemp-exp 2 --top-nsigma 2 --dry-multiplier 0.7 --dry-base 1.5 --dry-allowed-length 1 "
+     "--dry-penalty-last-n 90 --dry-sequence-breaker '\\n' --dry-sequence-breaker ' a' --repeat-penalty 1.1 "
+     "--repeat-last-n 20 --presence-penalty 0.1 --frequency-penalty 0.2"},
+    {"{\"prompt\": \"The\", \"temp\": 1.1, \"mirostat\": 2, \"mirostat_tau\": 3, \"mirostat_eta\": 0.2}",
+     "-p The -n 30 --temp 1.1 --mirostat 2 --mirostat-ent 3 --mirostat-lr 0.2"},
+    {"{\"prompt\": \"The\", \"temp\": 1.1, \"samplers\": [\"typ_p\", \"temperature\"], \"typical_p\": 0.7, "
+     "\"top_k\": 1}",
+     "-p The -n 30 --temp 1.1 --sampler-seq yt --typical-p 0.7"},
 };
 enum { LINES = sizeof lines / sizeof *lines };
 

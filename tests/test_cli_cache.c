@@ -9,6 +9,7 @@
 
 #include "forerun.h"
 #include "tests/command.h"
+#include "tests/require.h"
 
 #define START "-p 'The cat sat on the mat, and the dog' "
 
@@ -196,10 +197,6 @@ static void expect_refused(const char *line, const char *says) {
     ck_assert_mem_eq(bytes, now, before);
     free(bytes);
     free(now);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 /* A session of the demo with this beside it. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "forerun.h"
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 
 enum { VOCAB = 512 };
@@ -336,6 +337,21 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- inspect and verify */
 
+/* Without configuration and tokenizer nobody says what ends a text. */
+START_TEST(inspect_says_that_nothing_ends_a_text) {
+    fr_changed_folder changed;
+    fr_changed_folder_make(&changed, "tests/data/models/llama-odd", "{\"eos_token_id\": null}");
+    fr_changed_folder_write(&changed, "generation_config.json", "{}");
+    fr_command none = fr_command_ok("inspect -m %s", changed.path);
+    fr_command two = fr_command_ok("inspect -m tests/data/models/llama-odd");
+    ck_assert_ptr_nonnull(strstr(none.out, "\nend of text    no id is known: "));
+    ck_assert_ptr_nonnull(strstr(two.out, "\nend of text    ids 2 5"));
+    fr_command_free(&none);
+    fr_command_free(&two);
+    fr_changed_folder_remove(&changed);
+}
+END_TEST
+
 START_TEST(inspect_describes) {
     fr_command model = fr_command_ok("inspect " MODEL), pair = fr_command_ok("inspect " MODEL DRAFTER), tensors;
     fr_command drafter = fr_command_ok("inspect -m " FOLDER "/assistant");
@@ -583,6 +599,7 @@ int main(void) {
     tcase_add_test(cases, standard_input_is_not_written_over);
     tcase_add_loop_test(cases, what_is_read_is_not_written_over, 0, sizeof overlaps / sizeof *overlaps);
     tcase_add_test(cases, what_is_not_read_may_be_written);
+    tcase_add_test(cases, inspect_says_that_nothing_ends_a_text);
     tcase_add_test(cases, inspect_describes);
     tcase_add_test(cases, inspect_as_json);
     tcase_add_test(cases, inspect_describes_drafters_alone);

@@ -1,9 +1,11 @@
-/* tools/: a chat on a terminal: keys that edit a line, lines that come back, and what Ctrl-C and Ctrl-D end. */
+/* tools/: a chat on a terminal: keys that edit a line, lines that come back, what is pasted, what Ctrl-C, Ctrl-Z and
+ * Ctrl-D end, and what is saved whatever ends it. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +20,19 @@
 #define CTRL_A "\001"
 #define CTRL_C "\003"
 #define CTRL_D "\004"
+#define CTRL_Z "\032"
+#define ESCAPE "\033"
 #define ERASE  "\177"
 #define ENTER  "\r"
 #define OTHER  "\xef\xbf\xbd" /* for what is no character */
 
+/* xterm's control sequences, "Bracketed Paste Mode": a terminal that is asked to puts these around what is pasted. */
+#define PASTED(text) "\033[200~" text "\033[201~"
+#define PASTE_ON     "\033[?2004h"
+#define PASTE_OFF    "\033[?2004l"
+
 #define CHAT "chat " DEMO "-n 12 --stop ~ "
+#define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* for answers that are interrupted */
 
 /* Prompts; a line that is edited is shown again with its own, which no new line stands before. */
 #define FIRST "> "
@@ -51,9 +61,23 @@ static person sit_down(const char *line, const char *kind) {
     return p;
 }
 
+/* Where a text has been shown first, and behind it. A new prompt stands behind the asking for marks, if not behind a
+ * new line. */
+static bool find(const char *shown, const char *text, const char **end) {
+    char marked[256];
+    bool line = text[0] == '\n';
+    snprintf(marked, sizeof marked, PASTE_ON "%s", text + line);
+    const char *plain = strstr(shown, text), *other = line ? strstr(shown, marked) : NULL;
+    if (!plain && !other) return false;
+    bool first = plain && (!other || plain < other);
+    *end = first ? plain + strlen(text) : other + strlen(marked);
+    return true;
+}
+
 /* Reads on until this has been shown behind what was waited for last. */
 static void await(person *p, const char *text) {
-    for (const char *found; !(found = strstr(p->shown + p->seen, text));) {
+    const char *end;
+    while (!find(p->shown + p->seen, text, &end)) {
         struct pollfd wait = {.fd = p->terminal, .events = POLLIN};
         ck_assert_msg(poll(&wait, 1, 30000) == 1, "%s does not come: %s", text, p->shown);
         ssize_t got = read(p->terminal, p->shown + p->length, sizeof p->shown - 1 - p->length);
@@ -62,7 +86,7 @@ static void await(person *p, const char *text) {
             if (p->shown[p->length + (size_t)i] == '\0') p->shown[p->length + (size_t)i] = '@';
         p->length += (size_t)got;
     }
-    p->seen = (size_t)(strstr(p->shown + p->seen, text) - p->shown) + strlen(text);
+    p->seen = (size_t)(end - p->shown);
 }
 
 /* Types at a new prompt. */
@@ -151,7 +175,7 @@ END_TEST
 
 /* In an answer it ends that answer, and nothing else. */
 START_TEST(an_interrupt_ends_an_answer) {
-    person p = sit_down("chat " DEMO "--ignore-eos -c 4096 -t 1 --isa scalar", _i ? "dumb" : "xterm");
+    person p = sit_down("chat " DEMO LONG, _i ? "dumb" : "xterm");
     char byte;
     size_t bytes = 0;
     type(&p, FIRST, "Hello." ENTER);
@@ -182,6 +206,218 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
+/* Lines that are pasted at once are one turn, as they are. Enter sends it. */
+START_TEST(pasted_lines_are_a_turn) {
+    person p = sit_down(CHAT, "xterm");
+    type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
+    type(&p, "", LEFT ERASE "r" ENTER); /* the last line's end is before the cursor */
+    type(&p, PASTE_OFF, "");
+    type(&p, NEXT, PASTED("/undo\rOne") ENTER);
+    type(&p, NEXT, PASTED("Two") "." ENTER);
+    type(&p, NEXT, ESCAPE "[200" ENTER);
+    type(&p, NEXT, "one three" ESCAPE "b" "two " ENTER);
+    type(&p, NEXT, PASTED("") CTRL_D);
+    expect_answers(&p, CHAT, "\"\"\"It is: one\n\ttwo\\\n/clear\nth" OTHER "\xe2\x82\xacr\n\"\"\"\n"
+                             "\"\"\"/undo\nOne\"\"\"\nTwo.\n00\none two three\n");
+}
+END_TEST
+
+/* More than the screen has room for, and in pieces. */
+START_TEST(much_is_pasted) {
+    person p = sit_down(CHAT "-c 4096", "xterm");
+    struct winsize small = {.ws_row = 10, .ws_col = 30};
+    static char lines[20000] = "\"\"\"";
+    ck_assert_int_eq(ioctl(p.terminal, TIOCSWINSZ, &small), 0);
+    type(&p, FIRST, "\033[20");
+    type(&p, "", "0~");
+    for (int i = 0; i < 150; i++) {
+        char line[64];
+        int length = snprintf(line, sizeof line, "%d bottles\r", i);
+        ck_assert_int_eq(write(p.terminal, line, (size_t)length), length);
+        line[length - 1] = '\n';
+        strncat(lines, line, sizeof lines - strlen(lines) - 1);
+    }
+    type(&p, "", "\033[201~" ENTER);
+    type(&p, PASTE_OFF, "");
+    type(&p, NEXT, CTRL_D);
+    strncat(lines, "\"\"\"\n", sizeof lines - strlen(lines) - 1);
+    expect_answers(&p, CHAT "-c 4096", lines);
+}
+END_TEST
+
+/* /edit: the last turn comes back as it was said, and what it becomes takes its place; a dropped line changes
+ * nothing. */
+START_TEST(a_turn_is_edited) {
+    person p = sit_down(CHAT, "xterm");
+    type(&p, FIRST, "/edit" ENTER);
+    await(&p, "there is no turn yet");
+    type(&p, NEXT, "Hello." ENTER);
+    type(&p, NEXT, "Ad?" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> Ad?");
+    type(&p, "", LEFT LEFT "n" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> And?");
+    type(&p, "", " Never" CTRL_C);
+    type(&p, NEXT, "//x" ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "> //x");
+    type(&p, "", "y" ENTER);
+    type(&p, NEXT, PASTED("one\rtwo") ENTER);
+    type(&p, NEXT, "/edit" ENTER);
+    await(&p, "two");
+    type(&p, "", "!" ENTER);
+    type(&p, NEXT, "/undo" ENTER);
+    await(&p, "the conversation has 3 turns");
+    type(&p, NEXT, CTRL_D);
+    char *answers = stand_up(&p);
+    fr_command piped = fr_command_feed("Hello.\nAd?\n/undo\nAnd?\n//x\n/undo\n//xy\none\\\ntwo\n/undo\n"
+                                       "one\\\ntwo!\n", CHAT);
+    ck_assert_str_eq(answers, piped.out);
+    fr_command_free(&piped);
+}
+END_TEST
+
+/* A shell that gives its terminal to the chat, and to itself while that is stopped: what it then does, in front of
+ * whatever runs the chat. */
+static person sit_down_at_a_shell(const char *line, const char *script) {
+    const char *emulator = getenv("FORERUN_EMULATOR");
+    char *before = emulator ? strdup(emulator) : NULL, shell[512];
+    snprintf(shell, sizeof shell, "sh -c '%s' %s", script, before ? before : "");
+    setenv("FORERUN_EMULATOR", shell, 1);
+    person p = sit_down(line, "xterm");
+    if (before) setenv("FORERUN_EMULATOR", before, 1);
+    else unsetenv("FORERUN_EMULATOR");
+    free(before);
+    return p;
+}
+#define STOPPED "set -m; \"$0\" \"$@\"; stty -a >&2; fg >/dev/null"
+
+/* What was shown since the shell had the terminal: the terminal is as it was, and nothing is bracketed. */
+static void await_shell(person *p, size_t from) {
+    await(p, "icanon");
+    await(p, "echo ");
+    ck_assert_msg(!strstr(p->shown + from, "-icanon") && !strstr(p->shown + from, "-echo "), "%s", p->shown + from);
+}
+
+START_TEST(a_line_is_stopped_and_goes_on) {
+    person p = sit_down_at_a_shell(CHAT, STOPPED);
+    type(&p, FIRST, "Hel");
+    await(&p, "Hel");
+    size_t from = p.seen;
+    type(&p, "", CTRL_Z);
+    type(&p, PASTE_OFF, "");
+    await_shell(&p, from);
+    type(&p, PASTE_ON, "");
+    type(&p, "> Hel", "lo." ENTER);
+    type(&p, NEXT, CTRL_D);
+    expect_answers(&p, CHAT, "Hello.\n");
+}
+END_TEST
+
+START_TEST(an_answer_is_stopped_and_goes_on) {
+    person p = sit_down_at_a_shell("chat " DEMO LONG, STOPPED);
+    char bytes[64];
+    type(&p, FIRST, "Hello." ENTER);
+    ck_assert_int_eq(read(p.out, bytes, 1), 1);
+    size_t from = p.seen;
+    type(&p, "", CTRL_Z);
+    await_shell(&p, from);
+    for (size_t got = 0; got < 1 << 13;) {
+        ssize_t more = read(p.out, bytes, sizeof bytes); /* more than a pipe holds, so that it has gone on */
+        ck_assert_int_gt(more, 0);
+        got += (size_t)more;
+        if (got >= 1 << 10) break;
+    }
+    type(&p, "", CTRL_C);
+    type(&p, FIRST, "Hel" CTRL_C);
+    type(&p, NEXT, CTRL_D);
+    stand_up(&p);
+}
+END_TEST
+
+/* Ctrl-C while a prompt runs: the turn is as if it had not been said. The line of progress is for people. */
+START_TEST(an_interrupt_takes_a_turn_back) {
+    person p = sit_down("chat " DEMO "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
+    char word[] = "never ";
+    type(&p, FIRST, "Hello." ENTER);
+    await(&p, NEXT);
+    for (int i = 0; i < 1000; i++) ck_assert_int_eq(write(p.terminal, word, 6), 6);
+    type(&p, "", ENTER);
+    type(&p, "reading the prompt ", CTRL_C);
+    await(&p, "% of ");
+    type(&p, "this turn is taken back", "");
+    type(&p, FIRST, "Again." ENTER);
+    type(&p, NEXT, "/undo" ENTER);
+    type(&p, "the conversation has 1 turn", "");
+    type(&p, NEXT, CTRL_D);
+    char *answers = stand_up(&p), *second = strchr(answers, '\n');
+    ck_assert_ptr_nonnull(second);
+    fr_command plain = fr_command_feed("Hello.\nAgain.\n", "chat " DEMO "-c 4096 -n 4");
+    ck_assert_str_eq(answers, plain.out);
+    fr_command_free(&plain);
+}
+END_TEST
+
+/* A chat that is saved: its command line, in a folder of its own. */
+static char *saved_chat(char *folder) {
+    static char line[256];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(line, sizeof line, "chat " DEMO LONG "--prompt-cache %s/session", folder);
+    return line;
+}
+
+/* Its one turn comes back. */
+static void expect_saved(const char *folder) {
+    char file[64];
+    snprintf(file, sizeof file, "%s/session", folder);
+    fr_command next = fr_command_feed("/exit\n", "chat " DEMO "--prompt-cache %s", file);
+    ck_assert_msg(strstr(next.err, "the conversation goes on after 1 turn") != NULL, "%s", next.err);
+    fr_command_free(&next);
+    unlink(file);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static const int endings[] = {SIGTERM, SIGHUP};
+
+/* At the prompt, and in an answer: the session is in its file, and whoever started the chat knows what ended it. */
+START_TEST(a_signal_ends_a_chat_that_is_saved) {
+    int ending = endings[_i / 2];
+    bool answering = _i % 2;
+    char byte, folder[] = "/tmp/forerun-XXXXXX";
+    person p = sit_down(saved_chat(folder), "xterm");
+    type(&p, FIRST, "Hello." ENTER);
+    ck_assert_int_eq(read(p.out, &byte, 1), 1);
+    if (!answering) type(&p, "", CTRL_C);
+    if (!answering) type(&p, FIRST, "Never");
+    if (!answering) await(&p, "Never");
+    ck_assert_int_eq(kill(p.chat, ending), 0);
+    while (read(p.out, &byte, 1) == 1) continue;
+    ck_assert_int_eq(fr_command_wait(p.chat), 128 + ending);
+    close(p.terminal);
+    close(p.end);
+    close(p.out);
+    expect_saved(folder);
+}
+END_TEST
+
+/* The terminal goes away while an answer is written to it. */
+START_TEST(a_chat_without_its_terminal_is_saved) {
+    char byte, folder[] = "/tmp/forerun-XXXXXX";
+    person p = sit_down_at_a_shell(saved_chat(folder), "trap \"\" HUP; \"$0\" \"$@\" >/dev/tty; echo $?");
+    type(&p, FIRST, "Hello." ENTER);
+    type(&p, PASTE_OFF, "");
+    await(&p, "e"); /* of its answer */
+    close(p.end);
+    close(p.terminal);
+    ck_assert_int_eq(read(p.out, &byte, 1), 1);
+    ck_assert_int_eq(byte, '0');
+    fr_command_wait(p.chat);
+    close(p.out);
+    expect_saved(folder);
+}
+END_TEST
+
 /* The terminal goes away. */
 START_TEST(a_chat_ends_with_its_terminal) {
     person p = sit_down(CHAT, "xterm");
@@ -205,6 +441,14 @@ int main(void) {
     tcase_add_loop_test(cases, an_interrupt_drops_the_line, 0, 2);
     tcase_add_loop_test(cases, an_interrupt_ends_an_answer, 0, 2);
     tcase_add_test(cases, a_line_goes_on_after_other_signals);
+    tcase_add_test(cases, pasted_lines_are_a_turn);
+    tcase_add_test(cases, much_is_pasted);
+    tcase_add_test(cases, a_turn_is_edited);
+    tcase_add_test(cases, a_line_is_stopped_and_goes_on);
+    tcase_add_test(cases, an_answer_is_stopped_and_goes_on);
+    tcase_add_test(cases, an_interrupt_takes_a_turn_back);
+    tcase_add_loop_test(cases, a_signal_ends_a_chat_that_is_saved, 0, 4);
+    tcase_add_test(cases, a_chat_without_its_terminal_is_saved);
     tcase_add_test(cases, a_chat_ends_with_its_terminal);
     Suite *suite = suite_create("cli_terminal");
     suite_add_tcase(suite, cases);

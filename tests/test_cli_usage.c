@@ -46,8 +46,7 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x -p", "-p needs a value"},
     {"generate " MODEL "-p x y", "y: what is this word for?"},
     {"generate " MODEL "-p x --drat-max 3", "did you mean --draft-max?"},
-    {"generate " MODEL "-p x -ngl 9", "unknown option -ngl (forerun generate --help lists them)"},
-    {"generate " MODEL "-p x -fa", "unknown option -fa (forerun generate --help lists them)"},
+    {"generate " MODEL "-p x -xyz 9", "unknown option -xyz (forerun generate --help lists them)"},
     {"generate " MODEL "-p x --frobnicate", "unknown option --frobnicate"},
     {"generate " MODEL "-p x -", "unknown option -"},
     {"generate " MODEL "-p x --ignore-eos=1", "takes no value"},
@@ -72,6 +71,27 @@ static const misuse wrong_usage[] = {
     {"generate " MODEL "-p x --repeat-penalty 0", "--repeat-penalty 0 is out of range: 0.01 to 100"},
     {"generate " MODEL "-p x --repeat-last-n -2", "out of range"},
     {"chat " MODEL "--presence-penalty 1e9", "out of range"},
+    {"generate " MODEL "-p x --typical 1.1", "out of range"},
+    {"generate " MODEL "-p x --top-nsigma -2", "out of range"},
+    {"generate " MODEL "-p x --xtc-probability 2", "out of range"},
+    {"generate " MODEL "-p x --xtc-threshold -1", "out of range"},
+    {"generate " MODEL "-p x --dynatemp-range -1", "out of range"},
+    {"generate " MODEL "-p x --dynatemp-exp x", "not a number"},
+    {"generate " MODEL "-p x --mirostat 3", "out of range"},
+    {"generate " MODEL "-p x --mirostat 1", "not built"},
+    {"generate " MODEL "-p x --mirostat-lr -1", "out of range"},
+    {"generate " MODEL "-p x --mirostat-ent -1", "out of range"},
+    {"generate " MODEL "-p x --dry-multiplier -1", "out of range"},
+    {"generate " MODEL "-p x --dry-base 0.9", "out of range"},
+    {"generate " MODEL "-p x --dry-allowed-length -1", "out of range"},
+    {"generate " MODEL "-p x --dry-penalty-last-n -2", "out of range"},
+    {"generate " MODEL "-p x --dry-sequence-breaker ''", "a text of 1 to 40 bytes"},
+    {"generate " MODEL "-p x --samplers 'top_k;warm'", "warm is not known"},
+    {"generate " MODEL "-p x --samplers ''", "is not known"},
+    {"generate " MODEL "-p x --samplers 'top_k;top-k'", "named twice"},
+    {"generate " MODEL "-p x --samplers 'top_k;dry'", "stand in front"},
+    {"generate " MODEL "-p x --samplers 'top_k;infill'", "not built"},
+    {"generate " MODEL "-p x --sampler-seq kz", "is not known"},
     {"generate " MODEL "-p x --frequency-penalty much", "not a number"},
     {"generate " MODEL "-p x --logit-bias 5", "not a list such as 15+1.5"},
     {"generate " MODEL "-p x -l 5+1 -l x+1", "not a list such as 15+1.5"},
@@ -180,7 +200,7 @@ static const misuse wrong_usage[] = {
     {"bench kernels --mlock", "bench kernels takes no --mlock"},
     {"bench kernels --draft-max 2", "bench kernels takes no --spec-draft-n-max"},
     {"bench model " MODEL "--weights 9", "bench model takes no --weights"},
-    {"bench", "machine, kernels or model"},
+    {"bench", "machine, kernels, model or neighbours"},
     {"bench engine", "known: machine kernels model"},
     {"bench machine kernels", "what is this word for"},
     {"bench machine -o xml", "known: md csv json jsonl"},
@@ -288,6 +308,12 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 1 --temp 0 --temperature 0.0 --seed 42 -s 7",
     "generate " MODEL DRAFTER "-p x -n 3 --draft 2 --temp 1e-30 --top-k 5 --top-p 0.9 --min-p 0.01 --accept rejection",
     "generate " MODEL "-p x -n 2 --repeat-penalty 1.1 --repeat-last-n -1 --presence-penalty -1 --logit-bias 5+1,6-inf",
+    "generate " MODEL
+    "-p x -n 2 --temp 1 --samplers 'penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature'",
+    "generate " MODEL "-p x -n 2 --temp 1 --sampling-seq edskypmxt --typical-p 0 --xtc-probability 1 --xtc-threshold 0",
+    "generate " MODEL "-p x -n 2 --dry-multiplier 1000 --dry-base 1000 --dry-sequence-breaker none --mirostat 2",
+    "generate " MODEL DRAFTER
+    "-p x -n 2 --temp 1 --mirostat 2 --mirostat-ent 0 --mirostat-lr 100 --draft 2 --accept rejection",
     "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",
     "generate " MODEL "-p x -n 1 --pin -t 2",
     "generate " MODEL "-p x -n 1 -c 0 --cache-type-k f32 --cache-type-v f32 --isa scalar",
@@ -337,7 +363,7 @@ END_TEST
 
 static const char *const verbs[] = {"generate", "chat",     "logits", "perplexity", "tokenize", "inspect", "verify",
                                     "quantize", "pack",     "synth",  "bench",      "report",   "serve",
-                                    "batch",    "template"};
+                                    "batch",    "template", "completion"};
 
 static fr_command help(const char *verb) {
     char line[64];
@@ -458,11 +484,11 @@ END_TEST
 START_TEST(version_and_nothing_at_all) {
     fr_command c = fr_command_run("--version", NULL);
     ck_assert_int_eq(c.status, 0);
-    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    ck_assert_str_eq(c.out, "forerun 0.2.0\n");
     fr_command_free(&c);
     c = fr_command_run("generate --version", NULL);
     ck_assert_int_eq(c.status, 0);
-    ck_assert_str_eq(c.out, "forerun 0.1.0\n");
+    ck_assert_str_eq(c.out, "forerun 0.2.0\n");
     fr_command_free(&c);
     c = fr_command_run("", NULL);
     ck_assert_int_eq(c.status, 2);

@@ -10,15 +10,12 @@
 #include "src/model/model.h"
 #include "tests/changed_folder.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define DATA "tests/data/configurations/"
 
 enum { SCALED = 8 };
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static const struct {
     const char *name, *changes; /* null: left out */

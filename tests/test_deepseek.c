@@ -15,6 +15,7 @@
 #include "tests/answer.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define FOLDER "tests/data/deepseek-v3"
 #define FLASH  FR_TEST_MODELS "glm-4.7-flash-odd"
@@ -22,10 +23,6 @@
 enum { IDS = 40 };
 
 static char folder[64], file[128];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-deepseek-XXXXXX", P_tmpdir);

@@ -13,6 +13,7 @@
 #include "forerun_lab.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define GGUF       "tests/data/dense/"
 #define LEAST_MOVE 1e-2 /* of an overlooked feature, in the largest logit; fr_rows_compare allows 5e-5 */
@@ -30,10 +31,6 @@ static const char *const files[] = {"qwen2-tied", "qwen2-yarn", "gemma3-tower"};
 static const char *const tokenizers[] = {"qwen2-tied", "gemma3-tower"};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void generate(fr_session *session, const int32_t *prompt, size_t count, int32_t *ids, size_t wanted) {
     require(fr_session_prompt(session, prompt, count));

@@ -9,6 +9,7 @@
 
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 enum { PROMPT = 30, TEXT = 60, DEPTH = 6 };
 
@@ -33,10 +34,6 @@ typedef struct subject {
     fr_drafter *drafter;
     size_t vocab;
 } subject;
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static subject open_subject(int which) {
     subject s = {.options = fr_options_new()};

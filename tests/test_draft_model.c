@@ -11,6 +11,7 @@
 #include "tests/brief.h"
 #include "tests/least_kv.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 #define SMALL "tests/data/llama/q4_0.gguf"
@@ -24,10 +25,6 @@ typedef struct subject {
     fr_model *target, *small;
     fr_drafter *drafter;
 } subject;
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void set(const subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
@@ -311,6 +308,49 @@ START_TEST(what_rounds_without_drafts_left_is_followed_together) {
 }
 END_TEST
 
+static size_t followed(const fr_session *session) {
+    return session->draft->method->kv(session->draft)->length;
+}
+
+/* Among several whose number of drafts follows their worth, the draft model runs a prompt once it is asked; a changed
+ * one too, of which it keeps what still stands. A session by itself has it run with the prompt. */
+START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
+    enum { SESSIONS = 2, KEPT = 20 };
+    int32_t ids[PROMPT], id;
+    size_t got, accepted;
+    subject s = open_subject(SMALL, 1);
+    fr_session *alone, *sessions[SESSIONS];
+    fr_engine *engine;
+    set(&s, FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO);
+    require(fr_engine_open(s.target, s.drafter, s.options, SESSIONS, &engine));
+    make_prompt(ids, PROMPT, 77);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        require(fr_engine_session(engine, s.options, &sessions[i]));
+        require(fr_session_prompt(sessions[i], ids, PROMPT));
+        require(fr_session_step(sessions[i], &id, 1, &got, &accepted));
+        ck_assert_uint_eq(followed(sessions[i]), 0);
+        ck_assert_uint_ge(sessions[i]->budget.behind, PROMPT);
+    }
+    check_drafts(&s, sessions[0], sessions[0]->ids, sessions[0]->length);
+    ck_assert_uint_eq(followed(sessions[0]), sessions[0]->length);
+    ck_assert_uint_eq(followed(sessions[1]), 0);
+    ids[KEPT] ^= 1;
+    require(fr_session_set_prompt(sessions[0], ids, PROMPT));
+    ck_assert_uint_le(followed(sessions[0]), KEPT);
+    ck_assert_uint_eq(sessions[0]->budget.behind, PROMPT - followed(sessions[0]));
+    require(fr_session_step(sessions[0], &id, 1, &got, &accepted));
+    check_drafts(&s, sessions[0], sessions[0]->ids, PROMPT + 1);
+    set(&s, FR_OPT_DRAFT_MAX, FR_DRAFT_AUTO);
+    require(fr_session_open(s.target, s.drafter, s.options, &alone));
+    require(fr_session_prompt(alone, ids, PROMPT));
+    ck_assert_uint_eq(followed(alone), PROMPT - 1);
+    fr_session_close(alone);
+    for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
+    fr_engine_close(engine);
+    close_subject(&s);
+}
+END_TEST
+
 static const struct {
     const char *target, *drafter, *line;
 } misfits[] = {
@@ -340,6 +380,7 @@ int main(void) {
     tcase_add_test(cases, sessions_draft_together);
     tcase_add_test(cases, without_pages_nothing_is_drafted);
     tcase_add_loop_test(cases, what_rounds_without_drafts_left_is_followed_together, 0, 3);
+    tcase_add_test(cases, a_crowds_prompts_are_run_for_those_who_draft);
     tcase_add_loop_test(cases, what_can_not_draft_is_refused, 0, sizeof misfits / sizeof *misfits);
     Suite *suite = suite_create("draft_model");
     suite_add_tcase(suite, cases);

@@ -16,6 +16,7 @@
 #include "formats/safetensors.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define LLAMA "tests/data/llama/"
@@ -24,10 +25,6 @@
 enum { DEPTH = 4, IDS = 48, VOCAB = 512 };
 
 static char folder[64], path[128];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-eagle-XXXXXX", P_tmpdir);

@@ -15,6 +15,7 @@
 #include "forerun_lab.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define LLAMA "tests/data/llama/"
@@ -23,10 +24,6 @@
 enum { DEPTH = 4, VOCAB = 512, SCORES = DEPTH * VOCAB };
 
 static char folder[64];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static const char *in_folder(const char *name) {
     static char path[128];

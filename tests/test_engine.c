@@ -14,6 +14,7 @@
 #include "tests/least_kv.h"
 #include "tests/parts.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/unread_logits.h"
 
 enum { CONTEXT = 256, CHUNK = 24, MOST = 16, LONGEST = 200 };
@@ -28,10 +29,6 @@ static uint32_t state = 1;
 static size_t below(size_t n) {
     state = state * 1664525u + 1013904223u;
     return (size_t)(((uint64_t)state * n) >> 32);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 /* ---------------------------------------------------------------------------------------------------------- subject */

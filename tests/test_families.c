@@ -2,13 +2,16 @@
  * same model, layer kinds and rotary forms included, or is refused. (Against transformers: test_dense.c.) */
 #include <check.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "src/families/config.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define KINDS(a, b, c)  "{\"layer_types\": [\"" a "_attention\", \"" b "_attention\", \"" c "_attention\", "
@@ -16,10 +19,6 @@
 #define FULL(type, by)  "\"full_attention\": {\"rope_type\": \"" type "\", \"factor\": " by "}"
 
 static char folder[64], file[128];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-families-XXXXXX", P_tmpdir);
@@ -154,6 +153,51 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
 }
 END_TEST
 
+/* Of Gemma 3 by its metadata alone: as many layers, heads of 128 values in rows of 5376 as the published 27B's, and a
+ * scale. */
+static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
+    json_t *config = json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
+                               "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
+                               "query_pre_attn_scalar", scalar);
+    fr_gguf_writer writer;
+    snprintf(file, sizeof file, "%s/model.gguf", folder);
+    FILE *out = fopen(file, "wb");
+    fr_gguf_writer_open(&writer, out, "gemma3");
+    require(fr_family_read(&fr_family_gemma3, &(fr_source){.root = config, .text = config, .where = "it"}, spec));
+    fr_status status = fr_family_put(&fr_family_gemma3, &spec->trunk, 0, "it", &writer);
+    if (status == FR_OK) require(fr_gguf_write_header(&writer));
+    fr_gguf_writer_close(&writer);
+    fclose(out);
+    json_decref(config);
+    return status;
+}
+
+/* llama.cpp's, src/models/gemma3.cpp: heads' values, but in 27B, which has 62 layers, hidden / heads. */
+START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
+    static const struct {
+        long long layers, scalar;
+        fr_status status;
+    } scales[] = {{62, 168, FR_OK}, {62, 128, FR_INPUT}, {48, 128, FR_OK}, {48, 168, FR_INPUT}};
+    fr_model_spec of_folder, of_file;
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    ck_assert_int_eq(write_scaled(scales[_i].layers, scales[_i].scalar, &of_folder), scales[_i].status);
+    if (scales[_i].status == FR_OK) {
+        require(fr_map_open(&map, file, true));
+        require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
+        require(fr_family_read(&fr_family_gemma3, &(fr_source){.gguf = &gguf, .where = "it"}, &of_file));
+        float scale = of_file.trunk.layer[0].attention.scale;
+        ck_assert(scale == of_folder.trunk.layer[0].attention.scale);
+        ck_assert_float_eq_tol(scale, 1 / sqrtf((float)scales[_i].scalar), 1e-7f);
+        free(of_file.trunk.layer);
+        fr_gguf_close(&gguf);
+        fr_map_close(&map);
+    }
+    free(of_folder.trunk.layer);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("families");
     TCase *tests = tcase_create("families");
@@ -162,6 +206,7 @@ int main(void) {
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, COUNT_OF(cases));
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
+    tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -7,6 +7,7 @@
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 enum { CONTEXT = 256, DRAFTS = 6, SESSIONS = 3, PAGE = FR_KV_PAGE, CHUNK = 100, MOST_PAGES = 200 };
 
@@ -28,10 +29,6 @@ typedef struct subject {
     uint8_t *hoard[FR_KV_KINDS][MOST_PAGES]; /* pages that are held */
     size_t hoarded[FR_KV_KINDS];
 } subject;
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void open_subject(subject *s, int which, int64_t drafts) {
     *s = (subject){.options = fr_options_new()};

@@ -17,6 +17,7 @@
 #include "src/weights/weights.h"
 #include "tests/command.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define SOURCE FR_TEST_MODELS "llama-fp8"
@@ -26,10 +27,6 @@
 
 static char folder[64];
 static float values[256]; /* of codes; NaN where torch reads NaN */
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static const char *in_folder(const char *name) {
     static char path[128];
@@ -130,7 +127,7 @@ static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *c
             ck_assert_msg(same(row[i], values[codes[first + i]] * scale), "matrix %zu, row %zu, column %zu", index, o,
                           i);
         }
-        workspace.kernels->matmul[FR_F32](&expected, 1, x, COLS, 1, row, sizeof row, COLS, 1);
+        workspace.kernels->matmul[FR_F32](&(fr_matmul){&expected, 1, x, COLS, 1, row, sizeof row, COLS, 1});
         if (o >= 16) ck_assert(same(got[o], expected));
     }
 }

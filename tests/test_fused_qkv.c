@@ -12,6 +12,7 @@
 #include "forerun_lab.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 enum { IDS = 30, STEPS = 3 };
@@ -31,10 +32,6 @@ static void remove_folder(void) {
     unlink(fused);
     unlink(packed);
     ck_assert_int_eq(rmdir(folder), 0);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static void quantize(const char *name, const char *type) {

@@ -16,13 +16,10 @@
 #include "tests/answer.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* The session's logits, or its drafter's at `steps` chained steps, against expected ones. */
 static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,

@@ -23,7 +23,9 @@ shared=libforerun.so.$version
 series=${version%.*}
 [[ $series == 0.* ]] || series=${series%.*}
 expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
-expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc share/man/man1/forerun.1"
+expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc"
+expected+=" share/bash-completion/completions/forerun share/fish/vendor_completions.d/forerun.fish"
+expected+=" share/man/man1/forerun.1 share/zsh/site-functions/_forerun"
 found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 [ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
 
@@ -77,10 +79,15 @@ done
 
 declared=$("${CC:-gcc}" -E -P "$root/usr/include/forerun.h" | grep -v '^typedef' |
     sed -nE 's/.*\b(fr_[a-z_]+)\(.*/\1/p' | sort -u)
-shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '{ print $3 }' | sort -u)
+shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u)
 [ "$(wc -w <<<"$declared")" -ge 50 ] || fail "functions that forerun.h declares: $declared"
 [ "$declared" = "$shown" ] ||
     fail "forerun.h and $shared: $(comm -3 <(echo "$declared") <(echo "$shown") | xargs)"
+
+# Each has the series as its version, and a program asks for it.
+other=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T"' | grep -v "@@FORERUN_$series\$" || true)
+[ -z "$other" ] || fail "$shared: symbols that are not of version FORERUN_$series: $other"
+readelf -VW "$root/dynamic-c" | grep -F "FORERUN_$series" >/dev/null || fail "dynamic-c asks for no version of $shared"
 
 # Debug information is apart, and found from there: the line of a function by its address.
 for binary in bin/forerun lib/$shared; do
@@ -102,8 +109,8 @@ if command -v groff >/dev/null; then
 fi
 
 # Both are printed from the same tables: a line of --help that the page lacks, with its names, its value and its words,
-# is one that the printing left out. Every \fB, \fI and \- is taken back.
-sed 's/\\-/-/g; s/\\f.//g; s/\\&//g' "$page" >"$root/page"
+# is one that the printing left out. Every \fB, \fI, \- and \e is taken back.
+sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
 "$root/usr/bin/forerun" --help | sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' >"$root/verbs"
 [ "$(wc -l <"$root/verbs")" -ge 12 ] || fail "verbs of --help: $(xargs <"$root/verbs")"
 while read -r verb; do

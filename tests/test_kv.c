@@ -10,16 +10,13 @@
 #include "forerun_lab.h"
 #include "src/model/model.h"
 #include "src/session/state.h"
+#include "tests/require.h"
 
 #define DEMO    "tools/demo/target"
 #define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */
 #define BLOCK   32
 
 static const char *const types[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* The store of a type on the index-th instruction set that this machine runs; NULL past the last. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {

@@ -14,6 +14,7 @@
 #include "tests/brief.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define MODELS "tests/data/models/"
@@ -22,10 +23,6 @@
 enum { IDS = 48 };
 
 static char folder[64], file[128];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "%s/forerun-llama-XXXXXX", P_tmpdir);

@@ -14,6 +14,7 @@
 #include "tests/brief.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define MODELS FR_TEST_MODELS
@@ -24,10 +25,6 @@ static const int32_t prompt[] = {270, 301, 302, 303, 301, 302, 303, 301, 302, 29
 #define PROMPT (sizeof prompt / sizeof *prompt)
 
 static char folder[64];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static const char *in_folder(const char *name) {
     static char path[128];

@@ -13,6 +13,7 @@
 #include "src/model/model.h"
 #include "src/vision/mmproj.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define FOLDER  "tests/data/glm-ocr"
 #define TEXT    FOLDER "/model-bf16.gguf"
@@ -20,10 +21,6 @@
 #define PICTURE FOLDER "/image/digits.png"
 #define BOUND   1e-3
 #define PROMPT  5 /* of the reference's, the one with the picture */
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static fr_status open_pair(const char *text, const char *tower, fr_model **model) {
     fr_options *options = fr_options_new();

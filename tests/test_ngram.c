@@ -7,10 +7,7 @@
 #include "src/draft/draft_list.h"
 #include "src/draft/suffix_index.h"
 #include "src/session/state.h"
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
+#include "tests/require.h"
 
 /* ------------------------------------------------------------------------------------------------------------ index */
 

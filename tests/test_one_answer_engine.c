@@ -26,6 +26,7 @@
 #include "tests/least_kv.h"
 #include "tests/pairs.h"
 #include "tests/parts.h"
+#include "tests/require.h"
 
 enum { TEXT = 400, SCALAR_TEXT = 64, CONTEXT = 640, PROMPT = 150, MOST = 16, LEAVES = 3, FILL = 600, PICTURE_AT = 70 };
 
@@ -79,10 +80,6 @@ static const char *words[FR_PAIRS_VALUES];
 static void find_words(void) {
     for (size_t i = 0; fr_lab_word(FR_LAB_ISA, i); i++)
         if (fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, i))) words[values[WORD]++] = fr_lab_word(FR_LAB_ISA, i);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static uint32_t state = 1;

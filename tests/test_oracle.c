@@ -81,8 +81,8 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
  * other side is exact but for 2^-53. OpenBLAS's own float32 product may round at every column. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
-    kernels->matmul[type](c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols), c.cols,
-                          c.features);
+    kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored,
+                                       fr_dtype_row_bytes(type, c.cols), c.cols, c.features});
     for (size_t r = 0; r < c.rows; r++)
         for (size_t o = 0; o < c.features; o++) {
             double units = UNIT * magnitude(r, o, NULL) * 1.001;
@@ -100,7 +100,8 @@ static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
         fr_pack_tile(type, c.packed + fr_packed_bytes(type, o, c.cols), c.stored + o * row_bytes, row_bytes,
                      c.features - o < FR_TILE_FEATURES ? c.features - o : FR_TILE_FEATURES, c.cols);
     for (size_t r = 0; r < c.rows; r++) kernels->quantize(c.blocks + r * blocks, c.x + r * c.cols, c.cols);
-    kernels->matmul_block[type](c.y, c.features, c.blocks, blocks, c.rows, c.packed, c.cols, c.features);
+    kernels->matmul_block[type](
+        &(fr_matmul_block){c.y, c.features, c.blocks, blocks, c.rows, c.packed, c.cols, c.features});
     for (size_t r = 0; r < c.rows; r++)
         for (size_t o = 0; o < c.features; o++)
             check_output(kernels->isa, type, r, o,

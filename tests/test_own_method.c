@@ -8,6 +8,7 @@
 
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define LLAMA FR_TEST_MODELS "llama"
 
@@ -20,10 +21,6 @@ typedef struct subject {
     int32_t prompt[PROMPT];
     int32_t vocab;
 } subject;
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static subject open_subject(const char *target, const char *drafter) {
     subject s = {.options = fr_options_new()};

@@ -12,6 +12,7 @@
 #include "forerun_lab.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define DEEPSEEK "tests/data/deepseek-v3"
 #define LLAMA    FR_TEST_MODELS "llama"
@@ -34,10 +35,6 @@ static void remove_folder(void) {
     unlink(drafter);
     unlink(packed);
     ck_assert_int_eq(rmdir(folder), 0);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static FILE *create(const char *path) {

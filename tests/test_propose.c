@@ -13,6 +13,7 @@
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 enum { SESSIONS = 8, CONTEXT = 256, CHUNK = 8, ROUNDS = 9, LONGEST = 60, MOST = 15 };
 
@@ -60,10 +61,6 @@ static uint32_t state = 1;
 static size_t below(size_t n) {
     state = state * 1664525u + 1013904223u;
     return (size_t)(((uint64_t)state * n) >> 32);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 /* ------------------------------------------------------------------------------------------------------------ world */

@@ -15,6 +15,7 @@
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define DATA "tests/data/"
@@ -29,10 +30,6 @@ static void make_folder(void) {
 
 static void remove_folder(void) {
     fr_folder_remove(&folder);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static const struct {

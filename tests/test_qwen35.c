@@ -12,6 +12,7 @@
 #include "formats/gguf.h"
 #include "src/convert/quantize_types.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define FILES "tests/data/qwen35/"
@@ -34,10 +35,6 @@ static void remove_folder(void) {
         unlink(folder.file);
     }
     ck_assert_int_eq(rmdir(folder.path), 0);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static const char *folder_of(const char *name) {

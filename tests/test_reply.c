@@ -12,13 +12,10 @@
 #include "src/chat/json_scan.h"
 #include "src/chat/reply.h"
 #include "src/chat/reply_value.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static void require(fr_status status) {
-    if (status != FR_OK) ck_abort_msg("%s", fr_last_error()); /* check writes of each assertion */
-}
 
 static uint64_t state = 88172645463325252u;
 

@@ -7,13 +7,10 @@
 
 #include "base/text_buffer.h"
 #include "src/text/tokenizer.h"
+#include "tests/require.h"
 #include "tests/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static void require(fr_status status) {
-    if (status != FR_OK) ck_abort_msg("%s", fr_last_error());
-}
 
 /* The tokenizer of a template of calls.json; NULL: it has none here. */
 static const char *folder_of(const char *template) {

@@ -23,17 +23,17 @@ typedef struct shown {
 
 /* Shows a reply, in which marks are tokens. */
 static shown show(const char *reply, bool dim, const char *stop) {
-    static const fr_arguments none;
     shown s = {.rest = json_object()};
     size_t size, count;
     FILE *out = open_memstream(&s.text, &size);
     fr_tokenizer *tokenizer = open_gemma();
+    json_t *settings = json_object();
     fr_stream text = {.out = out, .stops = &stop, .stop_count = stop != NULL};
     fr_marked_text prompt = {.text = (char[]){""}};
     fr_reply_view view;
     int32_t *ids;
     ck_assert_int_eq(fr_tokenize(tokenizer, reply, strlen(reply), false, true, &ids, &count), FR_OK);
-    ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, &none, &prompt, false, &text), 0);
+    ck_assert_int_eq(fr_reply_view_open(&view, tokenizer, settings, &prompt, &text), 0);
     ck_assert(!view.dim); /* a file is no terminal */
     view.dim = dim;
     for (size_t i = 0; i < count && !s.stopped; i++)
@@ -43,6 +43,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
     fclose(out);
     s.said = strndup(text.bytes ? text.bytes : "", text.length);
     fr_reply_view_close(&view);
+    json_decref(settings);
     fr_stream_free(&text);
     fr_tokenizer_close(tokenizer);
     fr_free(ids);

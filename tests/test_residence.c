@@ -13,12 +13,9 @@
 #include "src/weights/residence.h"
 #include "tests/made_root.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define MODEL FR_TEST_MODELS "glm4-moe-odd" /* a mixture with an MTP layer of its own */
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* ---------------------------------------------------------------------------------------------- the system's memory */
 

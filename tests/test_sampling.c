@@ -13,6 +13,7 @@
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define DATA  "tests/data/sampling/"
 #define VOCAB 64 /* of the largest case */
@@ -32,10 +33,6 @@ static void read_files(void) {
 static void free_files(void) {
     json_decref(distributions);
     json_decref(cases);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 /* ---------------------------------------------------------------------------------------------------- reading cases */

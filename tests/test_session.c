@@ -13,13 +13,10 @@
 #include "tests/always.h"
 #include "tests/fp_caller.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 #include "tests/unread_logits.h"
 
 #define COUNT 60
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 typedef struct engine {
     fr_model *model;
@@ -362,6 +359,52 @@ START_TEST(a_prompt_without_a_choice_fails_again) {
 }
 END_TEST
 
+enum { FEW = 5 };
+static const int32_t few[FEW] = {2, 100, 200, 30, 40};
+
+static void say(fr_session *session, int32_t *ids) {
+    ck_assert_uint_eq(generate(session, ids, COUNT), COUNT);
+}
+
+/* Before the first step, behind one, and for a prompt that is cut back to: what is drawn is another session's of that
+ * seed. Of a target with states and of one whose layers slide. */
+START_TEST(another_seed_draws_as_if_it_had_been_the_first) {
+    static const char *const folders[] = {"gemma4-e", "qwen35-odd"};
+    fr_model *model;
+    fr_session *other, *session;
+    fr_options *options = fr_options_new();
+    int32_t first[COUNT], second[COUNT], ids[COUNT];
+    require(fr_options_set(options, FR_OPT_CONTEXT, 128));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_options_set_number(options, FR_OPT_TEMPERATURE, 1));
+    char folder[64];
+    snprintf(folder, sizeof folder, FR_TEST_MODELS "%s", folders[_i]);
+    require(fr_model_open(folder, options, &model));
+    require(fr_session_open(model, NULL, options, &session));
+    require(fr_options_set(options, FR_OPT_SEED, 7));
+    require(fr_session_open(model, NULL, options, &other));
+    require(fr_session_set_prompt(other, few, FEW));
+    say(other, second);
+    require(fr_session_set_prompt(session, few, FEW));
+    ck_assert_int_eq(fr_session_set_seed(session, -1), FR_USAGE);
+    require(fr_session_set_seed(session, 7));
+    say(session, ids);
+    ck_assert_mem_eq(ids, second, sizeof ids);
+    require(fr_session_set_prompt(session, few, FEW));
+    require(fr_session_set_seed(session, 0));
+    say(session, first);
+    ck_assert_mem_ne(first, second, sizeof first);
+    require(fr_session_set_seed(session, 7));
+    require(fr_session_set_prompt(session, few, FEW));
+    say(session, ids);
+    ck_assert_mem_eq(ids, second, sizeof ids);
+    fr_session_close(session);
+    fr_session_close(other);
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 START_TEST(what_fails_to_open_is_null) {
     engine e = open_engine();
     fr_model *other;
@@ -410,6 +453,7 @@ int main(void) {
     tcase_add_test(cycle, what_can_not_be_done_is_an_error_line);
     tcase_add_test(cycle, a_drafter_of_another_model_is_refused);
     tcase_add_test(cycle, a_prompt_without_a_choice_fails_again);
+    tcase_add_loop_test(cycle, another_seed_draws_as_if_it_had_been_the_first, 0, 2);
     tcase_add_test(cycle, what_fails_to_open_is_null);
     Suite *suite = suite_create("session");
     suite_add_tcase(suite, cycle);

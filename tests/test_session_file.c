@@ -13,14 +13,11 @@
 #include "src/session/state.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define MORE 12
 
 static char folder[32], path[64];
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* How a session is run: none of it may show. */
 typedef struct manner {

@@ -7,6 +7,7 @@
 #include "base/sizes.h"
 #include "src/session/state.h"
 #include "tests/brief.h"
+#include "tests/require.h"
 
 enum { MOST = 120 };
 
@@ -15,10 +16,6 @@ static uint32_t state = 1;
 static size_t below(size_t n) {
     state = state * 1664525u + 1013904223u;
     return (size_t)(((uint64_t)state * n) >> 32);
-}
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
 static fr_model *model;

@@ -17,15 +17,12 @@
 #include "tests/command.h"
 #include "tests/gguf_copy.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define GGUF   "tests/data/gguf/e-q4_0."
 #define GEMMA4 FR_TEST_MODELS "gemma4-e"
 
 enum { COUNT = 48, PATH = 64 };
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* -------------------------------------------------------------------------------------------------------- the truth */
 

@@ -14,12 +14,9 @@
 #include "tests/always.h"
 #include "tests/command.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 /* Lines as they come; nothing is allocated. */
 typedef struct heard {

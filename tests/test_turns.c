@@ -8,15 +8,12 @@
 #include "tests/alloc_guard.h"
 #include "tests/brief.h"
 #include "tests/reference.h"
+#include "tests/require.h"
 
 #define CONTEXT 640 /* ten times what the fixtures' sliding layers keep, at CHUNK */
 #define CHUNK   16
 #define RING    64
 #define MORE    9 /* ids that a comparison generates */
-
-static void require(fr_status status) {
-    ck_assert_msg(status == FR_OK, "%s", fr_last_error());
-}
 
 static uint64_t state;
 

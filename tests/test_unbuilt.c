@@ -69,9 +69,10 @@ static const struct {
     {"qwen3next", "(Qwen3-Next) can't be run", 1, .gguf = true, .listed = true},
     {"deepseek32", "(DeepSeek-V3.2) can't be run", 1, .gguf = true, .listed = true},
     {"glm-dsa", "(GLM-5) can't be run", 1, .gguf = true, .listed = true},
-    {"UnheardOfForCausalLM", "model.safetensors", 1, .gguf = false},
-    {"Llama", "model.safetensors", 1, .gguf = false},
-    {"ForCausalLM", "model.safetensors", 1, .gguf = false},
+    {"UnheardOfForCausalLM", "\"UnheardOfForCausalLM\" is not known, and there is neither", 1, .gguf = false},
+    {"Llama", "\"Llama\" is not known, and there is neither", 1, .drafter = true},
+    {"ForCausalLM", "\"ForCausalLM\" is not known, and there is neither", 1, .gguf = false},
+    {"LlamaForCausalLM", "has neither model.safetensors nor", 1, .gguf = false},
     {"qwen", "\"qwen\" is not known", 1, .gguf = true, .listed = true},
     {"unheard-of", "known", 1, .gguf = true, .drafter = true, .listed = true},
 };

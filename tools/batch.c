@@ -3,33 +3,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "batch_kept.h"
 #include "interrupt.h"
-#include "job.h"
 #include "verbs.h"
 
 enum { USUAL_JOBS = 4 };
 
-/* A line of the file, and which. */
-typedef struct batch_line {
-    const char *text;
-    size_t length, number;
-} batch_line;
-
 typedef struct batch {
     fr_job_setting setting;
-    fr_prompt input; /* the file's bytes */
-    size_t at;       /* of them have been read */
-    fr_job *jobs;    /* [places] */
-    batch_line *lines; /* [places] theirs */
-    batch_line *aside; /* [aside_count] lines that were begun and must begin again, the first of them last */
+    fr_batch_input input;
+    fr_batch_kept kept; /* what an earlier run has answered; answers: [input.total] NULL: not there yet, or written */
+    fr_job *jobs;       /* [places] */
+    fr_job_line *lines; /* [places] theirs */
+    fr_job_line *aside; /* [aside_count] lines that were begun and must begin again, the first of them last */
     size_t aside_count;
     bool crowded; /* there were not pages enough for all: none begins before one has ended */
     int32_t (*ids)[FR_STEP_MAX];
     fr_round *rounds;
     size_t places;
-    char **answers; /* [total] NULL: not there yet, or written */
-    size_t total, begun, done, written, failed;
+    size_t begun, done, written, failed, cut; /* cut: by an interrupt */
     size_t tokens;
     FILE *out;
     fr_progress progress;
@@ -37,55 +31,44 @@ typedef struct batch {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Bytes that are no text, NUL among them, are for the reader of JSON to refuse. */
-static bool is_blank(const char *line, size_t length) {
-    enum { BLANKS = 3 };
-    while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;
-    return length == 0;
-}
-
-/* The next line that is not empty; NULL: there is none. */
-static const char *next_line(batch *b, size_t *length) {
-    while (b->at < b->input.length) {
-        const char *line = b->input.bytes + b->at, *end = memchr(line, '\n', b->input.length - b->at);
-        *length = end ? (size_t)(end - line) : b->input.length - b->at;
-        b->at += *length + 1;
-        if (!is_blank(line, *length)) return line;
-    }
-    return NULL;
-}
-
-static void count_lines(batch *b) {
-    size_t length;
-    while (next_line(b, &length)) b->total++;
-    b->at = 0;
-}
-
 /* What is to be begun next; false: nothing. */
-static bool take_line(batch *b, batch_line *line) {
+static bool take_line(batch *b, fr_job_line *line) {
     if (b->crowded) return false;
     if (b->aside_count) {
         *line = b->aside[--b->aside_count];
         return true;
     }
-    line->text = next_line(b, &line->length);
-    if (line->text) line->number = b->begun++;
-    return line->text != NULL;
+    while (fr_batch_input_next(&b->input, line)) {
+        b->begun++;
+        if (line->number >= b->kept.first && !b->kept.answers[line->number]) return true;
+        b->done++;
+    }
+    return false;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-static void show_progress(batch *b) {
-    char so_far[64];
-    snprintf(so_far, sizeof(so_far), ", %zu tokens", b->tokens);
-    fr_progress_count(&b->progress, b->done, b->total, b->total == 1 ? "line" : "lines", so_far);
+/* Ids of prompts under way that are still to be run. */
+static size_t waiting_of(const batch *b) {
+    size_t waiting = 0;
+    for (size_t place = 0; place < b->places; place++)
+        if (b->jobs[place].setting) waiting += fr_session_waiting(b->jobs[place].session);
+    return waiting;
 }
 
-/* Those whose turn has come; with `all` those behind a line without an answer as well. */
-static int write_answers(batch *b, bool all) {
-    for (; b->written < b->begun && (all || b->answers[b->written]); b->written++) {
-        char **answer = &b->answers[b->written];
-        if (*answer) fprintf(b->out, "%s\n", *answer);
+static void show_progress(batch *b) {
+    char so_far[96];
+    size_t waiting = waiting_of(b);
+    int length = snprintf(so_far, sizeof(so_far), ", %zu tokens", b->tokens);
+    if (waiting) snprintf(so_far + length, sizeof(so_far) - (size_t)length, ", %zu of prompts to read", waiting);
+    fr_progress_count(&b->progress, b->done, b->input.total, b->input.total == 1 ? "line" : "lines", so_far);
+}
+
+/* Those whose turn has come. */
+static int write_answers(batch *b) {
+    for (; b->written < b->begun && b->kept.answers[b->written]; b->written++) {
+        char **answer = &b->kept.answers[b->written];
+        fprintf(b->out, "%s\n", *answer);
         free(*answer);
         *answer = NULL;
     }
@@ -95,9 +78,10 @@ static int write_answers(batch *b, bool all) {
 
 static void end_job(batch *b, size_t place) {
     fr_job *job = &b->jobs[place];
-    b->answers[b->lines[place].number] = fr_job_answer(job);
+    b->kept.answers[b->lines[place].number] = fr_job_answer(job);
     b->crowded = false;
     b->failed += job->error[0] != '\0';
+    b->cut += !job->error[0] && job->reply.end == FR_END_INTERRUPT;
     b->done++;
     fr_job_end(job);
 }
@@ -107,9 +91,9 @@ static void end_job(batch *b, size_t place) {
 /* Lines for all places that are free; those that can't be run are answered at once. */
 static void fill(batch *b) {
     for (size_t place = 0; place < b->places; place++) {
-        batch_line *line = &b->lines[place];
+        fr_job_line *line = &b->lines[place];
         while (!b->jobs[place].setting && take_line(b, line)) {
-            fr_job_begin(&b->jobs[place], &b->setting, line->text, line->length);
+            fr_job_begin(&b->jobs[place], &b->setting, line);
             if (b->jobs[place].ended) end_job(b, place);
         }
     }
@@ -154,14 +138,27 @@ static int run_round(batch *b, size_t *under_way) {
     return code;
 }
 
-/* What is under way is answered with what there is of it. */
+/* Behind the last line that has an answer. */
+static size_t behind_answers(const batch *b) {
+    size_t last = b->input.total;
+    while (last > b->begun && !b->kept.answers[last - 1]) last--;
+    return last;
+}
+
+/* What is under way is answered with what there is of it. Other lines that have none yet, set aside or before kept
+ * answers, are passed over: so every answer of the file has its line's place. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places; place++) {
         if (!b->jobs[place].setting) continue;
         fr_job_interrupt(&b->jobs[place]);
         end_job(b, place);
     }
-    return write_answers(b, true);
+    size_t last = behind_answers(b);
+    while ((b->aside_count || b->begun < last) && take_line(b, &b->lines[0])) {
+        fr_job_pass_over(&b->jobs[0], &b->setting, &b->lines[0]);
+        end_job(b, 0);
+    }
+    return write_answers(b);
 }
 
 static int run(batch *b) {
@@ -170,7 +167,7 @@ static int run(batch *b) {
     while (!code && under_way && !fr_interrupt_came(NULL)) {
         fill(b);
         code = run_round(b, &under_way);
-        if (!code) code = write_answers(b, false);
+        if (!code) code = write_answers(b);
         show_progress(b);
     }
     if (!code) code = stop_here(b);
@@ -182,22 +179,26 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
+/* Of what is kept the first lines stay in the file, where they are. */
 static int open_output(batch *b) {
     const char *path = b->setting.args->text[FR_ARG_OUT_FILE];
-    b->out = strcmp(path, "-") == 0 ? stdout : fopen(path, "wb");
-    return b->out ? 0 : fr_bad_input("%s: %s", path, strerror(errno));
+    bool resumes = b->setting.args->given[FR_ARG_RESUME];
+    b->out = strcmp(path, "-") == 0 ? stdout : fopen(path, resumes ? "ab" : "wb");
+    bool opened = b->out && (!resumes || ftruncate(fileno(b->out), b->kept.bytes) == 0);
+    b->written = b->kept.first;
+    return opened ? 0 : fr_bad_input("%s: %s", path, strerror(errno));
 }
 
 /* What the line that needs most needs, as generate would give it, or `usual`. Lines that can't be run ask for none. */
 static int64_t longest(batch *b, int64_t usual) {
-    size_t length, prompt;
+    size_t prompt;
     int64_t longest = usual, most;
-    for (const char *line; !fr_interrupt_came(NULL) && (line = next_line(b, &length));) {
-        if (!fr_job_measure(&b->setting, line, length, &prompt, &most)) continue;
+    for (fr_job_line line; !fr_interrupt_came(NULL) && fr_batch_input_next(&b->input, &line);) {
+        if (!fr_job_measure(&b->setting, &line, &prompt, &most)) continue;
         int64_t needed = fr_loaded_context(b->setting.loaded, b->setting.args, prompt, most);
         if (needed > longest && (int64_t)prompt <= needed) longest = needed;
     }
-    b->at = 0;
+    fr_batch_input_rewind(&b->input);
     return longest;
 }
 
@@ -228,21 +229,38 @@ static void take_places(batch *b) {
     b->aside = fr_resize(NULL, b->places, sizeof(*b->aside));
     b->ids = fr_resize(NULL, b->places, sizeof(*b->ids));
     b->rounds = fr_resize(NULL, b->places, sizeof(*b->rounds));
-    b->answers = fr_resize(NULL, b->total, sizeof(*b->answers));
-    memset(b->answers, 0, b->total * sizeof(*b->answers));
+}
+
+static int read_input(batch *b) {
+    const fr_arguments *args = b->setting.args;
+    int code = fr_batch_input_open(&b->input, args->text[FR_ARG_FILE]);
+    b->setting.file = b->input.name;
+    b->kept.answers = fr_resize(NULL, b->input.total, sizeof(*b->kept.answers));
+    memset(b->kept.answers, 0, b->input.total * sizeof(*b->kept.answers));
+    if (code || !args->given[FR_ARG_RESUME]) return code;
+    return fr_batch_kept_read(&b->kept, args->text[FR_ARG_OUT_FILE], &b->input);
 }
 
 static void close_batch(batch *b) {
-    for (size_t i = 0; b->answers && i < b->total; i++) free(b->answers[i]);
+    for (size_t i = 0; b->kept.answers && i < b->input.total; i++) free(b->kept.answers[i]);
     if (b->out && b->out != stdout) fclose(b->out);
     fr_engine_close(b->setting.engine);
-    fr_prompt_free(&b->input);
+    fr_batch_input_close(&b->input);
     free(b->jobs);
     free(b->lines);
     free(b->aside);
     free(b->ids);
     free(b->rounds);
-    free(b->answers);
+    free(b->kept.answers);
+}
+
+/* Standard output can't be gone on with. */
+static void note_interrupt(const batch *b) {
+    const fr_arguments *args = b->setting.args;
+    const char *path = args->text[FR_ARG_OUT_FILE];
+    if (!fr_interrupt_came(NULL) || args->given[FR_ARG_QUIET] || strcmp(path, "-") == 0) return;
+    fr_note("interrupted: %s has the answers to %zu of %zu lines; the same command with --resume goes on from there",
+            path, b->written - b->failed - b->cut, b->input.total);
 }
 
 static int run_batch(batch *b, fr_loaded *loaded) {
@@ -260,15 +278,15 @@ int fr_verb_batch(const fr_arguments *args) {
     if (args->given[FR_ARG_PARALLEL]) b.places = (size_t)args->number[FR_ARG_PARALLEL];
     if (b.places == 1 && args->given[FR_ARG_KV_MEMORY])
         return fr_wrong_usage("--kv-memory is for lines that share it: -np 2 or more");
-    int code = fr_prompt_read_file(&b.input, args->text[FR_ARG_FILE]);
+    int code = read_input(&b);
     if (!code) code = fr_loaded_open(&loaded, args);
-    count_lines(&b);
     b.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);
     if (!code) code = run_batch(&b, &loaded);
+    if (!code) note_interrupt(&b);
     close_batch(&b);
     fr_loaded_close(&loaded);
     if (!code) fr_interrupt_repeat();
     if (!code && b.failed)
-        return fr_bad_input("%zu of %zu lines could not be run: each has its \"error\"", b.failed, b.total);
+        return fr_bad_input("%zu of %zu lines could not be run: each has its \"error\"", b.failed, b.input.total);
     return code;
 }

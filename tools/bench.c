@@ -5,6 +5,7 @@
 #include "bench/table.h"
 #include "bench_kernels.h"
 #include "bench_model.h"
+#include "bench_neighbours.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -35,8 +36,11 @@ int fr_verb_bench(const fr_arguments *args) {
     static const struct {
         const char *word;
         int (*run)(const fr_arguments *args, fr_bench_report *report);
-    } parts[] = {{"machine", bench_machine}, {"kernels", fr_bench_kernels_part}, {"model", fr_bench_model_part}};
-    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels or model");
+    } parts[] = {{"machine", bench_machine},
+                 {"kernels", fr_bench_kernels_part},
+                 {"model", fr_bench_model_part},
+                 {"neighbours", fr_bench_neighbours_part}};
+    if (!args->given[FR_ARG_BENCH_PART]) return fr_wrong_usage("bench what? machine, kernels, model or neighbours");
     size_t part = 0;
     while (strcmp(parts[part].word, args->text[FR_ARG_BENCH_PART]) != 0) part++;
     fr_writer out;

@@ -31,12 +31,12 @@ static void say_line(void *context, fr_log_level level, const char *line) {
 
 /* ----------------------------------------------------------------------------------------------------------- a plan */
 
-/* The option's list, or what is usual. */
-static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *usual, size_t count) {
+/* The option's list, or its defaults. */
+static int take_list(fr_bench_list *list, const fr_arguments *args, fr_arg arg, const int64_t *defaults, size_t count) {
     list->count = fr_arguments_numbers(args, arg, list->at, FR_BENCH_LIST);
     if (list->count == FR_BENCH_LIST) return fr_wrong_usage("a list of %d numbers or more", FR_BENCH_LIST);
     if (args->given[arg]) return 0;
-    for (; list->count < count; list->count++) list->at[list->count] = usual[list->count];
+    for (; list->count < count; list->count++) list->at[list->count] = defaults[list->count];
     return 0;
 }
 

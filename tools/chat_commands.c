@@ -17,6 +17,10 @@ typedef struct fr_named_command {
 static const fr_named_command commands[] = {
     {"/clear", NULL, FR_CHAT_CLEAR, "forget the conversation, all but its system turn"},
     {"/undo", NULL, FR_CHAT_UNDO, "take back the last turn and its answer, or pictures that wait for a turn"},
+    {"/regen", NULL, FR_CHAT_REGEN, "another reply to the last turn; greedy, there is no other"},
+    {"/edit", NULL, FR_CHAT_EDIT, "the last turn once more, to be edited: the new one takes its place"},
+    {"/save", "FILE", FR_CHAT_SAVE, "keep the conversation in a file: its messages as JSON, in the OpenAI form"},
+    {"/load", "FILE", FR_CHAT_LOAD, "go on with the conversation of such a file; a turn without an answer gets one"},
     {"/image", "FILE", FR_CHAT_IMAGE, "a PNG or JPEG picture for the next turn"},
     {"/help", NULL, FR_CHAT_HELP, "these lines"},
     {"/exit", NULL, FR_CHAT_EXIT, "end the conversation, as the end of input does (Ctrl-D)"},
@@ -66,6 +70,6 @@ void fr_chat_commands_print(FILE *out) {
         fprintf(out, "%*s%s\n", width < 16 ? 16 - width : 1, "", c->help);
     }
     fputs("  //...         say a line that begins with one /\n"
-          "  ...\\          go on in the next line\n"
+          "  ...\\          go on in the next line; lines that are pasted at once are one turn\n"
           "  \"\"\"...        say all lines up to one that ends in \"\"\"\n", out);
 }

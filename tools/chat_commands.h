@@ -12,6 +12,10 @@ typedef enum fr_chat_command {
     FR_CHAT_REFUSED, /* none, and it has been said */
     FR_CHAT_CLEAR,
     FR_CHAT_UNDO,
+    FR_CHAT_REGEN,
+    FR_CHAT_EDIT,
+    FR_CHAT_SAVE,
+    FR_CHAT_LOAD,
     FR_CHAT_IMAGE,
     FR_CHAT_HELP,
     FR_CHAT_EXIT,

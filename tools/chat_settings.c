@@ -3,14 +3,36 @@
 
 #include <string.h>
 
+#include "loaded.h"
 #include "output.h"
 #include "wide_json.h"
 
-json_t *fr_chat_settings(const fr_arguments *args, bool pictures) {
+int fr_json_read_file(const char *path, json_t **value) {
+    json_error_t error;
+    fr_prompt file = {0};
+    int code = fr_prompt_read_file(&file, path);
+    *value = code ? NULL : fr_json_load(file.bytes ? file.bytes : "", file.length, &error);
+    fr_prompt_free(&file);
+    if (code) return code;
+    return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
+}
+
+int fr_chat_tools(const fr_arguments *args, json_t **tools) {
+    *tools = NULL;
+    if (!args->given[FR_ARG_TOOLS]) return 0;
+    int code = fr_json_read_file(args->text[FR_ARG_TOOLS], tools);
+    if (code || json_is_array(*tools) || json_is_null(*tools)) return code;
+    json_decref(*tools);
+    *tools = NULL;
+    return fr_bad_input("%s: not a JSON array of tools", args->text[FR_ARG_TOOLS]);
+}
+
+json_t *fr_chat_settings(const fr_arguments *args, const json_t *tools, bool pictures) {
     const char *kwargs = args->given[FR_ARG_CHAT_KWARGS] ? args->text[FR_ARG_CHAT_KWARGS] : "{}";
     json_error_t error;
     json_t *settings = fr_json_load(kwargs, strlen(kwargs), &error); /* options.c has seen that it is an object */
     if (args->given[FR_ARG_NO_THINK]) fr_json_put(settings, "enable_thinking", json_false());
+    if (tools) fr_json_put(settings, "tools", json_incref((json_t *)tools));
     if (pictures) fr_json_put(settings, "pictures", json_true());
     return settings;
 }

@@ -74,12 +74,24 @@ void fr_conversation_set_system(json_t *messages, const char *system) {
 }
 
 size_t fr_conversation_turns(const json_t *messages) {
-    return (json_array_size(messages) - begins_with_system(messages)) / 2;
+    size_t turns = 0;
+    for (size_t i = 0; i < json_array_size(messages); i++) turns += is_of(json_array_get(messages, i), "user");
+    return turns;
+}
+
+bool fr_conversation_answered(const json_t *messages) {
+    const json_t *last = fr_conversation_last(messages);
+    return !is_of(last, "user") && !is_of(last, "tool");
 }
 
 static size_t pictures_of(const json_t *message) {
-    size_t parts = json_array_size(json_object_get(message, "content"));
-    return parts ? parts - 1 : 0;
+    const json_t *parts = json_object_get(message, "content");
+    size_t pictures = 0;
+    for (size_t i = 0; i < json_array_size(parts); i++) {
+        const char *type = json_string_value(json_object_get(json_array_get(parts, i), "type"));
+        pictures += type && strcmp(type, "image") == 0;
+    }
+    return pictures;
 }
 
 size_t fr_conversation_take_back(json_t *messages) {
@@ -92,6 +104,37 @@ size_t fr_conversation_take_back(json_t *messages) {
         if (user) break;
     }
     return pictures;
+}
+
+void fr_conversation_take_reply(json_t *messages) {
+    while (is_of(fr_conversation_last(messages), "assistant"))
+        json_array_remove(messages, json_array_size(messages) - 1);
+}
+
+size_t fr_conversation_drop(json_t *messages, size_t turns) {
+    size_t first = begins_with_system(messages), pictures = 0;
+    for (size_t dropped = 0; first < json_array_size(messages); json_array_remove(messages, first)) {
+        const json_t *message = json_array_get(messages, first);
+        dropped += is_of(message, "user");
+        if (dropped > turns || turns == 0) break;
+        pictures += pictures_of(message);
+    }
+    return pictures;
+}
+
+char *fr_conversation_said(const json_t *messages) {
+    fr_stream said = {0};
+    size_t last = json_array_size(messages);
+    while (last > 0 && !is_of(json_array_get(messages, last - 1), "user")) last--;
+    const json_t *content = json_object_get(json_array_get(messages, last - 1), "content");
+    size_t parts = json_is_array(content) ? json_array_size(content) : 1;
+    for (size_t i = 0; i < parts; i++) {
+        const json_t *part = json_is_array(content) ? json_object_get(json_array_get(content, i), "text") : content;
+        fr_stream_feed(&said, json_string_value(part), json_string_length(part), false);
+    }
+    fr_stream_feed(&said, "", 1, false);
+    free(said.accepted);
+    return said.bytes;
 }
 
 void fr_conversation_forget(json_t *messages) {
@@ -147,19 +190,33 @@ char *fr_conversation_write(const json_t *messages, size_t *length) {
     return bytes;
 }
 
-static bool is_conversation(const json_t *messages) {
+/* A text, a list of parts of text, or nothing beside calls. */
+static bool is_said(const json_t *message) {
+    const json_t *content = json_object_get(message, "content");
+    if (!content || json_is_null(content)) return json_array_size(json_object_get(message, "tool_calls")) > 0;
+    if (!json_is_array(content)) return fr_is_json_text(content);
+    for (size_t i = 0; i < json_array_size(content); i++)
+        if (!fr_is_json_text(json_object_get(json_array_get(content, i), "text"))) return false;
+    return json_array_size(content) > 0;
+}
+
+const char *fr_conversation_fault(const json_t *messages) {
     size_t count = json_array_size(messages), first = begins_with_system(messages);
+    if (count == 0) return "not a JSON array of messages, at least one";
     for (size_t i = 0; i < count; i++) {
         const json_t *message = json_array_get(messages, i);
-        const char *role = i < first ? "system" : (i - first) % 2 ? "assistant" : "user";
-        if (!is_of(message, role) || !json_is_string(json_object_get(message, "content"))) return false;
+        bool known = i < first || is_of(message, "user") || is_of(message, "assistant") || is_of(message, "tool");
+        if (!known) return "messages here have the role user, assistant or tool, and the first one may be the system's";
+        if (!is_said(message)) return "a message has a content that is no text: pictures and sound can't be loaded";
     }
-    return json_is_array(messages) && (count - first) % 2 == 0;
+    if (first < count && !is_of(json_array_get(messages, first), "user")) return "it does not begin with a user's turn";
+    return NULL;
 }
 
 json_t *fr_conversation_read(const void *bytes, size_t length) {
     json_t *messages = json_loadb(bytes, length, JSON_ALLOW_NUL, NULL);
-    if (is_conversation(messages)) return messages;
+    bool empty = json_is_array(messages) && json_array_size(messages) == 0;
+    if (empty || (!fr_conversation_fault(messages) && fr_conversation_answered(messages))) return messages;
     json_decref(messages);
     return NULL;
 }

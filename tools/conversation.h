@@ -29,6 +29,18 @@ size_t fr_conversation_turns(const json_t *messages);
  * no user said anything. */
 size_t fr_conversation_take_back(json_t *messages);
 
+/* Whether there is nothing to be answered: its last message is no user's and no tool's. */
+bool fr_conversation_answered(const json_t *messages);
+
+/* Takes back the reply that it ends with. */
+void fr_conversation_take_reply(json_t *messages);
+
+/* Drops the oldest turns, from a user's to the next user's, so many of them; gives the pictures that went with them. */
+size_t fr_conversation_drop(json_t *messages, size_t turns);
+
+/* What the last user said, up to the first NUL in it; there must have been one. free. */
+char *fr_conversation_said(const json_t *messages);
+
 /* Takes back everything but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
@@ -42,7 +54,11 @@ bool fr_conversation_is_parts(const json_t *messages);
 /* As bytes, which a conversation without pictures can be read from again; free. */
 char *fr_conversation_write(const json_t *messages, size_t *length);
 
-/* NULL for bytes of any other kind than those: a system turn at most, then a user's and an answer, again and again. */
+/* Why messages are none that a chat can go on with; NULL: they are. It has texts alone; a system turn at most, then
+ * turns that begin with a user's. */
+const char *fr_conversation_fault(const json_t *messages);
+
+/* NULL for bytes of any other kind than those: no conversation, or one that waits for an answer. */
 json_t *fr_conversation_read(const void *bytes, size_t length);
 
 /* The text to be tokenized, with the opening of the model's next turn. settings: fr_chat_render's options. text:

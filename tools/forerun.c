@@ -2,17 +2,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "completion.h"
 #include "forerun.h"
 #include "lost_file.h"
 #include "manual.h"
 #include "output.h"
 #include "overlap.h"
+#include "own_stack.h"
 #include "verbs.h"
 #include "words.h"
 
+static int print_completion(const fr_arguments *args);
+
 static const fr_verb verbs[] = {
     {"generate", "text from a prompt, streamed", FR_VERB_GENERATE,
-     "generate -m MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
+     "generate [-m] MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
      "Standard output gets the text alone and a newline after it; with --output ids one line id,id,...; with\n"
      "--output json one object: ids, text, stop (eos, length: -n, context: it is full, stop: --stop, interrupt) and\n"
      "stats. Ctrl-C or SIGTERM ends the text, in the prompt too: what there is of it is written as ever, with its\n"
@@ -23,33 +27,36 @@ static const fr_verb verbs[] = {
      "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n"
      "  forerun generate -m GLM-OCR.gguf --mmproj mmproj-GLM-OCR.gguf --image page.png -p \"Text Recognition:\"\n",
      fr_verb_generate},
-    {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat -m MODEL [-md DRAFTER] [options]",
+    {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat [-m] MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn; one that ends in a backslash goes on in the next line, and three quotes\n"
-     "begin and end a turn of several lines. Lines that begin with / are commands: /clear, /undo, /image FILE, /exit,\n"
-     "and /help, which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; at\n"
-     "the prompt of a terminal, where lines can be edited and gone back to, it drops the line. /exit and the end of\n"
-     "input (Ctrl-D) end the conversation.\n",
+     "begin and end a turn of several lines. On a terminal, lines that are pasted at once are one turn. Lines that\n"
+     "begin with / are commands: /clear, /undo, /regen, /edit, /save FILE, /load FILE, /image FILE, /exit, and /help,\n"
+     "which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; before the reply\n"
+     "has begun it takes the turn back, and at the prompt of a terminal, where lines can be edited and gone back to,\n"
+     "it drops the line. /exit and the end of input (Ctrl-D) end the conversation; so do SIGTERM, SIGHUP and a lost\n"
+     "terminal, once the prompt cache is written. A context that is full has room again after /undo or /clear, or\n"
+     "--context-shift makes it. With --tools, calls in a reply are shown in lines of their own.\n",
      "  forerun chat -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --system \"Be brief.\"\n"
      "  printf 'Hello!\\nAnd now in French?\\n' | forerun chat -m gemma-4-E2B-it\n"
-     "  forerun chat -m GLM-4.7 --no-think\n"
+     "  forerun chat GLM-4.7.gguf --no-think --context-shift\n"
      "  forerun chat -m model.gguf --chat-template-file my.jinja --chat-template-kwargs '{\"persona\": \"pirate\"}'\n",
      fr_verb_chat},
     {"logits", "raw logits of a prompt, for comparing with other engines", FR_VERB_LOGITS,
-     "logits -m MODEL (--ids LIST | -p TEXT | -f FILE) -o FILE [--rows last] [-md DRAFTER --draft-steps K]",
+     "logits [-m] MODEL (--ids LIST | -p TEXT | -f FILE) -o FILE [--rows last] [-md DRAFTER --draft-steps K]",
      "Float32, little-endian, [rows, vocab], after soft capping, before any sampling. With --draft-steps the target\n"
      "runs the ids without the last; row 0 predicts the id after them; ids that the drafter left out are -inf.\n",
      "  forerun logits -m gemma-4-E2B-it --ids 2,9259,1902 -o logits.f32\n"
      "  forerun logits -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --ids 2,9259,1902 --draft-steps 4 -o draft.f32\n",
      fr_verb_logits},
     {"perplexity", "perplexity of a text, and against a base's logits", FR_VERB_PERPLEXITY,
-     "perplexity -m MODEL (-f FILE | --kl-divergence --kl-divergence-base FILE) [options]",
+     "perplexity [-m] MODEL (-f FILE | --kl-divergence --kl-divergence-base FILE) [options]",
      "The text is run in chunks of -c ids (default 512), each alone; scored are the ids of its second half. The\n"
      "numbers, and the files of a base's predictions, are those of llama-perplexity.\n",
      "  forerun perplexity -m gemma-4-E2B-it -f wiki.test.raw --kl-divergence-base base.kld\n"
      "  forerun perplexity -m gemma-4-E2B-it-q4_0.gguf --kl-divergence-base base.kld --kl-divergence\n",
      fr_verb_perplexity},
     {"tokenize", "text to ids and back", FR_VERB_TOKENIZE,
-     "tokenize -m MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos] [--pieces]",
+     "tokenize [-m] MODEL (-p TEXT | -f FILE | --decode --ids LIST) [--no-bos] [--pieces]",
      "MODEL may be a folder with just tokenizer.json. Special tokens in the text become their ids; --decode prints\n"
      "them too, and adds no newline.\n",
      "  forerun tokenize -m gemma-4-E2B-it -p \"Hello, world\"\n"
@@ -57,7 +64,7 @@ static const fr_verb verbs[] = {
      "  forerun tokenize -m gemma-4-E2B-it --decode --ids 2,9259,236764,1902\n",
      fr_verb_tokenize},
     {"template", "messages to the prompt that the chat template makes of them", FR_VERB_TEMPLATE,
-     "template -m MODEL --messages FILE [--tools FILE] [--output ids] [options]",
+     "template [-m] MODEL --messages FILE [--tools FILE] [--output ids] [options]",
      "The template: chat_template.jinja or tokenizer_config.json in the folder, or what the GGUF file has; one of\n"
      "forerun's own where the checkpoint has none and its tokens tell the family. Standard output gets the prompt\n"
      "alone, no newline added. As ids, special tokens are those that the template wrote: what is said in a message\n"
@@ -69,7 +76,7 @@ static const fr_verb verbs[] = {
      "  forerun template -m model.gguf --messages messages.json --chat-template-file my.jinja\n",
      fr_verb_template},
     {"inspect", "reads a model, drafter or vision tower, checks it, says what it is", FR_VERB_INSPECT,
-     "inspect -m MODEL [-md DRAFTER] [--mmproj FILE] [-c N] [--tensors] [-o json]",
+     "inspect [-m] MODEL [-md DRAFTER] [--mmproj FILE] [-c N] [--tensors] [-o json]",
      "Exit status 1 with the reason when it can't be used. A drafter alone is checked with -m too. The memory of a\n"
      "session, its KV cache and all, is told at -c. As JSON, the drafter is a member of it.\n",
      "  forerun inspect -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
@@ -77,7 +84,7 @@ static const fr_verb verbs[] = {
      "  forerun inspect -m gemma-4-E2B-it-assistant --tensors -o json\n",
      fr_verb_inspect},
     {"verify", "hashes of logits for a fixed prompt, for comparing machines", FR_VERB_VERIFY,
-     "verify -m MODEL [-md DRAFTER] [options]",
+     "verify [-m] MODEL [-md DRAFTER] [options]",
      "Standard output is the same on every machine, with any number of threads, --isa and --chunk.\n",
      "  forerun verify -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant\n"
      "  forerun verify -m gemma-4-E2B-it --isa scalar -t 1\n",
@@ -118,33 +125,56 @@ static const fr_verb verbs[] = {
      "  forerun synth --shape gemma4-e2b --type q4_0 e2b.gguf\n"
      "  forerun synth --shape gemma4-e2b-assistant --type q8_0 e2b-assistant.gguf\n"
      "  forerun synth --shape qwen3-30b-a3b --type q4_k --layers 6 moe.gguf\n", fr_verb_synth},
-    {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model [options]",
+    {"bench", "speed against the machine's limits", FR_VERB_BENCH, "bench machine|kernels|model|neighbours [options]",
      "machine: what it can do at most: reading, multiplying, caches, barriers. kernels: each kernel of each\n"
      "instruction set, checked for equal bits, against the limit that binds. model: prompts and decode as llama-bench\n"
-     "names them, verifying K rows, drafting, and speculation on texts; exit 1 where that changes the answer.\n",
+     "names them, verifying K rows, drafting, and speculation on texts; exit 1 where that changes the answer.\n"
+     "neighbours: decoding beside busy programs, by default and with each fixed number of threads, in turn.\n",
      "  forerun bench machine\n"
      "  forerun bench kernels --filter 'matmul_q4_0' --rows 1,4,8\n"
      "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf -md gemma-4-E2B-it-assistant -o json\n"
-     "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf --spec-synth-rates 0.8,0.6,0.5 --draft-max 1..4,auto\n",
+     "  forerun bench model -m gemma-4-E2B-it-q4_0.gguf --spec-synth-rates 0.8,0.6,0.5 --draft-max 1..4,auto\n"
+     "  forerun bench neighbours -m gemma-4-E2B-it-q4_0.gguf\n",
      fr_verb_bench},
     {"report", "a trace to one HTML page with plots", FR_VERB_REPORT, "report TRACE -o FILE",
      "TRACE is what generate or chat wrote with --trace. The page holds all that it shows and loads nothing.\n",
      "  forerun report trace.ndjson -o report.html\n", fr_verb_report},
     {"batch", "many prompts from a file, several at once, answers to a file", FR_VERB_BATCH,
-     "batch -m MODEL [-md DRAFTER] -f IN.jsonl -o OUT.jsonl [-np N] [options]",
+     "batch [-m] MODEL [-md DRAFTER] -f IN.jsonl -o OUT.jsonl [-np N] [options]",
      "Each line of IN is a JSON object: {\"prompt\": TEXT}, {\"ids\": [...]} or {\"messages\": [...]}, and any of\n"
-     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos and images (paths); what it leaves out is as the\n"
-     "options say. OUT gets a line for each, in the same order, as soon as its turn has come: id, ids, text, stop and\n"
-     "stats (a chat's also what its reply is made of), or id and error, which makes the exit status 1. The ids are\n"
-     "those that generate gives: they do not depend on N, nor on the other lines.\n",
+     "id, n, temp, top_k, top_p, min_p, seed, stop, ignore_eos, logprobs, tools, images (paths), and by the names of\n"
+     "llama.cpp's server top_n_sigma, typical_p, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent,\n"
+     "mirostat, mirostat_eta, mirostat_tau, repeat_penalty, repeat_last_n, presence_penalty, frequency_penalty,\n"
+     "dry_multiplier, dry_base, dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, samplers; what it\n"
+     "leaves out is as the options say. OUT gets a line for each, in the same order, as soon as its turn has come: id,\n"
+     "ids, text, stop and stats (a chat's also what its reply is made of: reasoning_content, tool_calls), or id and\n"
+     "error, which makes the exit status 1. The ids are those that generate gives: they do not depend on N, nor on\n"
+     "the other lines.\n"
+     "Lines may have the form of OpenAI's batches: custom_id, method, url (/v1/chat/completions, /v1/completions)\n"
+     "and body; their answers have id, custom_id, response (status_code, request_id, body) and error. What of a body\n"
+     "is not built yet is refused in its line's answer.\n"
+     "After Ctrl-C, or a crash, the same command with --resume keeps the answers that OUT has.\n",
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8\n"
+     "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8 --resume\n"
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
      "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}' | forerun batch -m GLM-4.7 -f - -o -\n",
      fr_verb_batch},
+    {"completion", "what a shell completes the command's words by", FR_VERB_COMPLETION, "completion bash|zsh|fish",
+     "make install puts all three where the shells look for them.\n",
+     "  forerun completion bash >> ~/.bash_completion\n"
+     "  forerun completion zsh > ~/.zfunc/_forerun\n"
+     "  forerun completion fish > ~/.config/fish/completions/forerun.fish\n",
+     print_completion},
     {"serve", "an OpenAI-compatible server", 0, "serve -m MODEL", NULL, "  forerun serve -m gemma-4-E2B-it\n", NULL},
 };
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
+
+static int print_completion(const fr_arguments *args) {
+    if (!args->given[FR_ARG_SHELL]) return fr_wrong_usage("completion needs a shell: bash, zsh or fish");
+    fr_completion_print(verbs, VERBS, args->text[FR_ARG_SHELL], stdout);
+    return 0;
+}
 
 static const char about[] =
     "Runs large language models on a CPU. A small drafter proposes the next few tokens, and the model checks them\n"
@@ -248,7 +278,7 @@ static int dispatch(int count, char **words) {
 int main(int argc, char **argv) {
     fr_output_begin();
     fr_lost_file_watch();
-    int code = dispatch(argc - 1, argv + (argc > 0));
+    int code = fr_on_own_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
     return code;
 }

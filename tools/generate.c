@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chat_settings.h"
 #include "figures.h"
 #include "interrupt.h"
+#include "prompt_run.h"
 #include "reply.h"
 #include "verbs.h"
 
@@ -43,13 +45,16 @@ static int run_reply(fr_reply *reply, fr_loaded *loaded, const fr_arguments *arg
                      fr_stream *text, fr_reply_view *view) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool pictures = loaded->picture_count > 0;
-    fr_status status = view ? fr_reply_view_open(view, tokenizer, args, &prompt->rendered, pictures, text) : FR_OK;
-    return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view);
+    json_t *settings = fr_chat_settings(args, loaded->tools, pictures);
+    fr_status status = view ? fr_reply_view_open(view, tokenizer, settings, &prompt->rendered, text) : FR_OK;
+    json_decref(settings);
+    return status != FR_OK ? fr_exit_status(status) : fr_reply_run(reply, loaded, args, text, view, NULL);
 }
 
 /* An interrupt leaves as much of the prompt in the session as has been run, and *end says so. */
 static int run_prompt(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt, fr_end *end) {
-    fr_status status = fr_session_set_prompt(loaded->session, prompt->ids, prompt->count);
+    fr_status status = fr_prompt_run(loaded->session, prompt->ids, prompt->count, fr_interrupt_came,
+                                     args->given[FR_ARG_QUIET]);
     if (status == FR_ABORTED) {
         *end = FR_END_INTERRUPT;
         if (!args->given[FR_ARG_QUIET]) fr_note("%s", fr_last_error());
@@ -65,7 +70,6 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
                     .stops = args->stops, .stop_count = args->stop_count};
     fr_reply reply = {.setting.text = &text, .end = args->number[FR_ARG_PREDICT] == 0 ? FR_END_LENGTH : FR_END_NONE};
     fr_interrupt_watch();
-    fr_session_set_abort(loaded->session, fr_interrupt_came, NULL);
     int code = run_prompt(loaded, args, prompt, &reply.end);
     bool replies = reply.end == FR_END_NONE, reads = needs_text(args);
     fr_reply_view parts = {0}, *view = reads && replies && prompt->rendered.text ? &parts : NULL;

@@ -12,7 +12,8 @@ static bool wants_json(const fr_arguments *args) {
     return args->given[FR_ARG_INSPECT_FORM] && strcmp(args->text[FR_ARG_INSPECT_FORM], "json") == 0;
 }
 
-/* The object that the library writes; NULL after a failure, whose exit status is in *code. */
+/* The object that the library writes, which it also does of a model that there is no memory for; otherwise NULL after a
+ * failure, whose exit status is in *code. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;
@@ -23,7 +24,7 @@ static json_t *describe(const char *path, const fr_lab_inspection *how, const fr
     }
     *code = fr_exit_status(fr_lab_inspect(path, how, options, out));
     fclose(out);
-    json_t *object = *code ? NULL : json_loadb(text, length, JSON_ALLOW_NUL, NULL);
+    json_t *object = length ? json_loadb(text, length, JSON_ALLOW_NUL, NULL) : NULL;
     if (!*code && !object) *code = fr_bad_input("out of memory: a description");
     free(text);
     return object;
@@ -34,9 +35,10 @@ static int print_json(const fr_arguments *args, fr_lab_inspection how, const fr_
     int code;
     json_t *object = describe(args->text[FR_ARG_MODEL], &how, options, &code), *drafter = NULL;
     how.target = args->text[FR_ARG_MODEL];
-    if (!code && args->given[FR_ARG_DRAFTER]) drafter = describe(args->text[FR_ARG_DRAFTER], &how, options, &code);
-    if (!code && drafter) fr_json_put(object, "drafter", drafter);
-    if (!code) {
+    bool both = !code && args->given[FR_ARG_DRAFTER];
+    if (both) drafter = describe(args->text[FR_ARG_DRAFTER], &how, options, &code);
+    if (drafter) fr_json_put(object, "drafter", drafter);
+    if (object && (!both || drafter)) {
         json_dumpf(object, stdout, 0);
         putchar('\n');
         fr_flush_output();

@@ -12,6 +12,13 @@ void fr_interrupt_watch(void);
 /* Whether one has come: an fr_abort_fn, whose context is not used. */
 bool fr_interrupt_came(void *context);
 
+/* Of a conversation: Ctrl-C ends one answer however often it comes, SIGTERM and SIGHUP are the signals above. */
+void fr_interrupt_watch_answers(void);
+
+/* Whether the answer under way is to end, for either reason: an fr_abort_fn. And that the next one has not been. */
+bool fr_interrupt_answer(void *context);
+void fr_interrupt_next_answer(void);
+
 /* Ends the command by the signal that has come, if one has, so that a shell and its loops know. Everything must be
  * written: nothing is flushed. */
 void fr_interrupt_repeat(void);

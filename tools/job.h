@@ -1,26 +1,49 @@
 /* A line of a batch: what it asks for, put to a session of its own; and the line that answers it.
  *
  * In: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed", "stop",
- * "ignore_eos", "images"}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop",
- * "stats"}, a chat's with what its reply is made of, and "seed" where for the line's -1 one was drawn; or {"id",
- * "error"}. */
+ * "ignore_eos", "logprobs", "images", "tools", and other samplers' settings by their names in llama.cpp's server}; what is not there is as the command line says. Out: {"id", "ids",
+ * "text", "stop", "stats"}, a chat's with what its reply is made of, "logprobs" where they were asked for, and "seed"
+ * where for the line's -1 one was drawn; or {"id", "error"}.
+ *
+ * Or OpenAI's form, in {"custom_id", "method", "url", "body"}, out {"id", "custom_id", "response": {"status_code",
+ * "request_id", "body"}, "error"}. */
 #ifndef FR_TOOLS_JOB_H
 #define FR_TOOLS_JOB_H
 
 #include "loaded.h"
 #include "reply.h"
 
+/* A line of a file, and which. */
+typedef struct fr_job_line {
+    const char *text;
+    size_t length, row; /* row: of all lines of the file, from 1 */
+    size_t number;      /* of those that are not blank, from 0 */
+} fr_job_line;
+
 /* What all lines share. */
 typedef struct fr_job_setting {
     const fr_arguments *args;
     const fr_loaded *loaded;
     fr_engine *engine;
+    const char *file; /* the lines', as errors call it */
 } fr_job_setting;
+
+typedef enum fr_job_form {
+    FR_JOB_PLAIN,
+    FR_JOB_REQUEST,    /* OpenAI's, of neither of these kinds yet */
+    FR_JOB_CHAT,       /* /v1/chat/completions */
+    FR_JOB_COMPLETION, /* /v1/completions */
+} fr_job_form;
 
 typedef struct fr_job {
     json_t *line; /* as it was read, its id but for null; NULL: it is no JSON object */
     char *id;     /* its text, which is given back as it was written; NULL: there is none */
+    fr_job_form form;
+    const json_t *request; /* whose members say what is asked for: the line, or its "body" */
+    size_t row;
     int64_t seed; /* that was drawn for it; -1: none */
+    int64_t best; /* log-probabilities of so many beside each id's own, -1: none at all */
+    json_t *settings; /* of its chat template */
     const fr_job_setting *setting;
     fr_options *options;
     fr_prompt prompt;
@@ -36,22 +59,24 @@ typedef struct fr_job {
     fr_reply reply;
     bool ended;
     char error[640]; /* "": none */
+    fr_status why;   /* its kind */
 } fr_job;
 
 /* What the line asks for: the ids of its prompt, and how many at most behind it (-1: no limit). False: it can't be
  * run. */
-bool fr_job_measure(const fr_job_setting *setting, const char *line, size_t length, size_t *prompt, int64_t *most);
+bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size_t *prompt, int64_t *most);
 
 /* Reads the line and puts its prompt to a new session, which rounds will run; a job that can't be run has ended, and
  * its answer says why. */
-void fr_job_begin(fr_job *job, const fr_job_setting *setting, const char *line, size_t length);
+void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
 /* Its part in the next round, with room for FR_STEP_MAX ids; and what that gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
 
-/* Ends it where it is: its answer has what there is, and says "interrupt". */
+/* Ends it where it is: its answer has what there is, and says "interrupt". And a line that will not be begun. */
 void fr_job_interrupt(fr_job *job);
+void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
 /* The line for one that has ended; free. */
 char *fr_job_answer(fr_job *job);

@@ -14,36 +14,70 @@
 #include "key_wait.h"
 #include "output.h"
 
-enum { REMEMBERED = 1000 };
+enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what a terminal sends comes together */ };
+
+/* Bracketed paste: asked for with these, a terminal puts marks around what is pasted. */
+#define PASTE_ON  "\033[?2004h"
+#define PASTE_OFF "\033[?2004l"
+static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
+enum { MARK = sizeof paste_begin - 1 };
 
 struct fr_line_editor {
     EditLine *edit;
     History *history;
     char prompt[8];
-    mbstate_t half; /* of a character that is being read */
-    char again;     /* if `reread`: the byte that showed that to be none, and may begin the next */
-    bool reread, dropped;
+    char *initial;       /* what the line holds before the first key; NULL: nothing */
+    mbstate_t half;      /* of a character that is being read */
+    char again[MARK + 1]; /* bytes to be read once more: they began no mark, or no character after all */
+    size_t agains;
+    char *pasted;
+    size_t length, capacity;
+    bool dropped;
 };
+
+/* ----------------------------------------------------------------------------------------------------- the terminal */
+
+static void prepare_terminal(fr_line_editor *editor) {
+    el_set(editor->edit, EL_PREP_TERM, 1);
+    fputs(PASTE_ON, stderr);
+}
+
+static void leave_terminal(fr_line_editor *editor) {
+    fputs(PASTE_OFF, stderr);
+    el_set(editor->edit, EL_PREP_TERM, 0);
+}
+
+/* Ctrl-Z: who runs the terminal meanwhile finds it as it was. */
+static void stop(fr_line_editor *editor) {
+    leave_terminal(editor);
+    fr_key_wait_stop();
+    prepare_terminal(editor);
+}
 
 /* After a signal: whether the line goes on. */
 static bool go_on_after(fr_line_editor *editor, int signal_number) {
-    if (signal_number == SIGINT) return false;
+    if (signal_number == SIGINT) editor->dropped = true;
+    if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
     if (signal_number == SIGWINCH) el_resize(editor->edit);
-    if (signal_number == SIGCONT) el_set(editor->edit, EL_PREP_TERM, 1);
+    if (signal_number == SIGTSTP) stop(editor);
+    if (signal_number == SIGCONT) prepare_terminal(editor);
     el_set(editor->edit, EL_REFRESH);
     return true;
 }
 
-/* The next byte that is typed: 1, or 0 at the end of input, or -1 on an error or where the line is dropped. */
-static int next_byte(fr_line_editor *editor, char *byte) {
+/* ------------------------------------------------------------------------------------------------------------- keys */
+
+/* The next byte that is typed, within so many milliseconds: 1, or 0 at the end of input or of the time, or -1 on an
+ * error or where the line ends here. */
+static int next_byte(fr_line_editor *editor, char *byte, int milliseconds) {
     for (;;) {
-        int came = fr_key_wait();
-        if (came < 0) return -1;
-        if (came == 0) {
+        int came = fr_key_wait(milliseconds);
+        if (came == FR_KEY_FAILED) return -1;
+        if (came == FR_KEY_NONE) return 0;
+        if (came == FR_KEY_TYPED) {
             ssize_t got = read(STDIN_FILENO, byte, 1);
             if (got >= 0 || errno != EINTR) return (int)got;
         } else if (!go_on_after(editor, came)) {
-            editor->dropped = true;
             return -1;
         }
     }
@@ -56,26 +90,131 @@ static wchar_t replacement(void) {
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* An el_rfunc_t. Bytes that are no character are replaced: one that begins none, or all that began one. */
-static int next_character(EditLine *edit, wchar_t *character) {
-    fr_line_editor *editor;
-    el_get(edit, EL_CLIENTDATA, &editor);
-    for (;;) {
-        char byte = editor->again;
-        int got = editor->reread ? 1 : next_byte(editor, &byte);
-        editor->reread = false;
+/* Bytes that are no character are replaced: one that begins none, or all that began one. False: it goes on in the next
+ * byte. *again: this one may begin the next character. */
+static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
+    bool begun = !mbsinit(half);
+    size_t length = mbrtowc(character, &byte, 1, half);
+    *again = false;
+    if (length == (size_t)-2) return false;
+    if (length != (size_t)-1) return true;
+    memset(half, 0, sizeof *half);
+    *again = begun;
+    *character = replacement();
+    return true;
+}
+
+static void put_again(fr_line_editor *editor, const char *bytes, size_t count) {
+    memmove(editor->again + count, editor->again, editor->agains);
+    memcpy(editor->again, bytes, count);
+    editor->agains += count;
+}
+
+static char take_again(fr_line_editor *editor) {
+    char byte = editor->again[0];
+    memmove(editor->again, editor->again + 1, --editor->agains);
+    return byte;
+}
+
+/* --------------------------------------------------------------------------------------------- what is put in whole */
+
+/* Any bytes, at the cursor, as they are; ends of lines are one character. */
+static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
+    wchar_t *text = fr_resize(NULL, length + 1, sizeof *text);
+    mbstate_t half = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < length;) {
+        bool again, whole = take_byte(&half, bytes[i], &text[count], &again);
+        if (whole && text[count]) count++; /* a NUL ends what libedit inserts */
+        i += !again;
+    }
+    if (!mbsinit(&half)) text[count++] = replacement();
+    text[count] = L'\0';
+    if (count) el_winsertstr(editor->edit, text);
+    free(text);
+    el_set(editor->edit, EL_REFRESH);
+}
+
+/* Terminals send Enter for the end of a pasted line. */
+static void keep_pasted(fr_line_editor *editor, char byte) {
+    if (editor->length == editor->capacity) {
+        editor->capacity = 2 * editor->capacity + 256;
+        editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
+    }
+    editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
+}
+
+/* Reads what is pasted, up to the mark behind it: 1, or what ended the reading. */
+static int paste(fr_line_editor *editor) {
+    for (editor->length = 0;;) {
+        char byte;
+        int got = next_byte(editor, &byte, FOR_EVER);
         if (got <= 0) return got;
-        bool begun = !mbsinit(&editor->half);
-        size_t length = mbrtowc(character, &byte, 1, &editor->half);
-        if (length == (size_t)-2) continue;
-        if (length != (size_t)-1) return 1;
-        memset(&editor->half, 0, sizeof(editor->half));
-        editor->again = byte;
-        editor->reread = begun;
-        *character = replacement();
+        keep_pasted(editor, byte);
+        if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
+        editor->length -= MARK;
+        put_text(editor, editor->pasted, editor->length);
         return 1;
     }
 }
+
+/* Behind an escape, the mark's first byte: 1 where the mark's others follow, 0 where they don't, which are then read
+ * again, -1 where the line ends here. */
+static int begins_paste(fr_line_editor *editor) {
+    char bytes[MARK];
+    size_t count = 1;
+    for (; count < MARK; count++) {
+        int got = next_byte(editor, &bytes[count], REST_OF_KEY);
+        if (got < 0) return -1;
+        if (got == 0) break;
+        if (bytes[count] == paste_begin[count]) continue;
+        count++;
+        break;
+    }
+    if (count == MARK && bytes[MARK - 1] == paste_begin[MARK - 1]) return 1;
+    put_again(editor, bytes + 1, count - 1);
+    return 0;
+}
+
+/* The next byte that is a key's; what is pasted before it is put in. As next_byte. */
+static int next_key(fr_line_editor *editor, char *byte) {
+    for (;;) {
+        if (editor->agains) {
+            *byte = take_again(editor);
+            return 1;
+        }
+        int got = next_byte(editor, byte, FOR_EVER);
+        if (got <= 0 || *byte != paste_begin[0]) return got;
+        int pasted = begins_paste(editor);
+        if (pasted == 0) return 1;
+        if (pasted > 0) pasted = paste(editor);
+        if (pasted <= 0) return pasted;
+    }
+}
+
+static void forget_initial(fr_line_editor *editor) {
+    free(editor->initial);
+    editor->initial = NULL;
+}
+
+/* An el_rfunc_t. */
+static int next_character(EditLine *edit, wchar_t *character) {
+    fr_line_editor *editor;
+    el_get(edit, EL_CLIENTDATA, &editor);
+    if (editor->initial) put_text(editor, editor->initial, strlen(editor->initial));
+    forget_initial(editor);
+    for (;;) {
+        char byte;
+        bool again;
+        int got = next_key(editor, &byte);
+        if (got <= 0) return got;
+        bool whole = take_byte(&editor->half, byte, character, &again);
+        if (again) put_again(editor, &byte, 1);
+        if (whole) return 1;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------- the line */
 
 static char *prompt_of(EditLine *edit) {
     fr_line_editor *editor;
@@ -119,7 +258,15 @@ void fr_line_editor_close(fr_line_editor *editor) {
     if (!editor) return;
     if (editor->edit) el_end(editor->edit);
     if (editor->history) history_end(editor->history);
+    forget_initial(editor);
+    free(editor->pasted);
     free(editor);
+}
+
+void fr_line_editor_begin_with(fr_line_editor *editor, const char *text) {
+    forget_initial(editor);
+    editor->initial = fr_resize(NULL, strlen(text) + 1, 1);
+    memcpy(editor->initial, text, strlen(text) + 1);
 }
 
 fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const char **line, size_t *length) {
@@ -127,11 +274,13 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     snprintf(editor->prompt, sizeof(editor->prompt), "%s", prompt);
     editor->dropped = false;
     memset(&editor->half, 0, sizeof(editor->half));
-    editor->reread = false;
+    editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
-    el_set(editor->edit, EL_PREP_TERM, 1); /* before the prompt: what is typed at it is typed here */
+    prepare_terminal(editor); /* before the prompt: what is typed at it is typed here */
     *line = el_gets(editor->edit, &count);
+    leave_terminal(editor);
     fr_key_wait_end();
+    forget_initial(editor);
     if (editor->dropped) fputc('\n', stderr);
     if (editor->dropped) return FR_LINE_DROPPED;
     if (!*line || count <= 0) return FR_LINE_END;

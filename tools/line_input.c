@@ -39,11 +39,21 @@ static fr_line read_terminal(fr_line_input *input, const char *prompt) {
     int came;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     fputs(prompt, stderr);
-    while ((came = fr_key_wait()) > 0 && came != SIGINT) continue;
+    do {
+        came = fr_key_wait(-1);
+        if (came == SIGTSTP) fr_key_wait_stop();
+        if (came == SIGCONT) fputs(prompt, stderr);
+    } while (came == SIGWINCH || came == SIGTSTP || came == SIGCONT);
     fr_key_wait_end();
-    if (came != SIGINT) return came == 0 ? read_plain(input) : FR_LINE_END;
+    if (came == FR_KEY_TYPED) return read_plain(input);
+    if (came != SIGINT) return FR_LINE_END;
     fputc('\n', stderr);
     return FR_LINE_DROPPED;
+}
+
+bool fr_line_input_begin_with(fr_line_input *input, const char *text) {
+    if (input->editor) fr_line_editor_begin_with(input->editor, text);
+    return input->editor != NULL;
 }
 
 fr_line fr_line_input_read(fr_line_input *input, const char *prompt) {

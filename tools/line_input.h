@@ -1,7 +1,7 @@
 /* Lines of standard input, one at a time: of any bytes and any length. On a terminal they can be edited.
  *
  * In: a prompt, which only people are shown. Out: a line without its end, which belongs to the input until the next one
- * is read. */
+ * is read. Several lines that were pasted at once on a terminal are one, with line ends in it. */
 #ifndef FR_TOOLS_LINE_INPUT_H
 #define FR_TOOLS_LINE_INPUT_H
 
@@ -18,6 +18,9 @@ typedef struct fr_line_input {
 } fr_line_input;
 
 void fr_line_input_open(fr_line_input *input);
+
+/* The next line holds this text before its first key, if it can be edited: false where it can't. */
+bool fr_line_input_begin_with(fr_line_input *input, const char *text);
 
 /* The next line. The input ends where a signal comes, but on a terminal, where one drops the line. */
 fr_line fr_line_input_read(fr_line_input *input, const char *prompt);

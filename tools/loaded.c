@@ -9,6 +9,7 @@
 
 #include "chat_settings.h"
 #include "conversation.h"
+#include "escapes.h"
 #include "option_table.h"
 #include "output.h"
 
@@ -22,16 +23,29 @@ static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
 
+/* Every text of an option that may be given again; of one that is a piece of text, escapes are read. */
+static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg arg) {
+    bool breakers = arg == FR_ARG_DRY_SEQUENCE_BREAKER;
+    const char *const *texts = breakers ? args->breakers : args->biases;
+    size_t count = breakers ? args->breaker_count : args->bias_count;
+    fr_status status = FR_OK;
+    for (size_t i = 0; i < count && status == FR_OK; i++) {
+        char *text = fr_resize(NULL, strlen(texts[i]) + 1, 1);
+        strcpy(text, texts[i]);
+        if (breakers) text[fr_escapes_read(text, strlen(text))] = '\0';
+        status = fr_options_set_text(options, fr_option_table[arg].sets, text);
+        free(text);
+    }
+    return status;
+}
+
 /* One option of the library, as the row of an option that was given says. */
 static fr_status set_option(fr_options *options, const fr_arguments *args, fr_arg arg) {
     const fr_option_row *row = &fr_option_table[arg];
     if (row->to != FR_SET_GIVEN) return fr_options_set(options, row->sets, row->to == FR_SET_ON);
     if (row->kind == FR_KIND_NUMBER) return fr_options_set(options, row->sets, args->number[arg]);
     if (row->kind == FR_KIND_REAL) return fr_options_set_number(options, row->sets, args->real[arg]);
-    if (!row->again) return fr_options_set_text(options, row->sets, args->text[arg]);
-    fr_status status = FR_OK;
-    for (size_t i = 0; i < args->bias_count && status == FR_OK; i++)
-        status = fr_options_set_text(options, row->sets, args->biases[i]);
+    return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
     return status;
 }
 
@@ -59,6 +73,7 @@ int fr_loaded_options(fr_options **options, const fr_arguments *args) {
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};
     int code = fr_loaded_options(&loaded->options, args);
+    if (!code) code = fr_chat_tools(args, &loaded->tools);
     if (!code) code = fr_tracer_open(&loaded->trace, args->text[FR_ARG_TRACE]);
     if (code) return code;
     fr_options_set_progress(loaded->options, fr_progress_show, &loaded->progress);
@@ -81,6 +96,12 @@ int fr_loaded_add_picture(fr_loaded *loaded, const char *path) {
 
 void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count) {
     while (loaded->picture_count > count) fr_picture_close(loaded->pictures[--loaded->picture_count]);
+}
+
+void fr_loaded_drop_pictures(fr_loaded *loaded, size_t count) {
+    for (size_t i = 0; i < count; i++) fr_picture_close(loaded->pictures[i]);
+    loaded->picture_count -= count;
+    memmove(loaded->pictures, loaded->pictures + count, loaded->picture_count * sizeof(*loaded->pictures));
 }
 
 static fr_status show(const fr_loaded *loaded) {
@@ -218,6 +239,7 @@ void fr_loaded_close(fr_loaded *loaded) {
     fr_session_close(loaded->session);
     fr_drafter_close(loaded->drafter);
     fr_loaded_keep_pictures(loaded, 0);
+    json_decref(loaded->tools);
     fr_model_close(loaded->model);
     fr_options_free(loaded->options);
     *loaded = (fr_loaded){0};
@@ -248,11 +270,16 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path) {
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args) {
     *prompt = (fr_prompt){.ids = args->ids, .count = args->id_count};
     if (args->given[FR_ARG_IDS]) return 0;
-    if (args->given[FR_ARG_FILE]) return fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
-    prompt->length = strlen(args->text[FR_ARG_PROMPT]);
-    prompt->bytes = fr_resize(NULL, prompt->length, 1);
-    memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
-    return 0;
+    int code = 0;
+    if (args->given[FR_ARG_FILE]) {
+        code = fr_prompt_read_file(prompt, args->text[FR_ARG_FILE]);
+    } else {
+        prompt->length = strlen(args->text[FR_ARG_PROMPT]);
+        prompt->bytes = fr_resize(NULL, prompt->length, 1);
+        memcpy(prompt->bytes, args->text[FR_ARG_PROMPT], prompt->length);
+    }
+    if (args->given[FR_ARG_ESCAPE]) prompt->length = fr_escapes_read(prompt->bytes, prompt->length);
+    return code;
 }
 
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args) {
@@ -264,7 +291,8 @@ int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_argu
     const fr_tokenizer *tokenizer;
     int code = fr_loaded_tokenizer(loaded, args, &tokenizer);
     if (code) return code;
-    json_t *settings = fr_chat_settings(args, loaded->picture_count > 0);
+    json_t *settings = fr_chat_settings(args, loaded->tools, loaded->picture_count > 0);
+    if (fr_conversation_answered(messages)) fr_json_put(settings, "add_generation_prompt", json_false());
     code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &prompt->rendered));
     json_decref(settings);
     return code;

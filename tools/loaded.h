@@ -16,6 +16,7 @@ typedef struct fr_loaded {
     fr_model *model;
     fr_picture *pictures[FR_IMAGES_MAX]; /* of each --image, and of a chat */
     size_t picture_count;
+    json_t *tools; /* of --tools; NULL: none */
     fr_drafter *drafter;
     fr_session *session;
     fr_progress progress;
@@ -32,6 +33,9 @@ int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args);
 /* One more picture; and only the first `count` of them. */
 int fr_loaded_add_picture(fr_loaded *loaded, const char *path);
 void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count);
+
+/* Without the first `count` of them. */
+void fr_loaded_drop_pictures(fr_loaded *loaded, size_t count);
 
 /* Shows the session all pictures, of which its timeline may have had others so far: that is emptied. */
 int fr_loaded_show(fr_loaded *loaded);
@@ -75,7 +79,8 @@ int fr_prompt_read_file(fr_prompt *prompt, const char *path);
  * they say so themselves, or before them. Without --chat, bytes that say so are left alone. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* The same of a whole conversation, whose parts say where the pictures are if there are any. */
+/* The same of a whole conversation, whose parts say where the pictures are if there are any. What it ends with is
+ * answered next, unless that is a reply itself. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
 
 /* What there is worth saying about the model's chat template, as a note. */

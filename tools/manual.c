@@ -66,6 +66,42 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
     }
 }
 
+/* Columns that a page of 80 has for lines as they are. */
+enum { COLUMNS = 72, CONTINUED = 4 };
+
+/* How much of a line comes into a line of its own of `most` columns: up to a blank before an option, a bracket or a
+ * pipe, outside of brackets and quotes. More, where there is none. */
+static size_t first_part(const char *line, size_t length, size_t most) {
+    size_t part = length, depth = 0;
+    char quote = '\0';
+    for (size_t i = 0; length > most && i < length; i++) {
+        char c = line[i];
+        bool quotes = c == '\'' || c == '"';
+        if (c == ' ' && !quote && !depth && i && strchr("-([|", line[i + 1])) {
+            if (i > most && part < length) return part;
+            part = i;
+        }
+        if (quotes && (!quote || quote == c)) quote = quote ? '\0' : c;
+        depth += !quote && (c == '(' || c == '[');
+        depth -= !quote && (c == ')' || c == ']');
+    }
+    return part;
+}
+
+/* A line with its end; where it is longer than the page is wide, in several. mark: what each but the last ends with. */
+static void put_line(const char *line, size_t length, const char *mark, FILE *out) {
+    size_t most = COLUMNS - strlen(mark);
+    for (size_t part; (part = first_part(line, length, most)) < length; most = COLUMNS - strlen(mark) - CONTINUED) {
+        put(line, part, out);
+        put_all(mark, out);
+        fprintf(out, "\n%*s", CONTINUED, "");
+        line += part + 1;
+        length -= part + 1;
+    }
+    put(line, length, out);
+    putc('\n', out);
+}
+
 static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
     for (size_t i = 0; i < count; i++) {
         if (!verbs[i].bit) continue;
@@ -79,9 +115,9 @@ static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
 static void put_usage(const fr_verb *verbs, size_t count, FILE *out) {
     for (size_t i = 0; i < count; i++) {
         if (!verbs[i].bit) continue;
-        fputs("forerun ", out);
-        put_all(verbs[i].usage, out);
-        putc('\n', out);
+        char line[256];
+        int length = snprintf(line, sizeof line, "forerun %s", verbs[i].usage);
+        put_line(line, (size_t)length, "", out);
     }
     fputs("forerun help [VERB]\nforerun \\-\\-version\n", out);
 }
@@ -91,7 +127,7 @@ static void put_examples(const fr_verb *verbs, size_t count, FILE *out) {
         for (const char *line = verbs[i].bit ? verbs[i].examples : ""; *line;) {
             line += strspn(line, " ");
             size_t length = strcspn(line, "\n");
-            put(line, length + 1, out);
+            put_line(line, length, " \\", out);
             line += length + 1;
         }
     }
@@ -116,7 +152,7 @@ void fr_manual_print(const fr_verb *verbs, size_t count, const char *about, FILE
     fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n"
           ".TP\n1\nThe input or the model is unusable; one line says which file, tensor or value.\n"
           ".TP\n2\nWrong usage, an unknown word, or a part that is not built yet.\n"
-          ".TP\n130, 143\nEnded by Ctrl-C, or by SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n", out);
+          ".TP\n129, 130, 143\nEnded by SIGHUP, Ctrl-C or SIGTERM, as a shell has it.\n.SH EXAMPLES\n.nf\n", out);
     put_examples(verbs, count, out);
     fputs(".fi\n", out);
 }

@@ -38,7 +38,7 @@ static void print_options(const fr_verb *verb, FILE *out) {
     fprintf(out, "\noptions:\n");
     for (fr_arg arg = 0; arg < FR_ARG_COUNT; arg++) {
         fr_option_help option = fr_arguments_help(arg);
-        if (option.verbs & verb->bit) print_option(&option, out);
+        if (fr_verb_takes(verb, &fr_option_table[arg]) && !fr_option_table[arg].manual) print_option(&option, out);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "options.h"
 
 /* What bench's parts take an option. */
-enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4 };
+enum { FR_PART_MACHINE = 1, FR_PART_KERNELS = 2, FR_PART_MODEL = 4, FR_PART_NEIGHBOURS = 8 };
 
 typedef enum fr_kind {
     FR_KIND_TEXT,    /* anything; a flag when the row names no value */
@@ -35,6 +35,9 @@ typedef struct fr_option_row {
     unsigned verbs;      /* who takes it */
     unsigned parts;      /* of bench, which take it; 0: all */
     bool again;          /* each time it is given counts */
+    bool draws;          /* it means something where tokens are drawn alone */
+    bool manual;         /* help says nothing of it, the manual page does */
+    const char *maybe;   /* words that may follow a flag, and mean nothing */
     fr_option sets;      /* of the library's options, */
     fr_set_to to;        /* unless it is nothing */
     int64_t low, high;   /* both 0 in a row that sets an option to what is given: that option's */
@@ -56,6 +59,9 @@ bool fr_verb_takes(const fr_verb *verb, const fr_option_row *row);
 
 /* Adds the library's words of a table to a list with blanks between. */
 void fr_add_words(fr_lab_words of, char *list, size_t size);
+
+/* All words that are built of a row, with blanks between. */
+void fr_option_row_words(const fr_option_row *row, char *words, size_t size);
 
 /* The whole numbers that a row takes, or the real ones. */
 fr_lab_range fr_option_row_range(const fr_option_row *row);

@@ -57,13 +57,17 @@ void fr_add_words(fr_lab_words of, char *list, size_t size) {
         length += (size_t)snprintf(list + length, size - length, "%s%s", length ? " " : "", word);
 }
 
+void fr_option_row_words(const fr_option_row *row, char *words, size_t size) {
+    snprintf(words, size, "%s", row->words ? row->words : "");
+    fr_add_words(row->of, words, size);
+    fr_add_words(row->also, words, size);
+}
+
 /* One word of a WORD or LIST option. */
 static int take_word(fr_arg arg, const char *name, const char *word, size_t length) {
     const fr_option_row *row = &fr_option_table[arg];
     char words[WORDS_LENGTH];
-    snprintf(words, sizeof(words), "%s", row->words ? row->words : "");
-    fr_add_words(row->of, words, sizeof(words));
-    fr_add_words(row->also, words, sizeof(words));
+    fr_option_row_words(row, words, sizeof(words));
     bool (*has)(const char *, const char *, size_t) = row->any_case ? fr_has_word_in_any_case : fr_has_word;
     if (has(words, word, length)) return 0;
     int shown = (int)fr_least(length, 40);
@@ -158,6 +162,11 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
     if (arg == FR_ARG_LOGIT_BIAS) {
         if (args->bias_count == FR_BIASES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_BIASES_MAX);
         args->biases[args->bias_count++] = text;
+    }
+    if (arg == FR_ARG_DRY_SEQUENCE_BREAKER) {
+        if (args->breaker_count == FR_BREAKERS_MAX)
+            return fr_wrong_usage("%s can be given %d times", name, FR_BREAKERS_MAX);
+        args->breakers[args->breaker_count++] = text;
     }
     if (arg != FR_ARG_STOP) return 0;
     if (!*text) return fr_wrong_usage("%s needs a text that is not empty", name);

@@ -6,7 +6,9 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "escapes.h"
 #include "forerun_lab.h"
+#include "option_notes.h"
 #include "option_table.h"
 #include "output.h"
 #include "words.h"
@@ -49,12 +51,30 @@ static int unknown_option(const fr_verb *verb, const char *name) {
 }
 
 /* What a word without an option in front is for. Verbs that write a model take the file's name, report the trace's,
- * bench its part. FR_ARG_COUNT: nothing. */
+ * bench its part, completion the shell, all others the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
     if (verb == FR_VERB_REPORT) return FR_ARG_FILE;
-    return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_COUNT;
+    if (verb == FR_VERB_COMPLETION) return FR_ARG_SHELL;
+    return verb & (FR_VERB_QUANTIZE | FR_VERB_SYNTH | FR_VERB_PACK) ? FR_ARG_OUT_FILE : FR_ARG_MODEL;
+}
+
+/* llama.cpp's, which mean nothing here. */
+static void keep_harmless(fr_arguments *args, fr_arg arg, const char *word) {
+    bool harmless = arg == FR_ARG_HARMLESS || arg == FR_ARG_HARMLESS_SWITCH || arg == FR_ARG_HARMLESS_FLAG;
+    if (harmless && args->harmless_count < FR_HARMLESS_MAX) args->harmless[args->harmless_count++] = word;
+}
+
+/* A flag, behind which one of its words may stand. */
+static int take_flag(const fr_option_row *row, const char *name, const char *equals, int count, char **words, int *at) {
+    const char *value = equals ? equals + 1 : *at < count ? words[*at] : "";
+    bool follows = fr_has_word(row->maybe, value, strlen(value));
+    if (equals && !follows)
+        return row->maybe ? fr_wrong_usage("%s %s is unknown; known: %s", name, value, row->maybe)
+                          : fr_wrong_usage("%s takes no value", name);
+    *at += !equals && follows;
+    return 0;
 }
 
 /* One option at words[*at], as "--name value", "--name=value" or a flag. */
@@ -65,7 +85,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
 
     fr_arg arg = bare_word_of(args);
-    if ((*word != '-' || !word[1]) && arg != FR_ARG_COUNT && !args->given[arg]) {
+    if ((*word != '-' || !word[1]) && !args->given[arg]) {
         args->given[arg] = true;
         return fr_option_take(args, arg, fr_option_table[arg].names, word);
     }
@@ -74,9 +94,11 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_option_row *row = &fr_option_table[arg];
     if (!fr_verb_takes(args->verb, row)) return fr_wrong_usage("%s takes no %s", args->verb->name, name);
+    args->name[arg] = word;
+    keep_harmless(args, arg, word);
     if (!row->value) {
         args->given[arg] = true;
-        return equals ? fr_wrong_usage("%s takes no value", name) : 0;
+        return take_flag(row, name, equals, count, words, at);
     }
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
     bool once = (row->kind == FR_KIND_TEXT || row->kind == FR_KIND_IDS) && !row->again;
@@ -98,7 +120,7 @@ static int check_prompt(const fr_arguments *args) {
 
 /* A part of the bench takes its own options alone. */
 static int check_part(const fr_arguments *args) {
-    static const char *const words[] = {"machine", "kernels", "model"};
+    static const char *const words[] = {"machine", "kernels", "model", "neighbours"};
     size_t part = 0;
     if (!args->given[FR_ARG_BENCH_PART]) return 0;
     while (strcmp(args->text[FR_ARG_BENCH_PART], words[part]) != 0) part++;
@@ -137,6 +159,7 @@ static int check_chat(const fr_arguments *args) {
                    {FR_ARG_CHAT_TEMPLATE, "--chat-template-file"},
                    {FR_ARG_CHAT_KWARGS, "--chat-template-kwargs"},
                    {FR_ARG_NO_THINK, "--no-think"},
+                   {FR_ARG_TOOLS, "--tools"},
                    {FR_ARG_PARSE_SPECIAL, "--parse-special"}};
     bool chats = args->verb->bit != FR_VERB_GENERATE || args->given[FR_ARG_CHAT];
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
@@ -182,6 +205,28 @@ static void draw_seed(fr_arguments *args) {
     if (args->seed_drawn) args->number[FR_ARG_SEED] = fr_draw_seed();
 }
 
+/* Where --escape was given and something to read: what is no prompt, here; that is a copy yet to be made. A text that
+ * would have a NUL in it has no end. */
+static int read_escapes(fr_arguments *args) {
+    if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
+        return fr_wrong_usage("--escape and --no-escape: which of them?");
+    if (!args->given[FR_ARG_ESCAPE]) return 0;
+    bool system = args->given[FR_ARG_SYSTEM], prompt = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE];
+    if (!system && !args->stop_count && (!prompt || args->verb->bit == FR_VERB_BATCH))
+        return fr_wrong_usage("--escape is for a prompt, --system and --stop: there is none");
+    const char *texts[FR_STOPS_MAX + 1];
+    size_t count = args->stop_count;
+    memcpy(texts, args->stops, count * sizeof *texts);
+    if (system) texts[count++] = args->text[FR_ARG_SYSTEM];
+    for (size_t i = 0; i < count; i++) {
+        char *text = (char *)(uintptr_t)texts[i]; /* argv's own, which the program may change */
+        size_t length = fr_escapes_read(text, strlen(text));
+        text[length] = '\0';
+        if (strlen(text) != length) return fr_wrong_usage("--escape: \\x00 can't be in --system or --stop");
+    }
+    return 0;
+}
+
 static int check_pinning(const fr_arguments *args) {
     if (!args->given[FR_ARG_PIN] || !args->given[FR_ARG_NO_PIN]) return 0;
     return fr_wrong_usage("--pin and --no-pin: which of them?");
@@ -189,7 +234,8 @@ static int check_pinning(const fr_arguments *args) {
 
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~(unsigned)(FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH)) {
+    unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION;
+    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~without) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
@@ -197,7 +243,8 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("chat's -n takes 1 or more, or -1 for no limit");
     }
     const char *output = args->text[FR_ARG_OUTPUT];
-    if (args->given[FR_ARG_LOGPROBS] && !(output && strcmp(output, "json") == 0)) {
+    bool batch = args->verb->bit == FR_VERB_BATCH;
+    if (args->given[FR_ARG_LOGPROBS] && !batch && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
     if (args->given[FR_ARG_COLOR] && output && strcmp(output, "text") != 0) {
@@ -206,9 +253,11 @@ static int check_rules(fr_arguments *args) {
     if (args->image_count && args->given[FR_ARG_PROMPT_CACHE]) {
         return fr_wrong_usage("--prompt-cache with --image: a session with pictures can't be saved yet");
     }
-    bool batch = args->verb->bit == FR_VERB_BATCH;
     if (batch && !(args->given[FR_ARG_FILE] && args->given[FR_ARG_OUT_FILE])) {
         return fr_wrong_usage("batch needs -f IN.jsonl and -o OUT.jsonl");
+    }
+    if (args->given[FR_ARG_RESUME] && strcmp(args->text[FR_ARG_OUT_FILE], "-") == 0) {
+        return fr_wrong_usage("--resume needs the file of answers: -o OUT.jsonl");
     }
     if (batch && args->given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "rejection") == 0) {
         return fr_wrong_usage("--accept rejection: its text depends on the neighbours, which batch promises not to");
@@ -218,10 +267,13 @@ static int check_rules(fr_arguments *args) {
     }
     draw_seed(args);
     int code = check_pinning(args);
+    if (!code) code = read_escapes(args);
     if (!code) code = check_drafting(args);
     if (!code) code = check_prompt(args);
     if (!code) code = check_chat(args);
-    return code ? code : check_part(args);
+    if (!code) code = check_part(args);
+    if (!code) fr_option_notes(args);
+    return code;
 }
 
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words) {

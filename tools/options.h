@@ -27,6 +27,7 @@ enum {
     FR_VERB_BENCH = 2048,
     FR_VERB_TEMPLATE = 4096,
     FR_VERB_BATCH = 8192,
+    FR_VERB_COMPLETION = 16384,
 };
 
 typedef struct fr_arguments fr_arguments;
@@ -49,6 +50,8 @@ typedef enum fr_arg {
     FR_ARG_PROMPT,
     FR_ARG_FILE,
     FR_ARG_IDS,
+    FR_ARG_ESCAPE,
+    FR_ARG_NO_ESCAPE,
     FR_ARG_CHAT,
     FR_ARG_SYSTEM,
     FR_ARG_MESSAGES,
@@ -88,14 +91,30 @@ typedef enum fr_arg {
     FR_ARG_EXPERTS,
     FR_ARG_PARALLEL,
     FR_ARG_KV_MEMORY,
+    FR_ARG_RESUME,
     FR_ARG_TEMP,
     FR_ARG_TOP_K,
     FR_ARG_TOP_P,
     FR_ARG_MIN_P,
+    FR_ARG_TOP_N_SIGMA,
+    FR_ARG_TYPICAL,
+    FR_ARG_XTC_PROBABILITY,
+    FR_ARG_XTC_THRESHOLD,
+    FR_ARG_DYNATEMP_RANGE,
+    FR_ARG_DYNATEMP_EXP,
+    FR_ARG_MIROSTAT,
+    FR_ARG_MIROSTAT_LR,
+    FR_ARG_MIROSTAT_ENT,
     FR_ARG_REPEAT_PENALTY,
     FR_ARG_REPEAT_LAST_N,
     FR_ARG_PRESENCE_PENALTY,
     FR_ARG_FREQUENCY_PENALTY,
+    FR_ARG_DRY_MULTIPLIER,
+    FR_ARG_DRY_BASE,
+    FR_ARG_DRY_ALLOWED_LENGTH,
+    FR_ARG_DRY_PENALTY_LAST_N,
+    FR_ARG_DRY_SEQUENCE_BREAKER,
+    FR_ARG_SAMPLERS,
     FR_ARG_LOGIT_BIAS,
     FR_ARG_SEED,
     FR_ARG_LOGPROBS,
@@ -108,6 +127,7 @@ typedef enum fr_arg {
     FR_ARG_PRESET,
     FR_ARG_ACCEPT,
     FR_ARG_CONTEXT,
+    FR_ARG_CONTEXT_SHIFT,
     FR_ARG_THREADS,
     FR_ARG_PIN,
     FR_ARG_NO_PIN,
@@ -125,6 +145,10 @@ typedef enum fr_arg {
     FR_ARG_VERSION,
     FR_ARG_HELP,
     FR_ARG_IMAGE,
+    FR_ARG_SHELL,
+    FR_ARG_HARMLESS,
+    FR_ARG_HARMLESS_SWITCH,
+    FR_ARG_HARMLESS_FLAG,
     FR_ARG_BENCH_PART,
     FR_ARG_BENCH_FORM,
     FR_ARG_BENCH_FILTER,
@@ -148,10 +172,13 @@ typedef enum fr_arg {
 #define FR_TENSOR_TYPES_MAX 64
 #define FR_BIASES_MAX       256
 #define FR_IMAGES_MAX       64
+#define FR_HARMLESS_MAX     32
+#define FR_BREAKERS_MAX     16
 
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
+    const char *name[FR_ARG_COUNT]; /* that it was given by, perhaps with =value behind */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
     double real[FR_ARG_COUNT];
@@ -161,8 +188,12 @@ struct fr_arguments {
     size_t tensor_type_count;
     const char *biases[FR_BIASES_MAX]; /* every --logit-bias */
     size_t bias_count;
+    const char *breakers[FR_BREAKERS_MAX]; /* every --dry-sequence-breaker */
+    size_t breaker_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
+    const char *harmless[FR_HARMLESS_MAX]; /* names of llama.cpp's options that mean nothing here */
+    size_t harmless_count;
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */

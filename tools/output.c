@@ -80,8 +80,29 @@ void fr_output_begin(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
+static bool outlives, gone;
+
+void fr_output_outlive_terminal(void) {
+    outlives = isatty(STDOUT_FILENO);
+}
+
+bool fr_output_gone(void) {
+    return gone;
+}
+
+/* A terminal that has gone away answers so; its place is taken by what takes anything. */
+static bool drop_output(void) {
+    if (!outlives || errno != EIO) return false;
+    int nowhere = open("/dev/null", O_WRONLY);
+    gone = nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) == STDOUT_FILENO;
+    if (nowhere >= 0) close(nowhere);
+    __fpurge(stdout);
+    clearerr(stdout);
+    return gone;
+}
+
 void fr_flush_output(void) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || drop_output()) return;
     exit(fr_bad_input("standard output: %s", strerror(errno)));
 }
 

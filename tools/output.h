@@ -31,6 +31,11 @@ void fr_output_begin(void);
  * that says why, and exit status 1: call it behind everything that is printed, before much else is computed. */
 void fr_flush_output(void);
 
+/* From here on a terminal that goes away (a lost connection) is no such failure: what would be printed on it is
+ * dropped, for a command that has something to save. And whether one has gone. */
+void fr_output_outlive_terminal(void);
+bool fr_output_gone(void);
+
 /* ------------------------------------------------------------------------------------------------------------- text */
 
 /* A text as it is generated: streamed, watched for stop strings, kept. What could be the beginning of a stop string is

@@ -98,7 +98,7 @@ static int check_input(const fr_target *target, fr_arg reader, const char *path)
 
 static int check_target(const fr_target *target, const fr_arguments *args) {
     static const fr_arg inputs[] = {FR_ARG_MODEL, FR_ARG_DRAFTER, FR_ARG_MMPROJ, FR_ARG_FILE, FR_ARG_PROMPT_CACHE,
-                                    FR_ARG_CHAT_TEMPLATE};
+                                    FR_ARG_CHAT_TEMPLATE, FR_ARG_TOOLS};
     int code = 0;
     for (size_t i = 0; i < sizeof(inputs) / sizeof(*inputs) && !code; i++) {
         bool itself = inputs[i] == target->arg; /* a cache is read, then written */

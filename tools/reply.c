@@ -105,25 +105,6 @@ fr_status fr_reply_finish(fr_reply *r) {
     return FR_OK;
 }
 
-/* [{"id", "logprob", "top_logprobs": [{"id", "logprob"}, ...]}, ...], an object for each token. */
-static json_t *logprobs_json(const fr_reply *reply) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < reply->kept; i++) {
-        const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
-        json_t *token = NULL, *best = json_array();
-        for (size_t b = 0; b <= reply->best; b++) {
-            json_t *entry = json_object();
-            fr_json_put(entry, "id", json_integer(row[b].id));
-            fr_json_put(entry, "logprob", json_real(row[b].value));
-            if (b == 0) token = entry;
-            else json_array_append_new(best, entry);
-        }
-        fr_json_put(token, "top_logprobs", best);
-        json_array_append_new(all, token);
-    }
-    return all;
-}
-
 fr_status fr_reply_put(const fr_reply *r, json_t *object) {
     const fr_stream *text = r->setting.text;
     json_t *ids = json_array();
@@ -132,7 +113,8 @@ fr_status fr_reply_put(const fr_reply *r, json_t *object) {
     if (text) fr_json_put(object, "text", fr_json_bytes(text->bytes, text->length));
     fr_status status = r->setting.view ? fr_reply_view_add(r->setting.view, object) : FR_OK;
     fr_json_put(object, "stop", json_string(fr_end_name(r->end)));
-    if (r->logprobs) fr_json_put(object, "logprobs", logprobs_json(r));
+    json_t *logprobs = fr_reply_logprobs(r);
+    if (logprobs) fr_json_put(object, "logprobs", logprobs);
     return status;
 }
 
@@ -145,24 +127,38 @@ void fr_reply_free(fr_reply *reply) {
 
 /* ------------------------------------------------------------------------------------------------ of a command line */
 
-static fr_status run_steps(fr_reply *reply, fr_tracer *trace) {
-    while (reply->end == FR_END_NONE) {
-        int32_t ids[FR_STEP_MAX];
-        size_t count, accepted;
-        fr_status status = fr_session_step(reply->setting.session, ids, fr_reply_room(reply), &count, &accepted);
-        if (status == FR_ABORTED) {
-            reply->end = FR_END_INTERRUPT;
-            break;
-        }
-        if (status == FR_OK) status = fr_tracer_text(trace, "reply", ids, count, false);
-        if (status == FR_OK) status = fr_reply_take(reply, ids, count, accepted);
-        if (status != FR_OK) return status;
-        if (reply->setting.text) fr_stream_flush(reply->setting.text);
+static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
+    int32_t ids[FR_STEP_MAX];
+    size_t count, accepted;
+    fr_status status = fr_session_step(reply->setting.session, ids, fr_reply_room(reply), &count, &accepted);
+    if (status == FR_OK) status = fr_tracer_text(trace, "reply", ids, count, false);
+    if (status == FR_OK) status = fr_reply_take(reply, ids, count, accepted);
+    if (status == FR_OK && reply->setting.text) fr_stream_flush(reply->setting.text);
+    return status;
+}
+
+/* A reply that a full context has ended goes on if there is room to be made. */
+static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
+    bool made = false;
+    if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;
+    fr_status status = shift->make_room(shift->context, reply, &made);
+    if (made) reply->end = FR_END_NONE;
+    return status;
+}
+
+static fr_status run_steps(fr_reply *reply, fr_tracer *trace, const fr_reply_shift *shift) {
+    fr_status status = FR_OK;
+    while (reply->end == FR_END_NONE && status == FR_OK) {
+        status = run_step(reply, trace);
+        if (status == FR_OK) status = go_on(reply, shift);
     }
+    if (status != FR_ABORTED) return status;
+    reply->end = FR_END_INTERRUPT;
     return FR_OK;
 }
 
-int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view) {
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
+                 const fr_reply_shift *shift) {
     const fr_tokenizer *tokenizer;
     int code = text ? fr_loaded_tokenizer(loaded, args, &tokenizer) : 0;
     if (code) return code;
@@ -174,7 +170,7 @@ int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, f
                                       .text = text,
                                       .view = view};
     fr_status status = fr_reply_begin(reply, &setting);
-    if (status == FR_OK) status = run_steps(reply, &loaded->trace);
+    if (status == FR_OK) status = run_steps(reply, &loaded->trace, shift);
     if (status == FR_OK) status = fr_tracer_text(&loaded->trace, "reply", NULL, 0, true);
     if (status == FR_OK) status = fr_reply_finish(reply);
     return fr_exit_status(status);
@@ -192,6 +188,8 @@ const char *fr_end_name(fr_end end) {
 
 void fr_reply_remark(const fr_reply *reply, const fr_loaded *loaded, const fr_arguments *args) {
     if (args->given[FR_ARG_QUIET] || reply->end != FR_END_CONTEXT) return;
-    fr_note("the context is full: it holds %zu tokens (-c N; this model's own limit is %lld)",
-            fr_session_context(loaded->session), (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT));
+    bool offers = args->verb->bit == FR_VERB_CHAT && !args->given[FR_ARG_CONTEXT_SHIFT];
+    fr_note("the context is full: it holds %zu tokens (-c N; this model's own limit is %lld)%s",
+            fr_session_context(loaded->session), (long long)fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT),
+            offers ? "; /undo or /clear makes room, and --context-shift drops the oldest turns" : "");
 }

@@ -31,7 +31,17 @@ typedef struct fr_reply_setting {
     fr_reply_view *view; /* NULL, or what takes a chat's reply apart before it goes there */
 } fr_reply_setting;
 
-typedef struct fr_reply {
+typedef struct fr_reply fr_reply;
+
+/* Asked where the context is full. *made: there is room again, with the ids of the reply behind what is left. */
+typedef fr_status fr_make_room_fn(void *context, const fr_reply *reply, bool *made);
+
+typedef struct fr_reply_shift {
+    fr_make_room_fn *make_room;
+    void *context;
+} fr_reply_shift;
+
+struct fr_reply {
     fr_reply_setting setting;
     fr_decoder *decoder; /* NULL without text, or with a view */
     int32_t *ids;
@@ -41,7 +51,7 @@ typedef struct fr_reply {
     fr_reply_logprob *logprobs; /* with --logprobs, for each id: its own, then those of the `best` */
     size_t best;
     fr_end end;
-} fr_reply;
+};
 
 /* A reply that is empty yet, whose text needs the model's tokenizer; then what each step gave, of as many ids as there
  * is room for, until it has ended; at last the end of its text. */
@@ -54,8 +64,16 @@ void fr_reply_free(fr_reply *reply);
 /* Adds it to a result: ids, text, log-probabilities, what a chat's is made of, why it ended. */
 fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 
-/* All that, of the session that the command line opened. Gives the exit status. */
-int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view);
+/* Its log-probabilities, NULL where none were wanted: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id",
+ * "logprob", "token", "bytes"}, ...]}, ...], an object for each id; and as OpenAI's /v1/completions has them:
+ * {"tokens", "token_logprobs", "top_logprobs", "text_offset"}. Of a model without a tokenizer no texts. */
+json_t *fr_reply_logprobs(const fr_reply *reply);
+json_t *fr_reply_logprobs_lists(const fr_reply *reply);
+
+/* All that, of the session that the command line opened; shift: NULL where a full context is the end. Gives the exit
+ * status. */
+int fr_reply_run(fr_reply *reply, fr_loaded *loaded, const fr_arguments *args, fr_stream *text, fr_reply_view *view,
+                 const fr_reply_shift *shift);
 
 /* "eos", "length", "context", "stop", "interrupt". */
 const char *fr_end_name(fr_end end);

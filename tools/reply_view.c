@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chat_settings.h"
-
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
@@ -57,15 +55,13 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (part == FR_REPLY_CALL_END) fputs("}</tool_call>", out);
 }
 
-fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
-                             const fr_marked_text *prompt, bool pictures, fr_stream *text) {
+fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
+                             const fr_marked_text *prompt, fr_stream *text) {
     *view = (fr_reply_view){.text = text, .dim = text->out && isatty(fileno(text->out))};
     fr_status status = fr_reply_parser_new(tokenizer, take_part, view, &view->parser);
-    json_t *settings = fr_chat_settings(args, pictures);
     char *options = fr_json_line(settings);
     if (status == FR_OK) status = fr_reply_parser_begin(view->parser, prompt, options, true, prompt->length);
     free(options);
-    json_decref(settings);
     return status;
 }
 

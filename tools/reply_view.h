@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "forerun.h"
-#include "options.h"
 #include "output.h"
 
 typedef struct fr_reply_view {
@@ -21,10 +20,10 @@ typedef struct fr_reply_view {
     bool begun;    /* something was shown */
 } fr_reply_view;
 
-/* prompt: the rendered conversation that the reply answers, which shows pictures or none. text must outlive the
+/* prompt: the conversation that the reply answers, as it was rendered with these settings. text must outlive the
  * view. */
-fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const fr_arguments *args,
-                             const fr_marked_text *prompt, bool pictures, fr_stream *text);
+fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer, const json_t *settings,
+                             const fr_marked_text *prompt, fr_stream *text);
 void fr_reply_view_close(fr_reply_view *view);
 
 /* The next id, whether it was an accepted draft; and the reply's end, which shows what was held back. *stopped: its

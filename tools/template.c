@@ -9,30 +9,8 @@
 #include "verbs.h"
 #include "wide_json.h"
 
-static int read_json(const char *path, json_t **value) {
-    json_error_t error;
-    fr_prompt file = {0};
-    int code = fr_prompt_read_file(&file, path);
-    *value = code ? NULL : fr_json_load(file.bytes ? file.bytes : "", file.length, &error);
-    fr_prompt_free(&file);
-    if (code) return code;
-    return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
-}
-
-static int add_tools(const fr_arguments *args, json_t *settings) {
-    json_t *tools;
-    if (!args->given[FR_ARG_TOOLS]) return 0;
-    int code = read_json(args->text[FR_ARG_TOOLS], &tools);
-    if (!code && !json_is_array(tools) && !json_is_null(tools)) {
-        json_decref(tools);
-        return fr_bad_input("%s: not a JSON array of tools", args->text[FR_ARG_TOOLS]);
-    }
-    if (!code) fr_json_put(settings, "tools", tools);
-    return code;
-}
-
 static int read_messages(const char *path, json_t **messages) {
-    int code = read_json(path, messages);
+    int code = fr_json_read_file(path, messages);
     if (code) return code;
     if (json_array_size(*messages) == 0)
         return fr_bad_input("%s: not a JSON array with at least one message", path);
@@ -70,15 +48,17 @@ static int open_tokenizer(const fr_arguments *args, fr_tokenizer **tokenizer) {
 int fr_verb_template(const fr_arguments *args) {
     fr_tokenizer *tokenizer = NULL;
     fr_marked_text text = {0};
-    json_t *messages = NULL, *settings = fr_chat_settings(args, false);
+    json_t *messages = NULL, *tools = NULL;
     int code = read_messages(args->text[FR_ARG_MESSAGES], &messages);
-    if (!code) code = add_tools(args, settings);
+    if (!code) code = fr_chat_tools(args, &tools);
     if (!code) code = open_tokenizer(args, &tokenizer);
+    json_t *settings = fr_chat_settings(args, tools, false);
     if (!code && !args->given[FR_ARG_QUIET] && fr_chat_note(tokenizer, false))
         fr_note("%s", fr_chat_note(tokenizer, false));
     if (!code) code = fr_exit_status(fr_conversation_render(messages, tokenizer, settings, &text));
     if (!code) code = print(tokenizer, &text, args);
     json_decref(messages);
+    json_decref(tools);
     json_decref(settings);
     fr_marked_text_free(&text);
     fr_tokenizer_close(tokenizer);

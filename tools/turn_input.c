@@ -62,6 +62,15 @@ static void read_lines(fr_turn *turn, fr_line_input *input, const char *line, si
     }
 }
 
+bool fr_turn_begin_with(fr_line_input *input, const char *text) {
+    bool command = text[0] == '/' && !strchr(text, '\n');
+    char *line = fr_resize(NULL, strlen(text) + 2, 1);
+    snprintf(line, strlen(text) + 2, "%s%s", command ? "/" : "", text);
+    bool edits = fr_line_input_begin_with(input, line);
+    free(line);
+    return edits;
+}
+
 bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     fr_line got = fr_line_input_read(input, PROMPT);
     const char *line = input->line;
@@ -70,8 +79,9 @@ bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     turn->command = false;
     if (got != FR_LINE_TYPED) return got == FR_LINE_DROPPED;
     append(turn, "", 0);
-    turn->command = line[0] == '/' && line[1] != '/';
-    if (turn->command) append(turn, line, length);
+    bool pasted = memchr(line, '\n', length) != NULL; /* several lines */
+    turn->command = !pasted && line[0] == '/' && line[1] != '/';
+    if (turn->command || pasted) append(turn, line, length);
     else if (strncmp(line, quotes, QUOTES) == 0) read_block(turn, input, line + QUOTES, length - QUOTES);
     else if (line[0] == '/') read_lines(turn, input, line + 1, length - 1);
     else read_lines(turn, input, line, length);

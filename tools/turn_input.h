@@ -8,7 +8,8 @@
  *     """text          a block: everything up to a line that ends in """, as it is
  *     text"""
  *
- * The quotes may stand alone in their lines; then these are no lines of the text. */
+ * The quotes may stand alone in their lines; then these are no lines of the text. Several lines that were pasted at
+ * once are a text as they are. */
 #ifndef FR_TOOLS_TURN_INPUT_H
 #define FR_TOOLS_TURN_INPUT_H
 
@@ -19,6 +20,9 @@ typedef struct fr_turn {
     size_t length, capacity;
     bool command; /* the bytes are those of its line */
 } fr_turn;
+
+/* The next turn begins with this text, to be edited; false where lines can't be. */
+bool fr_turn_begin_with(fr_line_input *input, const char *text);
 
 /* Reads the next turn in the place of the last one, which may be empty: it is where one of its lines is dropped. False
  * when the input ends before it; a turn that the end of the input cuts short is one. */

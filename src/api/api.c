@@ -211,6 +211,17 @@ int fr_session_stopped(const fr_session *session, size_t *before) {
     return session->stops.which;
 }
 
+fr_status fr_session_set_seed(fr_session *session, int64_t seed) {
+    if (seed < 0) return fr_fail(FR_USAGE, "fr_session_set_seed: 0 or more, not %lld", (long long)seed);
+    uint64_t environment = enter(session);
+    fr_async_draft_cancel(session);
+    session->sampler.seed = (uint64_t)seed;
+    session->options.value[FR_OPT_SEED] = seed;
+    fr_status status = session->sampler.on ? fr_timeline_choose_again(session) : FR_OK;
+    fr_fpenv_leave(environment);
+    return status;
+}
+
 size_t fr_session_waiting(const fr_session *session) {
     return session->pending ? session->length - session->kv.length : 0;
 }

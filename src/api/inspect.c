@@ -161,7 +161,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
     print_states(&model->trunk, out);
     print_memory(what, out);
     print_residence(what, out);
-    fprintf(out, "end of text    ids");
+    fprintf(out, "end of text    %s", model->eos_count ? "ids" : "no id is known: texts go on until -n or --stop");
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     print_suppressed(model, out);
     if (model->tokenizer)
@@ -264,8 +264,15 @@ static void print_assistant(const fr_inspected *what, FILE *out) {
     print_fit(what, out);
 }
 
-static fr_status print(const fr_inspected *what, FILE *out) {
-    if (what->how->json) return fr_inspected_print_json(what, out);
+/* As opening it would: what can't be used here is described, then refused. */
+static fr_status check_memory(const fr_inspected *what) {
+    const fr_mmproj *tower = what->model ? what->model->mmproj : NULL;
+    FR_TRY(fr_weights_check_memory(what->weights));
+    if (tower) FR_TRY(fr_weights_check_memory(&tower->weights));
+    return what->own ? fr_weights_check_memory(&what->own->weights) : FR_OK;
+}
+
+static void print_words(const fr_inspected *what, FILE *out) {
     print_files(what, out);
     if (what->assistant)
         print_assistant(what, out);
@@ -280,7 +287,12 @@ static fr_status print(const fr_inspected *what, FILE *out) {
     else
         print_tower(what, out);
     if (what->how->tensors) print_tensors(what->files, out);
-    return FR_OK;
+}
+
+static fr_status print(const fr_inspected *what, FILE *out) {
+    if (what->how->json) FR_TRY(fr_inspected_print_json(what, out));
+    else print_words(what, out);
+    return what->model ? check_memory(what) : FR_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- opening */

@@ -1,4 +1,4 @@
-/* Settings that are words: those of instruction sets, cache types, draft methods, files and biases.
+/* Settings that are words: those of instruction sets, cache types, draft methods, files, biases and samplers.
  *
  * In: an option and its text. Out: fr_options (base/options.h); a word that means nothing is FR_USAGE. */
 #include <errno.h>
@@ -83,6 +83,96 @@ static fr_status add_biases(fr_options *options, const char *list) {
     return FR_OK;
 }
 
+/* -------------------------------------------------------------------------------------------------------- samplers */
+
+static const struct {
+    const char *name; /* without its underlines, which may be left out or be hyphens */
+    char letter;
+    fr_filter filter; /* FR_FILTER_COUNT: not built */
+} samplers[] = {{"penalties", 'e', FR_FILTER_PENALTIES},
+                {"dry", 'd', FR_FILTER_DRY},
+                {"topnsigma", 's', FR_FILTER_TOP_N_SIGMA},
+                {"topk", 'k', FR_FILTER_TOP_K},
+                {"typp", 'y', FR_FILTER_TYPICAL},
+                {"topp", 'p', FR_FILTER_TOP_P},
+                {"minp", 'm', FR_FILTER_MIN_P},
+                {"xtc", 'x', FR_FILTER_XTC},
+                {"temperature", 't', FR_FILTER_TEMPERATURE},
+                {"infill", 'i', FR_FILTER_COUNT},
+                {"adaptivep", 'a', FR_FILTER_COUNT},
+                {"typ", 0, FR_FILTER_TYPICAL},
+                {"typicalp", 0, FR_FILTER_TYPICAL},
+                {"nucleus", 0, FR_FILTER_TOP_P},
+                {"temp", 0, FR_FILTER_TEMPERATURE}};
+enum { SAMPLERS = sizeof samplers / sizeof *samplers };
+
+static bool is_name(const char *name, const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '_' || text[i] == '-') continue;
+        char lower = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+        if (lower != *name++) return false;
+    }
+    return *name == 0;
+}
+
+/* By name; a length of 1: by letter. SAMPLERS: there is none. */
+static size_t find_sampler(const char *text, size_t length) {
+    for (size_t i = 0; i < SAMPLERS; i++)
+        if (is_name(samplers[i].name, text, length) || (length == 1 && samplers[i].letter == *text)) return i;
+    return SAMPLERS;
+}
+
+/* The next of an order, whose penalties and DRY change logits before anything is left out. */
+static fr_status add_sampler(fr_options *options, const char *text, size_t length) {
+    size_t at = find_sampler(text, length);
+    int shown = length < 40 ? (int)length : 40;
+    if (at == SAMPLERS)
+        return fr_fail(FR_USAGE, "samplers: %.*s is not known (penalties dry top_n_sigma top_k typ_p top_p min_p xtc "
+                                 "temperature)", shown, text);
+    fr_filter filter = samplers[at].filter, last = FR_FILTER_COUNT;
+    if (filter == FR_FILTER_COUNT) return fr_fail(FR_UNBUILT, "samplers: %.*s is not built", shown, text);
+    for (size_t i = 0; i < options->filter_count; i++) {
+        last = options->filters[i];
+        if (last == filter) return fr_fail(FR_USAGE, "samplers: %.*s is named twice", shown, text);
+    }
+    bool first = filter == FR_FILTER_PENALTIES || filter == FR_FILTER_DRY;
+    if (first && last != FR_FILTER_COUNT && last >= filter)
+        return fr_fail(FR_USAGE, "samplers: penalties and then dry can only stand in front");
+    options->filters[options->filter_count++] = (uint8_t)filter;
+    return FR_OK;
+}
+
+/* Names with ; between them, or letters. A failure changes nothing. */
+static fr_status set_samplers(fr_options *options, const char *text) {
+    fr_options changed = *options;
+    size_t length = strlen(text), step;
+    bool letters = length && !strchr(text, ';') && find_sampler(text, length) == SAMPLERS;
+    changed.filter_count = 0;
+    for (size_t i = 0; letters && i < length; i++) letters = find_sampler(text + i, 1) < SAMPLERS;
+    for (const char *at = text; at < text + length || at == text; at += step + !letters) {
+        step = letters ? 1 : strcspn(at, ";");
+        FR_TRY(add_sampler(&changed, at, step));
+    }
+    changed.filters_given = true;
+    *options = changed;
+    return FR_OK;
+}
+
+static fr_status add_breaker(fr_options *options, const char *text) {
+    fr_breakers *breakers = &options->breakers;
+    if (strcmp(text, "none") == 0) {
+        *breakers = (fr_breakers){.given = true};
+        return FR_OK;
+    }
+    if (!*text || strlen(text) > FR_BREAKER_SIZE_MAX)
+        return fr_fail(FR_USAGE, "dry-sequence-breaker: a text of 1 to %d bytes", FR_BREAKER_SIZE_MAX);
+    if (breakers->count == FR_BREAKERS_MAX)
+        return fr_fail(FR_USAGE, "dry-sequence-breaker: at most %d texts", FR_BREAKERS_MAX);
+    snprintf(breakers->texts[breakers->count++], FR_BREAKER_SIZE_MAX + 1, "%s", text);
+    breakers->given = true;
+    return FR_OK;
+}
+
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
     bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
     if (!options || !value) return fr_fail(FR_USAGE, "fr_options_set_text: options and a text are needed");
@@ -95,5 +185,7 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
         return set_path(option, value, options->chat_template, sizeof options->chat_template);
     if (option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
+    if (option == FR_OPT_SAMPLERS) return set_samplers(options, value);
+    if (option == FR_OPT_DRY_SEQUENCE_BREAKER) return add_breaker(options, value);
     return fr_fail(FR_USAGE, "no such option that takes a text");
 }

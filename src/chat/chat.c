@@ -77,7 +77,8 @@ static fr_status choose(const fr_chat_templates *chat, const json_t *options, co
     *template = chosen->ready;
     if (chosen->error) return fr_fail(FR_INPUT, "%s", chosen->error);
     return *template ? FR_OK
-                     : fr_fail(FR_INPUT, "this model has no chat template, and forerun has none for its tokens");
+                     : fr_fail(FR_INPUT, "this model has no chat template, and forerun has none for its tokens: "
+                                         "--chat-template-file FILE gives it one; generate goes on with any text");
 }
 
 static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t *given, json_t *own,

@@ -64,8 +64,8 @@ static const char *spelled(const fr_weights *weights, const names *tensor) {
 static fr_status read_backbone(const fr_checkpoint *files, const char **key, int64_t *backbone) {
     static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
     *key = "backbone_hidden_size";
-    int64_t usual = fr_is_gemma4_unified(files) ? 3840 : 1536;
-    if (!files->gguf) return fr_json_int(files->config, *key, 1, 1 << 17, usual, "config.json", backbone);
+    int64_t fallback = fr_is_gemma4_unified(files) ? 3840 : 1536;
+    if (!files->gguf) return fr_json_int(files->config, *key, 1, 1 << 17, fallback, "config.json", backbone);
     size_t i = 0;
     while (i < 2 && !fr_gguf_find(files->gguf, keys[i])) i++;
     *key = keys[fr_gguf_find(files->gguf, keys[i]) ? i : 0];

@@ -48,8 +48,8 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
 static bool is_likely(const fr_proposal *p, const fr_scores *scores, const fr_kernels *kernels, int32_t best,
                       int32_t id) {
     const fr_picker *picker = p->view->picker;
-    if (p->least <= 0) return true;
-    return chance_of(kernels, scores, best, picker && picker->compares ? best : id) >= p->least;
+    if (p->p_min <= 0) return true;
+    return chance_of(kernels, scores, best, picker && picker->compares ? best : id) >= p->p_min;
 }
 
 bool fr_draft_choose(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer) {

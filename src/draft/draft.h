@@ -42,6 +42,7 @@ typedef struct fr_draft_view {
     const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
                                final norm, or its aux_layers; the accepted rows of the same batch lie in front of it */
     fr_pool *pool;
+    bool defers;               /* begin may leave to propose what takes forwards: who knows whether it is asked */
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
 
@@ -57,9 +58,10 @@ typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
     size_t count;             /* of ids that are wanted: 1 to 15 */
-    size_t fewest;            /* fewer than so many are none */
-    double least;             /* a draft that its method gives less of all chance ends the chain, and is none of it;
-                                 methods that give none a chance don't look at it */
+    size_t n_min;             /* fewer than so many are none */
+    /* A draft that its method gives less of all chance ends the chain, and is none of it; methods that give none a
+     * chance don't look at it. */
+    double p_min;
     int32_t *ids;             /* [count] out: what may follow the timeline */
     float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
     size_t proposed;          /* out: of ids; may be less, 0 too */

@@ -132,13 +132,13 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     }
     fr_matrix_apply(team, &activations->workspace, &a->centroids, m->centroid_scores, a->clusters, activations->normed,
                     hidden, rows);
-    fr_team_sync(team);
-    fr_rows_part(team, rows, &begin, &end);
+    fr_publish_rows(team);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
         k->topk(m->centroid_scores + r * a->clusters, a->clusters, a->top, m->chosen + r * a->top,
                 m->scratch + r * a->clusters);
     fr_team_sync(team);
-    fr_partition(rows * a->top, 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, rows * a->top, &begin, &end);
     for (size_t c = begin; c < end; c++) {
         size_t first = (size_t)m->chosen[c] * size;
         for (size_t i = 0; i < size; i++) m->ids[c * size + i] = a->ordering[first + i];
@@ -156,10 +156,10 @@ static void step(void *context, const fr_team *team) {
     const fr_workspace *w = &activations.workspace;
     fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, rows);
     fr_matrix_apply(team, w, &a->pre, activations.x, c->hidden, m->input, 2 * backbone, rows);
-    fr_team_sync(team);
+    fr_publish_rows(team);
     fr_layers_run(team, &activations);
     size_t begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *normed = activations.normed + r * c->hidden;
         activations.kernels->rmsnorm(normed, activations.x + r * c->hidden, a->trunk.norm, c->hidden, c->eps);

@@ -12,7 +12,7 @@
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;
-    fr_rows_part(team, b->count, &begin, &end);
+    fr_part_rows(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *embedding = b->input + 2 * r * hidden;
         fr_eagle_embed(e, b->drafter->target, &b->pairs[r], embedding);
@@ -21,7 +21,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &e->fc, a->x, hidden, b->input, 2 * hidden, b->count);
-    fr_team_sync(team);
+    fr_publish_rows(team);
     for (size_t r = begin; r < end && e->fc_bias; r++) a->kernels->add(a->x + r * hidden, e->fc_bias, hidden);
     a->input = e->trunk.layers->input_norm ? NULL : a->x;
 }

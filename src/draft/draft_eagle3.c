@@ -11,7 +11,7 @@
 /* a->x = fc(aux_layers): the target's rows as they are, or normed. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
-    fr_rows_part(team, b->count, &begin, &end);
+    fr_part_rows(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *row = b->input + r * width;
         if (e->fc_norm)
@@ -22,7 +22,7 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &e->fc, a->x, e->trunk.spec.hidden, b->input, width, b->count);
-    fr_team_sync(team);
+    fr_publish_rows(team);
 }
 
 /* The stream is g, attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
@@ -30,7 +30,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;
     float eps = e->trunk.spec.eps;
-    fr_rows_part(team, b->count, &begin, &end);
+    fr_part_rows(team, b->count, &begin, &end);
     if (!b->chained) fuse(team, b, a, e);
     for (size_t r = begin; r < end; r++) {
         float *g = a->x + r * hidden, *embedding = b->input + 2 * r * hidden, *normed = embedding + hidden;

@@ -108,10 +108,10 @@ static void model_cut(fr_draft *draft, const fr_draft_view *view) {
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* A prompt's time is the prompt's, not the first proposal's. */
+/* A prompt's time is the prompt's, not the first proposal's, unless there may be none. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     model_cut(draft, view);
-    catch_up((state *)draft, view, view->length - 1);
+    if (!view->defers) catch_up((state *)draft, view, view->length - 1);
 }
 
 /* Ids before the last one that are not in the cache. */

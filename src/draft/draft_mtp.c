@@ -33,7 +33,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     const fr_mtp_layer *net = &((const mtp_layer *)b->drafter->net)->mtp;
     size_t hidden = target->trunk.spec.hidden, begin, end;
     float eps = target->trunk.spec.eps;
-    fr_rows_part(team, b->count, &begin, &end);
+    fr_part_rows(team, b->count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *embedding = b->input + 2 * r * hidden, *row = embedding + hidden;
         embed(target, net, &b->pairs[r], embedding);
@@ -43,7 +43,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     }
     fr_team_sync(team);
     fr_matrix_apply(team, b->products, &net->eh_proj, a->x, hidden, b->input, 2 * hidden, b->count);
-    fr_team_sync(team);
+    fr_publish_rows(team);
 }
 
 /* A field's tensor in the MTP layer that is a copy of the model's; NULL: it is its own, or there is none. */

@@ -87,7 +87,7 @@ static fr_status ask(own *s, fr_proposal *p) {
     fr_drafting drafting = {.ids = p->view->ids,
                             .length = p->view->length,
                             .count = p->count,
-                            .least = p->least,
+                            .least = p->p_min,
                             .suggested = s->suggested,
                             .suggestions = s->asked.proposed,
                             .drafts = p->ids,

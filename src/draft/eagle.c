@@ -12,25 +12,26 @@
 
 /* A layer as Llama's, but for its projections of the input, which is twice as wide in EAGLE-3. */
 static const fr_tensor_name layer_names[] = {
-    FR_VECTOR(fr_layer, q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
+    FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
-    FR_VECTOR(fr_layer, k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS,
+    FR_VECTOR(fr_layer, attention.k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
-    FR_VECTOR(fr_layer, v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
-    FR_MATRIX(fr_layer, o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
-    FR_VECTOR(fr_layer, o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_THERE),
+    FR_VECTOR(fr_layer, attention.v_bias, KEYS, "self_attn.v_proj.bias", "attn_v.bias", .needs = FR_IF_QKV_BIAS),
+    FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
+    FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_THERE),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
-    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
-    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     {0},
 };
 
 static const fr_tensor_name wide_names[] = {
-    FR_MATRIX(fr_layer, q, QUERIES, TWICE_HIDDEN, "self_attn.q_proj.weight", "attn_q.weight",
+    FR_MATRIX(fr_layer, attention.q, QUERIES, TWICE_HIDDEN, "self_attn.q_proj.weight", "attn_q.weight",
               .order = FR_ROWS_TO_PAIRS),
-    FR_MATRIX(fr_layer, k, KEYS, TWICE_HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", .order = FR_ROWS_TO_PAIRS),
-    FR_MATRIX(fr_layer, v, KEYS, TWICE_HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
+    FR_MATRIX(fr_layer, attention.k, KEYS, TWICE_HIDDEN, "self_attn.k_proj.weight", "attn_k.weight",
+              .order = FR_ROWS_TO_PAIRS),
+    FR_MATRIX(fr_layer, attention.v, KEYS, TWICE_HIDDEN, "self_attn.v_proj.weight", "attn_v.weight"),
     {0},
 };
 
@@ -43,9 +44,9 @@ static const fr_tensor_name norm_names[] = {
 /* EAGLE-1's layer is its model's first one, which has no norm before it. */
 static const fr_tensor_name narrow_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", NULL, .needs = FR_IF_THERE),
-    FR_MATRIX(fr_layer, q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
-    FR_MATRIX(fr_layer, k, KEYS, HIDDEN, "self_attn.k_proj.weight", NULL),
-    FR_MATRIX(fr_layer, v, KEYS, HIDDEN, "self_attn.v_proj.weight", NULL),
+    FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, "self_attn.q_proj.weight", NULL),
+    FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "self_attn.k_proj.weight", NULL),
+    FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "self_attn.v_proj.weight", NULL),
     {0},
 };
 

@@ -70,7 +70,7 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
 
 /* The target's width, where no key says it: without a target what fc takes of each layer. Call after those are
  * read. */
-static int64_t usual_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
+static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
     size_t aux_layers = c->aux_layers.count ? c->aux_layers.count : DEFAULT_AUX_LAYERS;
@@ -143,7 +143,7 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     c->vocab_key = "vocab_size";
     FR_TRY(fr_json_size(root, "draft_vocab_size", 1, MOST_IDS, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
     FR_TRY(read_aux_layers(c, root, below));
-    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), where,
+    FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), where,
                         &c->target_hidden));
     FR_TRY(read_target(c, root));
     return read_flags(c, root, below);
@@ -172,11 +172,11 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     const fr_tensors *own = &weights->files->tensors;
     const fr_tensor *rows = fr_tensors_find(own, "token_embd.weight");
     if (!rows && !fr_tensors_find(own, "d2t")) rows = fr_tensors_find(own, "output.weight");
-    int64_t usual = target ? (int64_t)target->trunk.spec.vocab : 0;
-    if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) usual = (int64_t)rows->shape[0];
+    int64_t fallback = target ? (int64_t)target->trunk.spec.vocab : 0;
+    if (rows && rows->dims == 2 && rows->shape[0] <= MOST_IDS) fallback = (int64_t)rows->shape[0];
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
-    if (said || usual) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, usual, &c->layer.trunk.vocab);
+    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, fallback, &c->layer.trunk.vocab);
     return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
                              "with -md", gguf->path);
 }
@@ -188,7 +188,8 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
     FR_TRY(gguf_aux_layers(c, gguf));
-    FR_TRY(fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, usual_width(c, weights, target), &c->target_hidden));
+    FR_TRY(
+        fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), &c->target_hidden));
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
     c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.trunk.vocab;
     return FR_OK;

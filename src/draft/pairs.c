@@ -77,7 +77,7 @@ static size_t only_stored(const batch *b) {
 static void leave(const fr_team *team, const batch *b, const float *x) {
     const workspace *w = b->work;
     size_t hidden = w->net->trunk->spec.hidden, stored = only_stored(b), begin, end;
-    fr_rows_part(team, b->pairs.count - stored, &begin, &end);
+    fr_part_rows(team, b->pairs.count - stored, &begin, &end);
     for (size_t i = b->from; i < b->to; i++) {
         size_t last = w->spans[i].at + w->spans[i].count - 1 - stored;
         const float *row = x + last * hidden;
@@ -101,7 +101,7 @@ static void score(const fr_team *team, const batch *b, const float *x) {
     fr_matrix_apply(team, &w->products, w->net->head, w->scores + b->from * count, count, w->normed + b->from * hidden,
                     hidden, b->to - b->from);
     if (w->net->softcap == 0.0f) return;
-    fr_matrix_part(team, w->net->head, &begin, &end);
+    fr_part_features(team, w->net->head->features, &begin, &end);
     for (size_t i = b->from; i < b->to; i++)
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
@@ -274,8 +274,8 @@ void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_dr
     fr_activations activations;
     lay_out_cache(&work.kv, arena, net, sizes);
     work.activations = fr_arena_take(arena, 1, sizeof *work.activations);
-    fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows, net->layer->q.cols,
-                          sizes->threads);
+    fr_activations_layout(&activations, net->trunk, kernels, net->packed, arena, sizes->rows,
+                          net->layer->attention.q.cols, sizes->threads);
     activations.reads_ahead = drafter->weights.exceed;
     fr_workspace_layout(&work.products, kernels, arena, net->packed, sizes->rows,
                         fr_larger(net->input_width, net->trunk->spec.hidden), sizes->threads);

@@ -25,7 +25,7 @@ void fr_draft_propose_list(fr_proposal *first) {
         others = part_method(first);
         first->draft->method->propose(first);
         for (fr_proposal *p = first; p; p = p->next)
-            if (p->proposed < p->fewest) p->proposed = 0;
+            if (p->proposed < p->n_min) p->proposed = 0;
     }
 }
 

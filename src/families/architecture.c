@@ -1,10 +1,12 @@
 /* Names of architectures: see architecture.h. */
 #include "src/families/architecture.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "formats/map.h"
 #include "src/families/families.h"
 
 /* Gemma 4's assistants: as published; of llama.cpp, AtomicChat's fork, ik_llama.cpp. EAGLE's drafters: as published,
@@ -116,11 +118,29 @@ fr_status fr_check_built(const fr_checkpoint *files) {
     return FR_OK;
 }
 
+static bool has_file(const char *folder, const char *name) {
+    char *path = fr_path_join(folder, name);
+    bool there = path && fr_file_exists(path);
+    free(path);
+    return there;
+}
+
+/* A folder that has no weights to look at says of an unknown architecture which it is. */
+static fr_status check_config(const fr_checkpoint *files) {
+    const char *architecture = fr_checkpoint_architecture(files);
+    FR_TRY(fr_check_built(files));
+    bool heard_of = !*architecture || fr_family_of(architecture) || fr_is_drafter(files);
+    if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
+        return FR_OK;
+    return fr_fail(FR_INPUT, "%s: architecture \"%.60s\" is not known, and there is neither model.safetensors nor "
+                   "model.safetensors.index.json", files->path, architecture);
+}
+
 fr_status fr_open_files(fr_checkpoint *files, const char *path, bool use_mmap) {
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
         FR_TRY(fr_checkpoint_open_config(files, path));
-        fr_status status = fr_check_built(files);
+        fr_status status = check_config(files);
         fr_checkpoint_close(files);
         if (status != FR_OK) return status;
     }

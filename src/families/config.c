@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/families/config_keys.h"
+#include "src/families/mtp_layer.h"
 #include "src/families/rope_config.h"
 
 enum { MOST_VOCAB = 1 << 24, MOST_HIDDEN = 1 << 17, MOST_FFN = 1 << 22, MOST_HEADS = 4096, MOST_HEAD_DIM = 4096 };
@@ -46,6 +47,7 @@ const fr_config_row fr_kind_keys[] = {
     HEAD_DIM,
     FR_SAME(layer.attention.head_dim, ".attention.value_length"),
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 0, 1 << 24, .sparse = true),
+    FR_KINDS("sliding_window_pattern"),
     {0},
 };
 
@@ -61,10 +63,10 @@ static double real_at(const void *field, size_t bytes) {
 
 /* Where a file says nothing. */
 static int64_t size_without(const fr_config_row *row, fr_model_spec *spec) {
-    size_t usual = *(size_t *)at(spec, row->field);
-    if (!usual && row->like) usual = *(size_t *)at(spec, row->like);
-    if (!usual && row->per_head) usual = spec->trunk.hidden / spec->layer.attention.heads;
-    return (int64_t)usual;
+    size_t fallback = *(size_t *)at(spec, row->field);
+    if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
+    if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
+    return (int64_t)fallback;
 }
 
 static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
@@ -74,12 +76,13 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
 
 static fr_status read_size(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     size_t *field = at(spec, row->field);
-    int64_t low = (int64_t)row->low, high = (int64_t)row->high, usual = size_without(row, spec);
-    if (!s->gguf) return fr_json_size(s->text, row->json, low, high, usual, s->where, field);
+    int64_t low = (int64_t)row->low, high = (int64_t)row->high, fallback = size_without(row, spec);
+    if (!s->gguf) return fr_json_size(s->text, row->json, low, high, fallback, s->where, field);
     bool instead = row->unless && fr_gguf_find(s->gguf, row->unless);
-    if (row->required) usual = instead ? 1 : FR_GGUF_REQUIRED;
+    if (row->sparse) fallback = 0;
+    if (row->required) fallback = instead ? 1 : FR_GGUF_REQUIRED;
     if (row->unless && !instead && !fr_gguf_find(s->gguf, row->gguf)) return lacks_both(s->gguf, row);
-    return fr_gguf_size(s->gguf, row->gguf, low, high, usual, field);
+    return fr_gguf_size(s->gguf, row->gguf, low, high, fallback, field);
 }
 
 static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
@@ -90,8 +93,9 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_MOST_LAYERS];
     if (!s->gguf) return read_size(s, row, spec);
-    int64_t usual = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
-    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, usual, spec->trunk.layers, numbers));
+    int64_t fallback = row->required ? FR_GGUF_REQUIRED : size_without(row, spec);
+    FR_TRY(fr_gguf_ints(s->gguf, row->gguf, (int64_t)row->low, (int64_t)row->high, fallback, spec->trunk.layers,
+                        numbers));
     *of_layer(&spec->layer, row) = (size_t)numbers[0];
     const fr_gguf_value *value = fr_gguf_find(s->gguf, row->gguf);
     for (size_t i = 0; spec->trunk.layer && value && value->type == FR_GGUF_ARRAY && i < spec->trunk.layers; i++)
@@ -101,9 +105,9 @@ static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_mode
 
 static fr_status read_real(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     void *field = at(spec, row->field);
-    double value, usual = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
-    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, usual, &value)
-                   : fr_json_real(s->text, row->json, row->low, row->high, usual, s->where, &value));
+    double value, fallback = s->gguf && row->required ? (double)NAN : real_at(field, row->bytes);
+    FR_TRY(s->gguf ? fr_gguf_real(s->gguf, row->gguf, row->low, row->high, fallback, &value)
+                   : fr_json_real(s->text, row->json, row->low, row->high, fallback, s->where, &value));
     if (row->bytes == sizeof(float)) *(float *)field = (float)value;
     else *(double *)field = value;
     return FR_OK;
@@ -169,6 +173,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
     case FR_ROW_WITH: return check_with(s, row->json);
     case FR_ROW_ABSENT: return check_absent(s, row);
+    case FR_ROW_KINDS: return s->gguf ? FR_OK : read_size(s, row, spec);
     case FR_ROW_MTP: return read_mtp(s, row, spec);
     case FR_ROW_PART: break;
     }
@@ -251,6 +256,29 @@ static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     return fr_config_vocabulary(source->weights->files, spec->trunk.hidden, &spec->trunk.vocab);
 }
 
+/* Which biases the first layer of a GGUF file has. */
+static void find_biases(const fr_source *source, fr_layer_spec *layer) {
+    layer->attention.qkv_bias =
+        fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
+    layer->attention.o_bias = fr_source_has(source, "blk.0.attn_output.bias");
+    layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
+}
+
+/* What GGUF means that has no key for it. */
+static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, const fr_attention_spec *a) {
+    return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
+}
+
+/* What follows from what was read. */
+static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
+    float *scale = &spec->layer.attention.scale;
+    if (source->gguf && family->scaled_by_hidden) *scale = scale_in_gguf(family, &spec->trunk, &spec->layer.attention);
+    else if (*scale == 0.0F) *scale = fr_rsqrt(spec->layer.attention.head_dim);
+    if (source->gguf && family->finds_biases) find_biases(source, &spec->layer);
+    if (family->scales_embedding) spec->trunk.embedding_scale = (float)sqrt((double)spec->trunk.hidden);
+    spec->trunk.ffn_width = spec->layer.ffn.width;
+}
+
 fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     const fr_model_spec *of_gguf = family->gguf_defaults ? family->gguf_defaults : family->defaults;
     *spec = source->gguf ? *of_gguf : *family->defaults;
@@ -259,9 +287,9 @@ fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_mo
     FR_TRY(read_tensors(source, spec));
     if (source->gguf) turn_as_rows_stand(family->names->rotary_rows, &spec->trunk);
     FR_TRY(family->rope(source, spec));
-    if (spec->layer.attention.scale == 0.0F) spec->layer.attention.scale = fr_rsqrt(spec->layer.attention.head_dim);
-    spec->trunk.ffn_width = spec->layer.ffn.width;
+    complete(family, source, spec);
     FR_TRY(family->shape ? family->shape(source, spec) : fr_layers_alike(source, spec));
+    if (family->names->mtp) fr_mtp_keep(source, family->names, spec);
     FR_TRY(read_arrays(family, source, spec));
     return check(spec, source->where);
 }
@@ -274,13 +302,6 @@ float fr_rsqrt(size_t n) {
 
 bool fr_source_has(const fr_source *source, const char *tensor) {
     return source->weights && fr_weights_has(source->weights, "", tensor);
-}
-
-void fr_find_biases(const fr_source *source, fr_layer_spec *layer) {
-    layer->attention.qkv_bias =
-        fr_source_has(source, "blk.0.attn_q.bias") || fr_source_has(source, "blk.0.attn_qkv.bias");
-    layer->attention.o_bias = fr_source_has(source, "blk.0.attn_output.bias");
-    layer->ffn.biased = fr_source_has(source, "blk.0.ffn_gate.bias");
 }
 
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
@@ -327,8 +348,15 @@ static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_write
     case FR_ROW_WITHOUT:
     case FR_ROW_WITH:
     case FR_ROW_ABSENT:
+    case FR_ROW_KINDS:
     case FR_ROW_PART: break;
     }
+}
+
+static fr_status check_scale(const fr_family *family, const fr_config_row *row, const fr_model_spec *spec,
+                             const char *where) {
+    if (spec->layer.attention.scale == scale_in_gguf(family, &spec->trunk, &spec->layer.attention)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
 /* A layer that has attention says what all have. */
@@ -347,7 +375,9 @@ fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *trunk, siz
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
             if (row->part && row->part->put) FR_TRY(row->part->put(trunk, mtp_layers, where, w));
-            if (row->gguf) put_row(row, &spec, w);
+            if (row->kind == FR_ROW_RSQRT) FR_TRY(check_scale(family, row, &spec, where));
+            if (row->kind == FR_ROW_KINDS) fr_layers_put_kinds(trunk, family->defaults->kinds.every, w);
+            else if (row->gguf) put_row(row, &spec, w);
         }
     return family->scaling_in_rows ? FR_OK : fr_rope_put(family, trunk, where, w);
 }

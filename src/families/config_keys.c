@@ -29,11 +29,11 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
                    weights->files->path, fr_names_top(weights));
 }
 
-fr_status fr_config_sections(const json_t *text, const size_t *usual, const char *where, size_t *sections) {
+fr_status fr_config_sections(const json_t *text, const size_t *fallback, const char *where, size_t *sections) {
     const json_t *parameters;
     const char *key;
     FR_TRY(fr_rope_parameters(text, where, &parameters, &key));
-    memcpy(sections, usual, FR_AXES * sizeof *sections);
+    memcpy(sections, fallback, FR_AXES * sizeof *sections);
     const json_t *list = json_object_get(parameters, "mrope_section");
     if (!list || json_is_null(list)) return FR_OK;
     if (json_array_size(list) != FR_AXES)
@@ -69,8 +69,8 @@ static fr_status check_mtp(const char *where, const char *architecture, const ch
     return fr_fail(FR_UNBUILT, "%s: %s%s: %zu MTP layers are not built, 1 is", where, architecture, key, mtp);
 }
 
-fr_status fr_config_mtp(const json_t *text, const char *key, int64_t usual, const char *where, size_t *mtp) {
-    FR_TRY(fr_json_size(text, key, 0, 64, usual, where, mtp));
+fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp) {
+    FR_TRY(fr_json_size(text, key, 0, 64, fallback, where, mtp));
     return check_mtp(where, "", key, *mtp);
 }
 

@@ -20,15 +20,15 @@ fr_status fr_config_without(const json_t *object, const char *key, const char *w
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
 /* mrope_section beside the other parameters of rotary positions: how many angles follow each axis. */
-fr_status fr_config_sections(const json_t *text, const size_t *usual, const char *where, size_t *sections);
+fr_status fr_config_sections(const json_t *text, const size_t *fallback, const char *where, size_t *sections);
 
 /* The same of GGUF metadata, which must say it; and written there. */
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
-/* How many MTP layers stand behind a model's: by a key of its own, `usual` where that is left out; of GGUF, where those
- * are counted among `layers`, which become the model's. More than one is FR_UNBUILT. */
-fr_status fr_config_mtp(const json_t *text, const char *key, int64_t usual, const char *where, size_t *mtp);
+/* How many MTP layers stand behind a model's: by a key of its own, or the fallback; of GGUF, where those are counted
+ * among `layers`, which become the model's. More than one is FR_UNBUILT. */
+fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
 /* The rows of a GGUF file's table of ids, of `hidden` values each. */

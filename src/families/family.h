@@ -21,11 +21,18 @@ typedef struct fr_mixture_keys {
     bool normalizes;      /* its routers always do: no file is asked */
 } fr_mixture_keys;
 
+/* Which layers are full where a file doesn't tell it layer by layer: the first ones, so many; then every so manieth. */
+typedef struct fr_kind_pattern {
+    size_t first, every; /* every 0: none */
+    bool required;       /* of folders alone: GGUF must tell it */
+} fr_kind_pattern;
+
 /* What is read of a model. `layer`: what its layers are, as far as they are alike. */
 typedef struct fr_model_spec {
     fr_trunk_spec trunk;
     fr_layer_spec layer;
     fr_mixture_keys mixture;
+    fr_kind_pattern kinds;
     size_t mtp_layers;
     size_t borrowers; /* layers, the last ones, that read the K/V of an earlier one; of a drafter all, the target's */
     int32_t image_token;
@@ -47,12 +54,17 @@ typedef enum fr_row_kind {
     FR_ROW_EACH,    /* a size_t of `layer`: in GGUF one for all layers, or an array of one for each */
     FR_ROW_REAL,    /* a float or a double; 0 says nothing and is not written unless the key is required */
     FR_ROW_FLAG,    /* a bool */
-    FR_ROW_RSQRT,   /* a float: one by the root of the number that the file has, in config.json alone */
+    /* A float: one by the root of the number that the file has, in config.json alone. A model is written if readers of
+     * GGUF take it for what it is without a key. */
+    FR_ROW_RSQRT,
     FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
     FR_ROW_WITHOUT, /* if it says true, */
     FR_ROW_WITH,    /* if it says false, */
     FR_ROW_ABSENT,  /* if it says anything, or GGUF a number but 0 */
+    /* A size_t, every how manieth layer is full. GGUF may tell it layer by layer (fr_layers_by_kind reads it), and has
+     * no key where it is as in the defaults or none slides. */
+    FR_ROW_KINDS,
     FR_ROW_MTP,     /* a size_t, how many MTP layers there are: GGUF counts them among the layers, which become fewer */
     FR_ROW_PART,    /* keys that code reads and writes */
 } fr_row_kind;
@@ -76,7 +88,7 @@ typedef struct fr_config_row {
     bool per_head; /* or hidden / heads */
     bool required; /* GGUF must have it, */
     const char *unless; /* or this key: then the default is 1 */
-    bool sparse;        /* a size of 0 is not written */
+    bool sparse;        /* a size of 0 is not written, and one that GGUF hasn't is 0 */
 } fr_config_row;
 
 /* Lines of tables: a number by its field, both keys and its limits, more by designators; what is built. */
@@ -95,6 +107,8 @@ typedef struct fr_config_row {
 #define FR_ABSENT(j)         {.kind = FR_ROW_ABSENT, .json = j}
 #define FR_NONE(g)           {.kind = FR_ROW_ABSENT, .gguf = g}
 #define FR_MTP(j)            FR_NUMBER(FR_ROW_MTP, mtp_layers, j, ".nextn_predict_layers", 0, 64, .sparse = true)
+#define FR_KINDS(j) \
+    FR_NUMBER(FR_ROW_KINDS, kinds.every, j, ".attention.sliding_window_pattern", 1, FR_MOST_LAYERS)
 #define FR_PART(of)          {.kind = FR_ROW_PART, .part = &(of)}
 
 /* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window and
@@ -103,6 +117,10 @@ extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[];
 
 /* The sections of rotary positions, written; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;
+
+/* A window of the layers behind the first so many, as Qwen's configurations have it, switched on by a key of its own;
+ * GGUF has none, so that nothing slides there, and a model with a window is not written. */
+extern const fr_config_part fr_window_part;
 
 /* ----------------------------------------------------------------------------------------------------------- family */
 
@@ -113,6 +131,10 @@ struct fr_family {
     const char *gguf;                 /* the one that is written; NULL: none is */
     const char *tokenizer, *pre;      /* tokenizer.ggml.model of such a file, and .pre */
     bool counts_ids;                  /* it has .vocab_size beside the list of tokens */
+    bool finds_biases;                /* it has no keys for biases: the first layer's tensors say which there are */
+    /* Nor for the scale of scores, where families have one of their own: in a model of so many layers it is by
+     * hidden / heads, in others by head_dim. 0: it is by head_dim, if not as in the defaults. */
+    size_t scaled_by_hidden;
     const char *picture; /* the token that stands for a row of one; NULL: it takes none */
     const fr_tensor_naming *names;
 
@@ -125,10 +147,11 @@ struct fr_family {
     /* The layers, and whatever no row says: spec->trunk.layer becomes the caller's. NULL: they are alike. */
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
+    bool scales_embedding; /* by the root of hidden */
     bool scaling_in_rows; /* they write how rotary positions are scaled; else it is written behind them */
     bool sees;            /* its folders may have a vision tower that is built */
 
-    /* Whether heads turn halves in this GGUF file (fr_rope_spec.neox); NULL: in all of the family's files as in its
+    /* Whether heads turn as fr_rope_spec.neox says in this GGUF file; NULL: in all of the family's files as in its
      * folders, or it has no MTP layer that could lie in another file. */
     bool (*gguf_neox)(const fr_gguf *gguf);
 
@@ -146,32 +169,27 @@ struct fr_family {
 /* All layers alike. */
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 
-/* Which layers are full where a file doesn't tell it layer by layer: the first ones, so many; then every so manieth. */
-typedef struct fr_kind_pattern {
-    size_t first, every; /* every 0: none */
-    bool required;       /* of folders alone: GGUF must tell it */
-} fr_kind_pattern;
+/* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. Which is
+ * which a file says, or else spec->kinds; without a window all are full. */
+fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* Sliding layers have the window, full ones none; where there are two rotary forms each kind has its own. */
-fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec, fr_kind_pattern usual);
-
-/* The key that says which layers slide, where it is not every `usual`th that is full. */
-void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t usual, fr_gguf_writer *writer);
+/* The key that says which layers slide, where any does and it is not every `fallback`th that is full. */
+void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
 /* Rotary positions of one form, rope[0], and of one for each kind of layer, of all values of its heads unless rows have
- * said of how many. `halves` is as in the defaults, in GGUF as the family's rotary rows stand. */
+ * said of how many. `neox` is as in the defaults, in GGUF as the family's rotary rows stand. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* The same of one form along several axes; `interleaved` and usual sections are as in the defaults. GGUF must say its
- * sections. */
+/* The same of one form along several axes; `mrope_interleaved`, and sections where config.json says none, are as in the
+ * defaults. GGUF must say its sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
+
+/* By how much llama3's scaling makes each frequency smaller, as a family's put_rope_factors. */
+size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);
 
 /* As scores are scaled: rounded once. */
 float fr_rsqrt(size_t n);
-
-/* Which biases the first layer of a GGUF file has: there are no keys for that. */
-void fr_find_biases(const fr_source *source, fr_layer_spec *layer);
 
 /* Whether the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);

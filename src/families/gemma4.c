@@ -21,7 +21,8 @@ static const fr_model_spec text = {
                            {.kind = FR_ROPE_PROPORTIONAL, .dims = 512, .neox = true, .theta = 1e6, .partial = 0.25}}},
     .layer = {.attention = {.heads = 8, .kv_heads = 4, .window = 512, .qk_norm = true, .v_norm = true, .scale = 1.0F},
               .ffn = {.width = 9216, .activation = FR_GELU},
-              .experts = {.activation = FR_GELU, .norm_top_k = true, .routed_scaling = 1.0F, .parallel = true}}};
+              .experts = {.activation = FR_GELU, .norm_top_k = true, .routed_scaling = 1.0F, .parallel = true}},
+    .kinds = {.every = 6, .required = true}};
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
@@ -105,26 +106,27 @@ static const fr_tensor_name model_names[] = {
 };
 
 static const fr_tensor_name layer_names[] = {
-    FR_MATRIX(fr_layer, router, EXPERTS, HIDDEN, "router.proj.weight", "ffn_gate_inp.weight", .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, router_scale, HIDDEN, "router.scale", "ffn_gate_inp.scale", .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, pre_experts_norm, HIDDEN, "pre_feedforward_layernorm_2.weight", "pre_ffw_norm_2.weight",
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "router.proj.weight", "ffn_gate_inp.weight",
               .needs = FR_IF_EXPERTS),
-    FR_NAMED(fr_layer, expert_gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "experts.gate_up_proj",
+    FR_VECTOR(fr_layer, experts.router_scale, HIDDEN, "router.scale", "ffn_gate_inp.scale", .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, experts.pre_norm, HIDDEN, "pre_feedforward_layernorm_2.weight", "pre_ffw_norm_2.weight",
+              .needs = FR_IF_EXPERTS),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "experts.gate_up_proj",
              "ffn_gate_up_exps.weight", .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight", .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight", .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_down, HIDDEN, EXPERT_FFN, "experts.down_proj", "ffn_down_exps.weight",
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight", .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight", .needs = FR_IF_EXPERTS),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "experts.down_proj", "ffn_down_exps.weight",
                .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, expert_scale, EXPERTS, "router.per_expert_scale", "ffn_down_exps.scale",
+    FR_VECTOR(fr_layer, experts.scale, EXPERTS, "router.per_expert_scale", "ffn_down_exps.scale",
               .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, post_dense_norm, HIDDEN, "post_feedforward_layernorm_1.weight", "post_ffw_norm_1.weight",
-              .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, post_experts_norm, HIDDEN, "post_feedforward_layernorm_2.weight", "post_ffw_norm_2.weight",
+    FR_VECTOR(fr_layer, experts.post_dense_norm, HIDDEN, "post_feedforward_layernorm_1.weight",
+              "post_ffw_norm_1.weight", .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, experts.post_norm, HIDDEN, "post_feedforward_layernorm_2.weight", "post_ffw_norm_2.weight",
               .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, scalar, ONE, "layer_scalar", "layer_output_scale.weight"),
-    FR_MATRIX(fr_layer, ple_gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight", .needs = FR_IF_PLE),
-    FR_MATRIX(fr_layer, ple_out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_PLE),
-    FR_VECTOR(fr_layer, post_token_norm, HIDDEN, "post_per_layer_input_norm.weight", "post_norm.weight",
+    FR_MATRIX(fr_layer, ple.gate, TOKEN, HIDDEN, "per_layer_input_gate.weight", "inp_gate.weight", .needs = FR_IF_PLE),
+    FR_MATRIX(fr_layer, ple.out, HIDDEN, TOKEN, "per_layer_projection.weight", "proj.weight", .needs = FR_IF_PLE),
+    FR_VECTOR(fr_layer, ple.norm, HIDDEN, "post_per_layer_input_norm.weight", "post_norm.weight",
               .needs = FR_IF_PLE),
     {0},
 };
@@ -144,11 +146,11 @@ static const fr_tensor_naming names = {.model = model_names,
 const fr_family fr_family_gemma4 = {
     .architectures = (const char *const[]){"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "gemma4", NULL},
     .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope,
+    .defaults = &text, .rows = {own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
     .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};
 
 const fr_family fr_family_gemma4_unified = {
     .architectures = (const char *const[]){"Gemma4UnifiedForCausalLM", "Gemma4UnifiedForConditionalGeneration", NULL},
     .gguf = "gemma4", .tokenizer = "gemma4",
-    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope,
+    .defaults = &text, .rows = {of_12b, own, sizes}, .rope = fr_gemma4_rope, .scales_embedding = true,
     .shape = fr_gemma4_layers, .put_rope_factors = fr_gemma4_put_rope_factors, .names = &names};

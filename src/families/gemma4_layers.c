@@ -11,9 +11,7 @@
 #include "base/sizes.h"
 #include "src/families/config_keys.h"
 
-/* Without layer_types every sixth layer is full. What the converter writes for an angle that stands still; its table's
- * other entries are 1. */
-#define PATTERN  6
+/* What the converter writes for an angle that stands still; its table's other entries are 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
@@ -241,9 +239,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
 }
 
 fr_status fr_gemma4_layers(const fr_source *source, fr_model_spec *s) {
-    s->trunk.embedding_scale = (float)sqrt((double)s->trunk.hidden);
     FR_TRY(check_experts(source, &s->layer.experts));
-    FR_TRY(fr_layers_by_kind(source, s, (fr_kind_pattern){.every = PATTERN, .required = true}));
+    FR_TRY(fr_layers_by_kind(source, s));
     FR_TRY(source->gguf ? from_gguf(source, s) : from_json(source, s));
     return set_angles(source, &s->trunk);
 }

@@ -1,6 +1,6 @@
 /* GLM-OCR's text model: config.json of GlmOcrForConditionalGeneration, GGUF "glm4". Source: the published checkpoint
  * and transformers 5.17, model glm_ocr; of GGUF github.com/ggml-org/llama.cpp, conversion/glm.py, which has rows of
- * queries and keys in the order of halves where it writes sections, and of MTP layers mtp_layer.h. */
+ * queries and keys in neox order where it writes sections, and of MTP layers mtp_layer.h. */
 #include "base/error.h"
 #include "src/families/mtp_layer.h"
 
@@ -17,8 +17,8 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_self_attn_layernorm.weight", "post_attention_norm.weight"),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
-    FR_NAMED(fr_layer, gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_mlp_layernorm.weight", "post_ffw_norm.weight"),
     {0},
 };
@@ -40,9 +40,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     int64_t image, last = (int64_t)s->trunk.vocab - 1;
     FR_TRY(fr_json_int(source->root, "image_token_id", 0, last, -1, source->where, &image));
     s->image_token = (int32_t)image;
-    FR_TRY(fr_layers_alike(source, s));
-    fr_chained_keep(source, &names, s);
-    return FR_OK;
+    return fr_layers_alike(source, s);
 }
 
 const fr_family fr_family_glm = {.architectures = (const char *const[]){"GlmOcrForConditionalGeneration", "glm4", NULL},

@@ -34,19 +34,14 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_post_norm_names, fr_mixture_names},
                                        .mtp = fr_mtp_names};
 
-/* Of GGUF, tensors say whether there are biases and norms of heads. */
+/* Of GGUF, tensors say whether there are norms of heads. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    if (source->gguf) {
-        fr_find_biases(source, &s->layer);
-        s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
-    }
-    FR_TRY(fr_mixture_layers(source, s, NULL));
-    fr_chained_keep(source, &names, s);
-    return FR_OK;
+    if (source->gguf) s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
+    return fr_mixture_layers(source, s, NULL);
 }
 
 const fr_family fr_family_glm4_moe = {
     .architectures = (const char *const[]){"Glm4MoeForCausalLM", "glm4moe", NULL},
-    .gguf = "glm4moe", .tokenizer = "gpt2", .pre = "glm4",
+    .gguf = "glm4moe", .tokenizer = "gpt2", .pre = "glm4", .finds_biases = true,
     .defaults = &defaults, .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp}, .rope = fr_rope_one_form,
     .shape = shape, .names = &names};

@@ -13,8 +13,8 @@ enum { MOST_WIDTH = 4096, MOST_LATENT = 1 << 16 };
 /* null: queries are made of the row. */
 static fr_status read_q_lora(const fr_source *source, size_t *q_lora) {
     const json_t *value = json_object_get(source->text, "q_lora_rank");
-    int64_t usual = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
-    return fr_json_size(source->text, "q_lora_rank", 0, MOST_LATENT, usual, source->where, q_lora);
+    int64_t fallback = value && json_is_null(value) ? 0 : (int64_t)*q_lora;
+    return fr_json_size(source->text, "q_lora_rank", 0, MOST_LATENT, fallback, source->where, q_lora);
 }
 
 static fr_status from_json(const fr_source *source, fr_model_spec *s) {

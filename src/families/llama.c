@@ -2,7 +2,6 @@
  * checkpoints and transformers 5.17, model llama; of GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, where
  * rows of queries and keys stand in another order and llama3's scaling of rotary positions is a tensor. An EAGLE
  * drafter's layer is one of these (src/draft/eagle.c). */
-#include "base/error.h"
 #include "src/families/family.h"
 
 static const fr_model_spec defaults = {
@@ -15,36 +14,17 @@ static const fr_config_row own[] = {
     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL), FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
     FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    if (source->gguf) fr_find_biases(source, &s->layer);
-    return fr_layers_alike(source, s);
-}
-
-/* By how much llama3's scaling makes each frequency smaller. */
-static size_t put_rope_factors(const fr_trunk_spec *s, float *factors) {
-    const fr_rope_spec *rope = &s->rope[0];
-    size_t angles = rope->dims / 2;
-    if (rope->kind != FR_ROPE_LLAMA3) return 0;
-    fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, factors);
-    for (size_t i = 0; i < angles; i++) {
-        float scaled = factors[i];
-        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->original_context);
-        factors[i] /= scaled;
-    }
-    return angles;
-}
-
 const fr_family fr_family_llama = {
     .architectures = (const char *const[]){"LlamaForCausalLM", "llama", NULL},
     .gguf = "llama",
     .tokenizer = "gpt2",
     .pre = "llama-bpe",
     .counts_ids = true,
+    .finds_biases = true,
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys},
     .rope = fr_rope_one_form,
-    .shape = shape,
-    .put_rope_factors = put_rope_factors,
+    .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){
         .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
         .rotary_rows = FR_ROWS_TO_PAIRS,

@@ -9,37 +9,38 @@
 /* Published files have an expert's matrices as tensors of their own, or, as transformers saves them since version 5,
  * all experts' in one, the gate's rows in front of those that it gates. */
 const fr_tensor_name fr_mixture_names[] = {
-    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
-    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
-    FR_MATRIX(fr_layer, router, EXPERTS, HIDDEN, "mlp.gate.weight", "ffn_gate_inp.weight", .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, router_bias, EXPERTS, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias",
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "mlp.gate.weight", "ffn_gate_inp.weight",
+              .needs = FR_IF_EXPERTS),
+    FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias",
               .needs = FR_IF_CORRECTED),
-    FR_NAMED(fr_layer, expert_gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS),
-    FR_NAMED(fr_layer, expert_gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_up_exps.weight",
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_up_exps.weight",
              .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_gate, EXPERT_FFN, HIDDEN, "mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight",
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, "mlp.experts.*.gate_proj.weight", "ffn_gate_exps.weight",
                .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_up, EXPERT_FFN, HIDDEN, "mlp.experts.*.up_proj.weight", "ffn_up_exps.weight",
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, "mlp.experts.*.up_proj.weight", "ffn_up_exps.weight",
                .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.down_proj", "ffn_down_exps.weight",
                .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, expert_down, HIDDEN, EXPERT_FFN, "mlp.experts.*.down_proj.weight", "ffn_down_exps.weight",
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "mlp.experts.*.down_proj.weight", "ffn_down_exps.weight",
                .needs = FR_IF_EXPERTS),
-    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, gate_up[0], FFN, HIDDEN, "mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.shared_expert.gate_proj.weight", "ffn_gate_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, gate_up[1], FFN, HIDDEN, "mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.shared_expert.up_proj.weight", "ffn_up_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, down, HIDDEN, FFN, "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight",
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.shared_expert.down_proj.weight", "ffn_down_shexp.weight",
               .needs = FR_IF_SHARED),
-    FR_NAMED(fr_layer, shared_gate, FR_SLOT_ROW, ONE, HIDDEN, "mlp.shared_expert_gate.weight",
+    FR_NAMED(fr_layer, experts.shared_gate, FR_SLOT_ROW, ONE, HIDDEN, "mlp.shared_expert_gate.weight",
              "ffn_gate_inp_shexp.weight", .needs = FR_IF_SHARED | FR_IF_SHARED_GATED),
     {0},
 };
@@ -84,11 +85,11 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
 
 /* 1: softmax, 2: sigmoid. */
 static fr_status check_scoring(const fr_gguf *gguf, fr_scoring built) {
-    int64_t scoring, usual = built == FR_SCORING_SIGMOID ? 2 : 1;
-    FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, usual, &scoring));
-    if (scoring == usual || scoring == 0) return FR_OK;
+    int64_t scoring, wanted = built == FR_SCORING_SIGMOID ? 2 : 1;
+    FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, wanted, &scoring));
+    if (scoring == wanted || scoring == 0) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: key %s.expert_gating_func: %lld is not built (%lld is)", gguf->path,
-                   gguf->architecture, (long long)scoring, (long long)usual);
+                   gguf->architecture, (long long)scoring, (long long)wanted);
 }
 
 static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {

@@ -14,7 +14,7 @@ const fr_tensor_name fr_mtp_names[] = {
     {0},
 };
 
-void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec) {
+void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec) {
     if (!source->weights) return;
     fr_binding beside = fr_binding_mtp(source->weights, naming, &spec->trunk, true);
     if (!fr_weights_has_any(source->weights, beside.prefix)) spec->mtp_layers = 0;

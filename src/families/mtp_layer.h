@@ -5,7 +5,7 @@
  * which predict token p + 2. The layer has a KV cache of its own, pair p at slot p, and stands at the rotary position
  * of token p + 1. In a chain the next pair is (n, the draft).
  *
- * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.chained,
+ * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.mtp,
  * and those of a layer behind the last); draft_mtp.c does the rest. */
 #ifndef FR_SRC_MTP_LAYER_H
 #define FR_SRC_MTP_LAYER_H
@@ -32,6 +32,6 @@ extern const fr_tensor_name fr_mtp_names[];
 
 /* Of the layers that a configuration announces, leaves those that are there: whoever saved the file may have dropped
  * them. */
-void fr_chained_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
+void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

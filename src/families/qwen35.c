@@ -11,23 +11,24 @@
 #define NORM(of, at, ...) FR_VECTOR(of, at, __VA_ARGS__, .norm = true)
 
 static const fr_tensor_name deltanet_names[] = {
-    FR_MATRIX(fr_layer, in_qkv, DELTA_CHANNELS, HIDDEN, "linear_attn.in_proj_qkv.weight", "attn_qkv.weight",
+    FR_MATRIX(fr_layer, deltanet.in_qkv, DELTA_CHANNELS, HIDDEN, "linear_attn.in_proj_qkv.weight", "attn_qkv.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_MATRIX(fr_layer, in_z, DELTA_VALUES, HIDDEN, "linear_attn.in_proj_z.weight", "attn_gate.weight",
+    FR_MATRIX(fr_layer, deltanet.in_z, DELTA_VALUES, HIDDEN, "linear_attn.in_proj_z.weight", "attn_gate.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_MATRIX(fr_layer, in_b, DELTA_HEADS, HIDDEN, "linear_attn.in_proj_b.weight", "ssm_beta.weight",
+    FR_MATRIX(fr_layer, deltanet.in_b, DELTA_HEADS, HIDDEN, "linear_attn.in_proj_b.weight", "ssm_beta.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_MATRIX(fr_layer, in_a, DELTA_HEADS, HIDDEN, "linear_attn.in_proj_a.weight", "ssm_alpha.weight",
+    FR_MATRIX(fr_layer, deltanet.in_a, DELTA_HEADS, HIDDEN, "linear_attn.in_proj_a.weight", "ssm_alpha.weight",
               .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_MATRIX(fr_layer, out, HIDDEN, DELTA_VALUES, "linear_attn.out_proj.weight", "ssm_out.weight",
+    FR_MATRIX(fr_layer, deltanet.out, HIDDEN, DELTA_VALUES, "linear_attn.out_proj.weight", "ssm_out.weight",
               .needs = FR_IF_DELTANET, .order = FR_COLS_TILED),
-    FR_NAMED(fr_layer, conv, FR_SLOT_CONV, DELTA_CHANNELS, CONV_KERNEL, "linear_attn.conv1d.weight",
+    FR_NAMED(fr_layer, deltanet.conv, FR_SLOT_CONV, DELTA_CHANNELS, CONV_KERNEL, "linear_attn.conv1d.weight",
              "ssm_conv1d.weight", .needs = FR_IF_DELTANET, .order = FR_ROWS_TILED),
-    FR_VECTOR(fr_layer, dt_bias, DELTA_HEADS, "linear_attn.dt_bias", "ssm_dt.bias", .needs = FR_IF_DELTANET,
+    FR_VECTOR(fr_layer, deltanet.dt_bias, DELTA_HEADS, "linear_attn.dt_bias", "ssm_dt.bias", .needs = FR_IF_DELTANET,
               .order = FR_ROWS_TILED),
-    FR_VECTOR(fr_layer, decay, DELTA_HEADS, "linear_attn.A_log", "ssm_a", .needs = FR_IF_DELTANET,
+    FR_VECTOR(fr_layer, deltanet.decay, DELTA_HEADS, "linear_attn.A_log", "ssm_a", .needs = FR_IF_DELTANET,
               .order = FR_ROWS_TILED, .values = FR_LOG_OF_MINUS),
-    FR_VECTOR(fr_layer, value_norm, DELTA_HEAD, "linear_attn.norm.weight", "ssm_norm.weight", .needs = FR_IF_DELTANET),
+    FR_VECTOR(fr_layer, deltanet.value_norm, DELTA_HEAD, "linear_attn.norm.weight", "ssm_norm.weight",
+              .needs = FR_IF_DELTANET),
     {0},
 };
 
@@ -112,7 +113,6 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     FR_TRY(s->layer.experts.count ? fr_mixture_layers(source, s, NULL) : fr_layers_alike(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++)
         if (recurrent[i]) fr_deltanet_layer(&deltanet, &s->trunk.layer[i]);
-    fr_chained_keep(source, &names, s);
     return FR_OK;
 }
 

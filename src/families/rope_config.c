@@ -108,10 +108,10 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Older files have another key for it. */
-static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double usual) {
+static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double fallback) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
     bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
-    return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, usual, &rope->factor);
+    return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
@@ -147,7 +147,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
 }
 
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *w) {
-    double usual = fr_rope_yarn_magnitude(rope->factor, 1);
+    double magnitude = fr_rope_yarn_magnitude(rope->factor, 1);
     if (rope->kind == FR_ROPE_LLAMA3)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for rotary positions scaled as llama3's", where);
     if (rope->kind == FR_ROPE_DEFAULT) return FR_OK;
@@ -157,8 +157,8 @@ fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gg
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
     fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_fast", (float)rope->beta_fast);
     fr_gguf_put_f32(w, ".rope.scaling.yarn_beta_slow", (float)rope->beta_slow);
-    if (rope->attention_factor != (float)usual)
-        fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->attention_factor / usual));
+    if (rope->attention_factor != (float)magnitude)
+        fr_gguf_put_f32(w, ".rope.scaling.attn_factor", (float)((double)rope->attention_factor / magnitude));
     return FR_OK;
 }
 
@@ -187,7 +187,7 @@ static fr_status read_divisors(const fr_source *source, fr_rope_spec *rope) {
 
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
-    bool halves = rope->neox, interleaved = rope->mrope_interleaved;
+    bool neox = rope->neox, mrope_interleaved = rope->mrope_interleaved;
     double partial = rope->partial;
     if (source->gguf) {
         set_dims(rope, rope->dims);
@@ -195,19 +195,32 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
         return fr_rope_scaling_from_gguf(rope, source->gguf);
     }
     FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));
-    rope->neox = halves;
-    rope->mrope_interleaved = interleaved;
+    rope->neox = neox;
+    rope->mrope_interleaved = mrope_interleaved;
     set_dims(rope, (size_t)((double)spec->layer.attention.head_dim * partial));
     return FR_OK;
 }
 
+size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
+    const fr_rope_spec *rope = &spec->rope[0];
+    size_t angles = rope->dims / 2;
+    if (rope->kind != FR_ROPE_LLAMA3) return 0;
+    fr_rope_frequencies(rope->kind, rope->theta, rope->dims, rope->partial, rope->factor, factors);
+    for (size_t i = 0; i < angles; i++) {
+        float scaled = factors[i];
+        fr_rope_scale(&scaled, 1, rope->factor, rope->low_factor, rope->high_factor, rope->original_context);
+        factors[i] /= scaled;
+    }
+    return angles;
+}
+
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
-    size_t usual[FR_AXES];
-    memcpy(usual, rope->sections, sizeof usual);
+    size_t defaults[FR_AXES];
+    memcpy(defaults, rope->sections, sizeof defaults);
     FR_TRY(fr_rope_one_form(source, spec));
     if (source->gguf) return fr_config_gguf_sections(source->gguf, rope->sections);
-    return fr_config_sections(source->text, usual, source->where, rope->sections);
+    return fr_config_sections(source->text, defaults, source->where, rope->sections);
 }
 
 static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *w) {

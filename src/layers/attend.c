@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "src/weights/partition.h"
 
 #define BLOCK FR_KV_PAGE   /* positions */
 #define SPLIT (64 * BLOCK) /* positions that are partitioned at a time, at least */
@@ -74,7 +75,7 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
     size_t group = a->heads / cache_of(a, 0)->heads, per_kv_head = a->batch->count * group, begin, end;
-    fr_partition(a->batch->count * a->heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, a->heads, a->batch->count, &begin, &end);
     while (begin < end) {
         size_t kv_head = begin / per_kv_head, row = begin % per_kv_head / group, last = row;
         while (last + 1 < a->batch->count && a->batch->rows[last + 1].timeline == a->batch->rows[row].timeline) last++;
@@ -173,7 +174,7 @@ static void join_query(const split *s, size_t number) {
 
 static void join_share(const fr_team *team, const split *s) {
     size_t begin, end;
-    fr_partition(s->queries, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, s->rows->heads, s->rows->batch->count, &begin, &end);
     for (; begin < end; begin++) join_query(s, begin);
 }
 

@@ -11,7 +11,7 @@
  *     features  out = o(attn)
  *
  * With packed weights the rows of a product are quantized before it: whole rows by the thread that made them, others in
- * a phase of their own (fr_matrix_input_rows). */
+ * a phase of their own (fr_publish_input). */
 #include <string.h>
 
 #include "src/layers/parts.h"
@@ -41,7 +41,7 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
 void fr_rotations(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t begin, end;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t i = 0; i < s->ropes; i++)
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
@@ -53,7 +53,7 @@ static const float *input_of(const fr_activations *a) {
 
 void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end && !a->input; r++)
         a->kernels->rmsnorm(a->normed + r * hidden, a->x + r * hidden, layer->input_norm, hidden, a->trunk->spec.eps);
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
@@ -64,14 +64,14 @@ static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
 
-static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, bool owns_kv) {
+static void project(const fr_team *team, const fr_activations *a, const fr_attention_weights *weights, bool owns_kv) {
     const fr_workspace *w = &a->workspace;
     const float *input = input_of(a);
-    size_t width = layer->q.cols, rows = a->batch.count;
-    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, input, width, rows);
+    size_t width = weights->q.cols, rows = a->batch.count;
+    fr_matrix_apply(team, w, &weights->q, a->q, a->q_width, input, width, rows);
     if (!owns_kv) return;
-    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, input, width, rows);
-    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, input, width, rows);
+    fr_matrix_apply(team, w, &weights->k, a->k, a->kv_width, input, width, rows);
+    if (weights->v.data) fr_matrix_apply(team, w, &weights->v, a->v, a->kv_width, input, width, rows);
 }
 
 /* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
@@ -88,17 +88,17 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
 
 /* One key head and its value head of one row, in the activations; then stored at slot = position, in each of the row's
  * timelines. The value may come from the raw key, so it is first. */
-static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_layer *layer, size_t row,
-                     size_t head) {
+static void store_kv(const fr_activations *a, const fr_attention_spec *spec, const fr_attention_weights *weights,
+                     size_t row, size_t head) {
     const fr_kernels *k = a->kernels;
     const fr_row *of = &a->batch.rows[row];
     size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
     float *key = a->k + at, *value = spec->k_eq_v ? key : a->v + at, *stored = a->v + at;
-    if (layer->v_bias) k->add(value, layer->v_bias + head * n, n);
+    if (weights->v_bias) k->add(value, weights->v_bias + head * n, n);
     if (spec->v_norm)
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored) memcpy(stored, value, n * sizeof *value);
-    shape_head(a, spec, key, layer->k_bias ? layer->k_bias + head * n : NULL, layer->k_norm, row);
+    shape_head(a, spec, key, weights->k_bias ? weights->k_bias + head * n : NULL, weights->k_norm, row);
     for (int32_t i = 0; i <= of->also; i++) {
         const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[spec->kv];
         k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head, position), key, n);
@@ -109,18 +109,18 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
 /* Queries are partitioned as attention does it, and keys and values by heads too: what a thread reads there, it mostly
  * wrote here, and its part of the projections before. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
-                            const fr_layer *layer) {
+                            const fr_attention_weights *weights) {
     size_t rows = a->batch.count, n = spec->head_dim, begin, end;
-    fr_partition(rows * spec->heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, spec->heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t row, head;
         fr_attend_place(item, rows, spec->heads, spec->kv_heads, &row, &head);
         float *query = a->q + row * a->q_width + head * query_step(spec);
-        shape_head(a, spec, query, layer->q_bias ? layer->q_bias + head * n : NULL, layer->q_norm, row);
+        shape_head(a, spec, query, weights->q_bias ? weights->q_bias + head * n : NULL, weights->q_norm, row);
     }
     if (!spec->owns_kv) return;
-    fr_partition(rows * spec->kv_heads, 1, team->index, team->count, &begin, &end);
-    for (size_t item = begin; item < end; item++) store_kv(a, spec, layer, item % rows, item / rows);
+    fr_part_heads(team, spec->kv_heads, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, item / rows);
 }
 
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
@@ -138,31 +138,34 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     fr_attend_run(team, &rows);
 }
 
-/* By the whole team, synchronized behind it. */
+/* By the whole team. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
-    size_t n = spec->head_dim, begin, end;
-    fr_partition(a->batch.count * spec->heads, 1, team->index, team->count, &begin, &end);
+    size_t n = spec->head_dim, rows = a->batch.count, begin, end;
+    fr_part_heads(team, spec->heads, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t at = begin / spec->heads * a->q_width, head = begin % spec->heads;
+        size_t at = begin % rows * a->q_width, head = begin / rows;
         float *seen = a->attn + at + head * n;
         a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
     }
-    fr_team_sync(team);
 }
 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
                       bool ends_rows) {
     const fr_attention_spec *spec = &layer_spec->attention;
-    fr_input_norm(team, a, layer, layer->q.cols);
+    const fr_attention_weights *weights = &layer->attention;
+    fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
-    project(team, a, layer, spec->owns_kv);
+    project(team, a, weights, spec->owns_kv);
     fr_team_sync(team);
-    shape_and_store(team, a, spec, layer);
+    shape_and_store(team, a, spec, weights);
     fr_team_sync(team);
     if (ends_rows) fr_activations_narrow(a);
     fr_attention_attend(team, a, spec);
-    fr_team_sync(team);
-    if (spec->output_gate) gate_heads(team, a, spec);
-    fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
+    if (spec->output_gate) {
+        fr_team_sync(team);
+        gate_heads(team, a, spec);
+    }
+    fr_publish_input(team, &a->workspace, a->attn, a->q_width, weights->o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &weights->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width,
+                    a->batch.count);
 }

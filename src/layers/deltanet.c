@@ -104,11 +104,11 @@ static void collect_inputs(const fr_activations *a, const fr_recurrent *ring, co
 }
 
 /* Channels [from, from + n) of what is made of such inputs. */
-static void convolve(const fr_activations *a, const fr_layer *layer, const float *const *inputs, size_t conv_kernel,
-                     size_t from, size_t n, float *out) {
+static void convolve(const fr_activations *a, const fr_deltanet_weights *weights, const float *const *inputs,
+                     size_t conv_kernel, size_t from, size_t n, float *out) {
     const float *at[MOST_CONV_KERNEL];
     for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
-    a->kernels->short_conv(out, at, layer->conv + from, a->deltanet->channels, conv_kernel, n);
+    a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
 }
 
 /* A head's query or key becomes a vector of length 1, a query one over the root of its dimension. */
@@ -119,8 +119,8 @@ static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, flo
 }
 
 /* One head of a row's queries, keys or values, by its number among them all. */
-static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_layer *layer, size_t row,
-                     size_t head) {
+static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
+                     size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
     const fr_recurrent *ring = &a->batch.timelines[of->timeline]->recurrent;
     const float *inputs[MOST_CONV_KERNEL];
@@ -128,21 +128,22 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
     float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
     collect_inputs(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
-    convolve(a, layer, inputs, spec->conv_kernel, from, n, mixed);
+    convolve(a, weights, inputs, spec->conv_kernel, from, n, mixed);
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec, const fr_layer *layer) {
+static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                const fr_deltanet_weights *weights) {
     fr_deltanet_rows *d = a->deltanet;
     size_t rows = a->batch.count, heads = spec->value_heads, begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *decay = d->decay + r * heads, *beta = d->beta + r * heads;
-        fr_deltanet_decay(decay, decay, layer->dt_bias, layer->decay, heads);
+        fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
         fr_deltanet_beta(beta, beta, heads);
     }
-    fr_partition(rows * (2 * spec->key_heads + heads), 1, team->index, team->count, &begin, &end);
-    for (size_t item = begin; item < end; item++) mix_head(a, spec, layer, item % rows, item / rows);
+    fr_part_heads(team, 2 * spec->key_heads + heads, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) mix_head(a, spec, weights, item % rows, item / rows);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- states */
@@ -150,7 +151,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 /* A value head of a timeline, as one thread runs it. */
 typedef struct head_run {
     const fr_deltanet_spec *spec;
-    const fr_layer *layer;
+    const fr_deltanet_weights *weights;
     const fr_deltanet_span *span;
     const fr_recurrent *recurrent;
     const fr_recurrent_layer *states;
@@ -167,9 +168,10 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
     float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
     size_t keys = spec->key_heads * spec->key_dim;
     collect_inputs(a, run->recurrent, run->states, position, -1, inputs);
-    convolve(a, run->layer, inputs, spec->conv_kernel, keys + run->key_head * spec->key_dim, spec->key_dim, key);
+    convolve(a, run->weights, inputs, spec->conv_kernel, keys + run->key_head * spec->key_dim, spec->key_dim, key);
     make_unit(a, spec, key, false);
-    convolve(a, run->layer, inputs, spec->conv_kernel, 2 * keys + run->head * spec->value_dim, spec->value_dim, value);
+    convolve(a, run->weights, inputs, spec->conv_kernel, 2 * keys + run->head * spec->value_dim, spec->value_dim,
+             value);
     slot += a->deltanet->channels;
     run->rows[index] = (fr_deltanet_row){
         .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
@@ -229,22 +231,22 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     for (size_t i = run->span->position - run->recurrent->at; i < run->count; i++) {
         float *out = run->rows[i].out;
         if (!out) continue;
-        a->kernels->rmsnorm(out, out, run->layer->value_norm, n, a->trunk->spec.eps);
+        a->kernels->rmsnorm(out, out, run->weights->value_norm, n, a->trunk->spec.eps);
         a->kernels->silu_mul(out, d->z + (out - d->seen), out, n);
     }
 }
 
 /* Heads are partitioned for all timelines alike, so that a long prompt of one of them occupies all threads. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
-                      const fr_layer *layer) {
+                      const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
     size_t begin, end;
     head_run run = {.spec = spec,
-                    .layer = layer,
+                    .weights = weights,
                     .rerun = d->rerun + team->index * FR_STEP_MAX * d->rerun_width,
                     .strip = d->strips + team->index * d->strip_size,
                     .rows = d->runs + team->index * d->run_size};
-    fr_partition(spec->value_heads * d->span_count, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, spec->value_heads, d->span_count, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         run.head = item / d->span_count;
         run.key_head = spec->tiled ? run.head % spec->key_heads : run.head / (spec->value_heads / spec->key_heads);
@@ -294,14 +296,14 @@ static void keep_inputs(const fr_activations *a, const fr_deltanet_spec *spec, c
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-static void project(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t heads) {
+static void project(const fr_team *team, const fr_activations *a, const fr_deltanet_weights *weights, size_t heads) {
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, w, &layer->in_qkv, d->input, d->channels, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_z, d->z, d->width, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_a, d->decay, heads, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_b, d->beta, heads, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &weights->in_qkv, d->input, d->channels, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &weights->in_z, d->z, d->width, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &weights->in_a, d->decay, heads, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &weights->in_b, d->beta, heads, a->normed, hidden, rows);
 }
 
 /* Timelines of a batch, dealt to threads. */
@@ -313,20 +315,20 @@ static void for_spans(const fr_team *team, const fr_activations *a, const fr_del
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
                      bool ends_rows) {
     const fr_deltanet_spec *spec = &layer_spec->deltanet;
+    const fr_deltanet_weights *weights = &layer->deltanet;
     const fr_deltanet_rows *d = a->deltanet;
     const fr_activations whole = *a;
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
-    project(team, a, layer, spec->value_heads);
+    project(team, a, weights, spec->value_heads);
     fr_team_sync(team);
-    mix(team, a, spec, layer);
+    mix(team, a, spec, weights);
     for_spans(team, a, spec, save_history);
     fr_team_sync(team);
-    run_heads(team, a, spec, layer);
-    fr_team_sync(team);
-    for_spans(team, &whole, spec, keep_inputs);
+    run_heads(team, a, spec, weights);
     const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
-    fr_matrix_input_rows(team, &a->workspace, seen, d->width, d->width, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
+    fr_publish_input(team, &a->workspace, seen, d->width, d->width, a->batch.count);
+    for_spans(team, &whole, spec, keep_inputs);
+    fr_matrix_apply(team, &a->workspace, &weights->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
 }

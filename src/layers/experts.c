@@ -46,22 +46,22 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
     if (place) *place = e;
 }
 
-void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t row) {
+void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
     const float *x = a->x + row * hidden;
     float *routed = a->experts->routed + row * hidden, eps = a->trunk->spec.eps;
-    k->rmsnorm(routed, x, layer->router_scale, hidden, eps);
+    k->rmsnorm(routed, x, weights->router_scale, hidden, eps);
     k->scale(routed, hidden, (float)(1.0 / sqrt((double)hidden)));
     fr_matrix_input_row(&a->experts->workspace, row, routed, hidden);
-    k->rmsnorm(a->experts->normed + row * hidden, x, layer->pre_experts_norm, hidden, eps);
+    k->rmsnorm(a->experts->normed + row * hidden, x, weights->pre_norm, hidden, eps);
 }
 
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                      const fr_layer *layer) {
+                      const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &layer->router, m->scores, spec->count,
+    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router, m->scores, spec->count,
                     spec->parallel ? m->routed : a->normed, hidden, a->batch.count);
 }
 
@@ -103,17 +103,17 @@ static void prefetch(stretch *s, const fr_matrix *matrix) {
 
 /* The thread's share of the chosen experts, in the order in which they are read. */
 static void read_ahead(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                       const fr_layer *layer) {
+                       const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;
     size_t begin, end, chosen = 0;
     for (size_t e = 0; e < spec->count; e++) chosen += first[e + 1] > first[e];
-    fr_partition(chosen, 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, chosen, &begin, &end);
     stretch s = {0};
     for (int down = 0; down < 2; down++) {
         for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
             if (first[e + 1] == first[e] || at++ < begin) continue;
-            prefetch(&s, down ? &layer->expert_down[e] : &layer->expert_gate[e]);
-            if (!down) prefetch(&s, &layer->expert_up[e]);
+            prefetch(&s, down ? &weights->down[e] : &weights->gate[e]);
+            if (!down) prefetch(&s, &weights->up[e]);
         }
     }
     fr_map_ahead(s.begin, s.bytes);
@@ -124,7 +124,7 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
     const float *normed = spec->parallel ? m->normed : a->normed;
-    fr_partition(m->first[spec->count], 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, m->first[spec->count], &begin, &end);
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
         memcpy(m->input + p * hidden, normed + row * hidden, hidden * sizeof(float));
@@ -134,15 +134,15 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
 
 /* activation(gate) * up of the expert's pairs, inner columns [begin, end). */
 static void expert_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                      const fr_layer *layer, size_t expert, size_t begin, size_t end) {
+                      const fr_experts_weights *weights, size_t expert, size_t begin, size_t end) {
     const fr_experts_rows *m = a->experts;
     size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden;
     size_t p = m->first[expert], rows = m->first[expert + 1] - p;
     const float *input = m->input + p * hidden;
     float *inner = m->inner + p * stride;
-    fr_matrix_apply_part(team, &m->workspace, &layer->expert_gate[expert], begin, end, inner, stride, input, hidden, p,
+    fr_matrix_apply_part(team, &m->workspace, &weights->gate[expert], begin, end, inner, stride, input, hidden, p,
                          rows);
-    fr_matrix_apply_part(team, &m->workspace, &layer->expert_up[expert], begin, end, inner + ffn, stride, input, hidden,
+    fr_matrix_apply_part(team, &m->workspace, &weights->up[expert], begin, end, inner + ffn, stride, input, hidden,
                          p, rows);
     for (size_t r = 0; r < rows; r++) {
         float *gate = inner + r * stride + begin;
@@ -164,11 +164,11 @@ static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
 /* All experts' tiles behind each other are cut into stretches of equal cost, one a thread: experts may be narrower than
  * a team, and have any numbers of rows. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                       const fr_layer *layer) {
+                       const fr_experts_weights *weights) {
     const size_t *first = a->experts->first, tiles = (spec->width + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT;
     size_t all = 0, before = 0, begin, end;
     for (size_t e = 0; e < spec->count; e++) all += tiles * tile_cost(first[e + 1] - first[e]);
-    fr_partition(all, 1, team->index, team->count, &begin, &end);
+    fr_part_pairs(team, all, &begin, &end);
     for (size_t e = 0; e < spec->count && before < end; e++) {
         size_t each = tile_cost(first[e + 1] - first[e]);
         if (each == 0) continue;
@@ -176,22 +176,22 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
         size_t to = tile_at(end, before, each, tiles) * FR_FEATURE_UNIT;
         before += tiles * each;
         if (to > spec->width) to = spec->width;
-        if (from < to) expert_in(team, a, spec, layer, e, from, to);
+        if (from < to) expert_in(team, a, spec, weights, e, from, to);
     }
 }
 
 /* Weighted outputs joined, for the thread's own columns of the stream. */
 static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                        const fr_layer *layer) {
+                        const fr_experts_weights *weights) {
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
     size_t stride = 2 * spec->width, hidden = a->trunk->spec.hidden, begin, end;
-    fr_partition(hidden, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_part_features(team, hidden, &begin, &end);
     for (size_t r = 0; r < a->batch.count; r++) memset(m->sum + r * hidden + begin, 0, (end - begin) * sizeof(float));
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
-        fr_matrix_apply_part(team, &m->workspace, &layer->expert_down[e], begin, end, m->output + p * hidden,
+        fr_matrix_apply_part(team, &m->workspace, &weights->down[e], begin, end, m->output + p * hidden,
                              hidden, m->inner + p * stride, stride, p, rows);
         for (size_t i = p; i < p + rows; i++)
             k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, m->output + i * hidden + begin,
@@ -199,42 +199,48 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     }
 }
 
-void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer) {
+void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                    const fr_experts_weights *weights) {
     size_t begin, end;
-    fr_rows_part(team, a->batch.count, &begin, &end);
-    for (size_t r = begin; r < end; r++) fr_experts_choose(a, spec, layer, r, team->index);
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) fr_experts_choose(a, spec, weights, r, team->index);
     fr_team_sync(team);
     if (team->index == 0) sort_pairs(a, spec);
     fr_team_sync(team);
-    if (a->reads_ahead) read_ahead(team, a, spec, layer);
+    if (a->reads_ahead) read_ahead(team, a, spec, weights);
     gather(team, a, spec);
     fr_team_sync(team);
-    experts_in(team, a, spec, layer);
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
-                         a->experts->first[spec->count]);
-    experts_out(team, a, spec, layer);
+    experts_in(team, a, spec, weights);
+    fr_publish_input(team, &a->experts->workspace, a->experts->inner, 2 * spec->width, spec->width,
+                     a->experts->first[spec->count]);
+    experts_out(team, a, spec, weights);
 }
 
 /* Of the row that the feed-forward read: sigmoid(gate . x). */
-static float shared_weight(const fr_activations *a, const fr_layer *layer, size_t row) {
+static float shared_weight(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
     size_t hidden = a->trunk->spec.hidden;
     float gate;
-    a->kernels->matmul[FR_F32](&gate, 1, a->normed + row * hidden, hidden, 1, layer->shared_gate, 0, hidden, 1);
+    a->kernels->matmul[FR_F32](&(fr_matmul){.y = &gate,
+                                            .x = a->normed + row * hidden,
+                                            .rows = 1,
+                                            .w = weights->shared_gate,
+                                            .cols = hidden,
+                                            .features = 1});
     gate = -gate;
     a->kernels->exp(&gate, &gate, 1);
     return 1.0f / (1.0f + gate);
 }
 
-void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row) {
+void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_experts_weights *weights,
+                     size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
     float *out = a->out + row * hidden, *routed = a->experts->sum + row * hidden, eps = a->trunk->spec.eps;
     if (spec->experts.parallel) {
-        k->rmsnorm(out, out, layer->post_dense_norm, hidden, eps);
-        k->rmsnorm(routed, routed, layer->post_experts_norm, hidden, eps);
+        k->rmsnorm(out, out, weights->post_dense_norm, hidden, eps);
+        k->rmsnorm(routed, routed, weights->post_norm, hidden, eps);
     }
-    if (spec->experts.shared_gated && spec->ffn.width) k->scale(out, hidden, shared_weight(a, layer, row));
+    if (spec->experts.shared_gated && spec->ffn.width) k->scale(out, hidden, shared_weight(a, weights, row));
     if (spec->ffn.width) k->add(out, routed, hidden);
     else memcpy(out, routed, hidden * sizeof *out);
 }

@@ -5,6 +5,8 @@
  * times. */
 #include "src/layers/head.h"
 
+#include "src/weights/partition.h"
+
 enum {
     PIECE = 256 << 10, /* bytes of logits */
     NOT_FINITE = -1,
@@ -49,14 +51,14 @@ static int64_t best_of_row(const fr_team *team, const fr_forward *f, size_t voca
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     size_t begin, end, hidden = head->matrix->cols, piece = piece_features(f->head_rows);
     int64_t *best = f->best + team->index * f->best_stride;
-    fr_matrix_input_rows(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    fr_publish_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
-    fr_matrix_part(team, head->matrix, &begin, &end);
+    fr_part_features(team, head->matrix->features, &begin, &end);
     for (size_t to; begin < end; begin = to) {
         to = end - begin < piece ? end : begin + piece;
         run_piece(team, f, head, begin, to, best);
     }
-    fr_team_sync(team);
-    fr_rows_part(team, f->head_rows, &begin, &end);
+    fr_publish_rows(team); /* the best of each thread's features */
+    fr_part_rows(team, f->head_rows, &begin, &end);
     for (; begin < end; begin++) f->best[begin] = best_of_row(team, f, head->matrix->features, begin);
 }

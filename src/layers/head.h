@@ -6,8 +6,8 @@
 
 #include "src/layers/forward.h"
 
-/* By the whole team, for hidden rows [head_first, head_first + head_rows), 1 to best_stride of them, which all threads
- * see; best stands when the run ends. */
+/* By the whole team, for hidden rows [head_first, head_first + head_rows), 1 to best_stride of them, whoever made them;
+ * best stands when the run ends. */
 void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *forward);
 
 #endif

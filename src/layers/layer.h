@@ -5,6 +5,8 @@
 #ifndef FR_SRC_LAYER_H
 #define FR_SRC_LAYER_H
 
+#include <stddef.h>
+
 #include "src/layers/layer_spec.h"
 
 /* What latent attention's heads multiply with: a query's nope part [latent, nope], and the latents that it has seen
@@ -16,37 +18,73 @@ typedef struct fr_latent_heads {
     float *copy;          /* [heads, latent, nope] */
 } fr_latent_heads;
 
-typedef struct fr_layer {
-    const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
+/* Attention; latent attention has `q` and `o` too. One tensor may fill q, k and v, another their biases (FR_SLOT_QKV,
+ * FR_SLOT_QKV_VECTOR): neighbours, in this order. */
+typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d] */
+} fr_attention_weights;
 
-    fr_matrix q_a, kv_a; /* [q_lora, hidden], [latent + rotary, hidden]; q is [heads * (nope + rotary), q_lora] then */
+_Static_assert(offsetof(fr_attention_weights, k) == offsetof(fr_attention_weights, q) + sizeof(fr_matrix) &&
+                   offsetof(fr_attention_weights, v) == offsetof(fr_attention_weights, q) + 2 * sizeof(fr_matrix),
+               "one tensor fills q, k and v");
+_Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_weights, q_bias) + sizeof(float *) &&
+                   offsetof(fr_attention_weights, v_bias) ==
+                       offsetof(fr_attention_weights, q_bias) + 2 * sizeof(float *),
+               "one tensor fills their biases");
+
+/* What latent attention has beside them: then attention's q is [heads * (nope + rotary), q_lora]. */
+typedef struct fr_mla_weights {
+    fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
     fr_latent_heads heads;
+} fr_mla_weights;
 
+typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
     fr_matrix out;          /* [hidden, value_heads * value_dim] */
     const float *conv;      /* [conv_kernel, channels of in_qkv] the oldest position's first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
+} fr_deltanet_weights;
 
-    fr_matrix gate_up[2], down;   /* [ffn, hidden] each, [hidden, ffn] */
+/* A layer's feed-forward, or what all rows share beside a mixture. */
+typedef struct fr_ffn_weights {
+    fr_matrix gate_up[2], down; /* [ffn, hidden] each, [hidden, ffn] */
     const float *gate_bias, *up_bias, *down_bias;
-    const float *scalar; /* [1] multiplies the layer's output */
+} fr_ffn_weights;
 
-    fr_matrix ple_gate, ple_out;     /* [ple_width, hidden], [hidden, ple_width] */
-    const float *post_token_norm;    /* [hidden] */
+/* Per-layer embeddings. */
+typedef struct fr_ple_weights {
+    fr_matrix gate, out; /* [ple_width, hidden], [hidden, ple_width] */
+    const float *norm;   /* [hidden], behind `out` */
+} fr_ple_weights;
 
+/* A mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS): neighbours, in this order. */
+typedef struct fr_experts_weights {
     fr_matrix router;          /* [experts, hidden] */
     const float *router_scale; /* [hidden] */
     const float *router_bias;  /* [experts] what corrects the scores that choose */
-    const float *expert_scale; /* [experts] */
+    const float *scale;        /* [experts] multiplies their weights */
     const float *shared_gate;  /* [hidden] */
-    const float *pre_experts_norm, *post_dense_norm, *post_experts_norm; /* [hidden] */
-    fr_matrix *expert_gate, *expert_up, *expert_down; /* [experts]: [width, hidden] twice, [hidden, width] */
+    const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] where it is parallel to a dense feed-forward */
+    fr_matrix *gate, *up, *down; /* [experts]: [width, hidden] twice, [hidden, width] */
+} fr_experts_weights;
+
+_Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, gate) + sizeof(fr_matrix *),
+               "one tensor fills gate and up");
+
+typedef struct fr_layer {
+    const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
+    fr_attention_weights attention;
+    fr_mla_weights mla;
+    fr_deltanet_weights deltanet;
+    fr_ffn_weights ffn;
+    const float *scalar; /* [1] multiplies the layer's output */
+    fr_ple_weights ple;
+    fr_experts_weights experts;
 } fr_layer;
 
 typedef struct fr_trunk {

@@ -44,12 +44,12 @@ static size_t rotary_of(const fr_attention_spec *spec) {
 }
 
 static void project(const fr_team *team, const fr_activations *a, const fr_mla_spec *mla, const fr_layer *layer) {
-    const fr_matrix *q = mla->q_lora ? &layer->q_a : &layer->q;
+    const fr_matrix *q = mla->q_lora ? &layer->mla.q_a : &layer->attention.q;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
     float *queries = mla->q_lora ? a->q_a : a->heads;
     fr_matrix_apply(team, &a->workspace, q, queries, mla->q_lora ? a->q_a_width : a->heads_width, a->normed, hidden,
                     rows);
-    fr_matrix_apply(team, &a->workspace, &layer->kv_a, a->k, a->kv_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, &layer->mla.kv_a, a->k, a->kv_width, a->normed, hidden, rows);
 }
 
 /* The rotary part of a head or of a latent row, in place. */
@@ -61,11 +61,12 @@ static void rotate(const fr_activations *a, const fr_attention_spec *spec, float
 }
 
 /* At slot = position, in each of the row's timelines. */
-static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row) {
+static void store_latent(const fr_activations *a, const fr_layer_spec *spec, const fr_mla_weights *weights,
+                         size_t row) {
     const fr_attention_spec *attention = &spec->attention;
     const fr_row *of = &a->batch.rows[row];
     float *latent = a->k + row * a->kv_width;
-    a->kernels->rmsnorm(latent, latent, layer->kv_a_norm, attention->latent, spec->mla.eps);
+    a->kernels->rmsnorm(latent, latent, weights->kv_a_norm, attention->latent, spec->mla.eps);
     rotate(a, attention, latent + attention->latent, row);
     for (int32_t i = 0; i <= of->also; i++) {
         const fr_kv_layer *cache = &a->batch.timelines[of->timeline + i]->layers[attention->kv];
@@ -75,14 +76,14 @@ static void store_latent(const fr_activations *a, const fr_layer_spec *spec, con
 }
 
 static void norm_and_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,
-                           const fr_layer *layer) {
+                           const fr_mla_weights *weights) {
     size_t begin, end, q_lora = spec->mla.q_lora;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        store_latent(a, spec, layer, r);
+        store_latent(a, spec, weights, r);
         if (q_lora == 0) continue;
         float *q_a = a->q_a + r * a->q_a_width;
-        a->kernels->rmsnorm(q_a, q_a, layer->q_a_norm, q_lora, spec->mla.eps);
+        a->kernels->rmsnorm(q_a, q_a, weights->q_a_norm, q_lora, spec->mla.eps);
         fr_matrix_input_row(&a->workspace, r, q_a, q_lora);
     }
 }
@@ -108,7 +109,7 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_matrix *matrices, size_t heads,
                         fr_head_rows y, fr_head_rows x) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;
-    fr_partition(heads * tiles, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, heads, tiles, &begin, &end);
     while (begin < end) {
         size_t head = begin / tiles, first = head * tiles, last = fr_smaller(end, first + tiles);
         apply_head(team, a, &matrices[head], head, (begin - first) * FR_FEATURE_UNIT,
@@ -119,10 +120,10 @@ static void apply_heads(const fr_team *team, const fr_activations *a, const fr_m
 
 static void rotate_queries(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec) {
     const fr_attention_spec *attention = &spec->attention;
-    size_t rotary = rotary_of(attention), each = spec->mla.nope + rotary, begin, end;
-    fr_partition(a->batch.count * attention->heads, 1, team->index, team->count, &begin, &end);
+    size_t rotary = rotary_of(attention), each = spec->mla.nope + rotary, rows = a->batch.count, begin, end;
+    fr_part_heads(team, attention->heads, rows, &begin, &end);
     for (; begin < end; begin++) {
-        size_t row = begin / attention->heads, head = begin % attention->heads;
+        size_t row = begin % rows, head = begin / rows;
         const float *part = a->heads + row * a->heads_width + head * each + spec->mla.nope;
         float *q = a->q + row * a->q_width + head * attention->head_dim + attention->latent;
         memcpy(q, part, rotary * sizeof *q);
@@ -138,26 +139,26 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
     project(team, a, mla, layer);
-    fr_team_sync(team);
-    norm_and_store(team, a, spec, layer);
+    fr_publish_rows(team); /* q_a and the latents */
+    norm_and_store(team, a, spec, &layer->mla);
     fr_team_sync(team);
     if (mla->q_lora) {
-        fr_matrix_apply(team, &a->workspace, &layer->q, a->heads, a->heads_width, a->q_a, a->q_a_width, a->batch.count);
+        fr_matrix_apply(team, &a->workspace, &layer->attention.q, a->heads, a->heads_width, a->q_a, a->q_a_width,
+                        a->batch.count);
         fr_team_sync(team);
     }
     if (ends_rows) fr_activations_narrow(a);
-    apply_heads(team, a, layer->heads.k_b, attention->heads,
+    apply_heads(team, a, layer->mla.heads.k_b, attention->heads,
                 (fr_head_rows){a->q, a->q_width, attention->head_dim},
                 (fr_head_rows){a->heads, a->heads_width, query});
     rotate_queries(team, a, spec);
     fr_team_sync(team);
     fr_attention_attend(team, a, attention);
     fr_team_sync(team);
-    apply_heads(team, a, layer->heads.v_b, attention->heads,
+    apply_heads(team, a, layer->mla.heads.v_b, attention->heads,
                 (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, a->heads, a->heads_width, layer->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
+    fr_publish_input(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->attention.o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
                     a->batch.count);
 }

@@ -2,11 +2,12 @@
  *
  * In: a layer's spec and weights, the activations as the part before left them. Out: the activations. What each needs
  * before it and leaves behind it is said here; a layer strings them together (trunk.c). Rows are partitioned by
- * fr_rows_part, features by fr_matrix_part, so that each thread finds what it made itself. */
+ * fr_part_rows, features by fr_part_features, so that each thread finds what it made itself. */
 #ifndef FR_SRC_PARTS_H
 #define FR_SRC_PARTS_H
 
 #include "src/layers/activations.h"
+#include "src/weights/partition.h"
 
 /* ------------------------------------------------------------------------------------------------------ attention.c */
 
@@ -59,11 +60,11 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
 /* gate = activation(gate) * up, n values. */
 void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gate, const float *up, size_t n);
 
-/* gate = activation(gate(normed)) * up(normed); a barrier behind. */
-void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_layer *layer);
+/* gate = activation(gate(normed)) * up(normed), of the thread's own features. */
+void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* out = down(gate); a barrier behind. Has one of its own, if rows are quantized. */
-void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_layer *layer);
+/* out = down(gate); a barrier behind. Begins with one, which stands behind fr_experts_score too. */
+void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
 /* x += norm(out), with a mixture's branch beside it: the thread's own rows. */
 void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
@@ -76,22 +77,23 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
 
 /* What router and experts of a mixture apart read of one row, from the stream before the feed-forward: by the row's
  * owner. Others read what the feed-forward reads. */
-void fr_experts_prepare(const fr_activations *a, const fr_layer *layer, size_t row);
+void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row);
 
 /* The router's products of all rows. Needs a barrier between it and the rows' preparation. */
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
-                      const fr_layer *layer);
+                      const fr_experts_weights *weights);
 
 /* router.c: a row's experts and weights, by one thread, of the team that made the router's products. */
-void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer, size_t row,
-                       size_t thread);
+void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
+                       size_t row, size_t thread);
 
-/* Routing and experts: needs a barrier between it and fr_experts_score, has barriers of its own; experts->sum needs one
- * more before it is read. */
-void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer);
+/* Routing and experts, once fr_ffn_down has run: has barriers of its own; experts->sum needs one more before it is
+ * read. */
+void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                    const fr_experts_weights *weights);
 
 /* out: the feed-forward's of one row, and the experts', as one; by the row's owner. */
-void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row);
+void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const fr_experts_weights *weights, size_t row);
 
 /* ---------------------------------------------------------------------------------------------------
  * per_layer_embeddings.c */

@@ -93,8 +93,8 @@ static void choose_by_sigmoid(const routing *r, const float *bias, int32_t *chos
     r->kernels->topk(r->choice, r->spec->count, r->spec->top_k, chosen, r->scratch);
 }
 
-void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_layer *layer, size_t row,
-                       size_t thread) {
+void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
+                       size_t row, size_t thread) {
     fr_experts_rows *m = a->experts;
     const routing r = {.kernels = a->kernels,
                        .spec = spec,
@@ -107,7 +107,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (!all_finite(r.scores, spec->count)) scaling = NAN;
     if (spec->scoring == FR_SCORING_SIGMOID) {
-        choose_by_sigmoid(&r, layer->router_bias, chosen);
+        choose_by_sigmoid(&r, weights->router_bias, chosen);
         sum = weigh_sigmoid(&r, chosen, weight);
     } else {
         choose_by_softmax(&r, chosen);
@@ -115,7 +115,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     }
     for (size_t i = 0; i < spec->top_k; i++) {
         weight[i] /= sum;
-        if (layer->expert_scale) weight[i] *= layer->expert_scale[chosen[i]];
+        if (weights->scale) weight[i] *= weights->scale[chosen[i]];
         weight[i] *= scaling;
     }
 }

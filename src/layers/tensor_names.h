@@ -118,9 +118,11 @@ typedef struct fr_tensor_name {
 
 /* A layer's queries, keys and values in one tensor, as llama.cpp's converter makes them with --fuse-qkv, and their
  * biases: lines that stand before those of their own. */
-#define FR_FUSED_QKV(r, ...) FR_NAMED(fr_layer, q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
+#define FR_FUSED_QKV(r, ...)                                                                                         \
+    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, NULL, "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                            \
-    FR_NAMED(fr_layer, q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias", .needs = FR_IF_QKV_BIAS)
+    FR_NAMED(fr_layer, attention.q_bias, FR_SLOT_QKV_VECTOR, QUERIES, ONE, NULL, "attn_qkv.bias",                    \
+             .needs = FR_IF_QKV_BIAS)
 
 enum { FR_LAYER_TABLES = 4 };
 
@@ -219,7 +221,7 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 typedef struct fr_reorder {
     fr_row_order order;
     size_t head;    /* rows of a head, or columns */
-    size_t turning; /* to pairs, to halves: how many of them turn */
+    size_t turning; /* to pairs, to neox: how many of them turn */
     size_t first, groups, in_group; /* tiled: rows in front of the heads; key heads, and value heads of one */
 } fr_reorder;
 

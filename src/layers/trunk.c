@@ -163,13 +163,13 @@ fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_na
 }
 
 void fr_layer_close(fr_layer *layer) {
-    free(layer->expert_gate);
-    free(layer->expert_up);
-    free(layer->expert_down);
-    free(layer->heads.k_b);
-    free(layer->heads.v_b);
-    free(layer->heads.kv_b);
-    free(layer->heads.copy);
+    free(layer->experts.gate);
+    free(layer->experts.up);
+    free(layer->experts.down);
+    free(layer->mla.heads.k_b);
+    free(layer->mla.heads.v_b);
+    free(layer->mla.heads.kv_b);
+    free(layer->mla.heads.copy);
 }
 
 void fr_trunk_close(fr_trunk *trunk) {
@@ -191,23 +191,22 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     else if (spec->mixer == FR_MIXER_DELTANET) fr_deltanet_run(team, a, spec, layer, ends_rows);
     else fr_attention_run(team, a, spec, layer, ends_rows);
     if (a->batch.count == 0) return;
-    fr_team_sync(team);
+    fr_publish_rows(team);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);
-    fr_ffn_gate(team, a, &spec->ffn, layer);
-    if (layer->router.data) fr_experts_score(team, a, &spec->experts, layer);
-    fr_team_sync(team);
-    fr_ffn_down(team, a, layer);
-    if (layer->router.data) fr_experts_run(team, a, &spec->experts, layer);
-    fr_team_sync(team);
+    fr_ffn_gate(team, a, &spec->ffn, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
+    fr_ffn_down(team, a, &layer->ffn);
+    if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
+    fr_publish_rows(team); /* out, and a mixture's sum */
     fr_ffn_join(team, a, spec, layer);
-    if (layer->ple_gate.data) fr_ple_branch(team, a, layer, index);
+    if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }
 
 /* The stream in front of a layer, of the thread's own rows. */
 static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t t = 0; t < count; t++)
         for (size_t r = begin; r < end && a->aux_layers->layer[t] == layer; r++)
             memcpy(a->aux_hidden + (r * count + t) * hidden, a->x + r * hidden, hidden * sizeof *a->x);
@@ -228,7 +227,7 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
 
 static void embed_rows(const fr_team *team, const fr_activations *a) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
-    fr_rows_part(team, a->batch.count, &begin, &end);
+    fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         const fr_row *row = &a->batch.rows[r];
         if (row->embedding) memcpy(a->x + r * hidden, row->embedding, hidden * sizeof *a->x);
@@ -249,7 +248,7 @@ void fr_trunk_run(const fr_team *team, fr_forward *f) {
     if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
     if (a.deltanet && team->index == 0) fr_deltanet_begin(&a);
     fr_layers_run(team, &a);
-    fr_rows_part(team, a.batch.count, &begin, &end);
+    fr_part_rows(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
         a.kernels->rmsnorm(out + r * hidden, a.x + r * hidden, a.trunk->norm, hidden, a.trunk->spec.eps);
 }

@@ -25,7 +25,7 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
 void fr_layer_close(fr_layer *layer);
 
 /* One layer over a->x, in place. By the whole team, synchronized before; the stream is complete for each row's owner
- * (fr_rows_part) on return, for others after the next barrier. a is the thread's own copy. Rows before `keep` are left
+ * (fr_part_rows) on return, for others after the next barrier. a is the thread's own copy. Rows before `keep` are left
  * in the last layer that owns K/V, and in any that is none of the trunk's. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);

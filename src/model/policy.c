@@ -17,9 +17,9 @@ static bool has_latents(const fr_model *model) {
 }
 
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) {
-    fr_dtype usual = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
+    fr_dtype fallback = fr_weights_quantized(&model->weights) ? FR_F16 : FR_F32;
     int64_t k = options->value[FR_OPT_KV_K], v = options->value[FR_OPT_KV_V];
-    fr_kv_types types = {k < 0 ? usual : (fr_dtype)k, v < 0 ? usual : (fr_dtype)v};
+    fr_kv_types types = {k < 0 ? fallback : (fr_dtype)k, v < 0 ? fallback : (fr_dtype)v};
     if (v < 0 && has_latents(model)) types.v = types.k;
     return types;
 }

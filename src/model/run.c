@@ -28,9 +28,7 @@ static void run_head(void *context, const fr_team *team) {
 static void run_forward(void *context, const fr_team *team) {
     fr_forward *f = context;
     fr_trunk_run(team, f);
-    if (f->head_rows == 0) return;
-    fr_team_sync(team);
-    run_head(f, team);
+    if (f->head_rows) run_head(f, team);
 }
 
 /* A row of logits among rows of a batch, so that forwards are told apart that take different times. */

@@ -48,7 +48,7 @@ fr_status fr_batch_admit(const fr_part *p) {
 static void claim_far(fr_part *p) {
     size_t near = near_rows(p);
     if (near == p->rows || fr_failure_keep(fr_kv_claim(&p->session->kv, p->rows)).status == FR_OK) return;
-    bool too_few = !p->session->pending && near - 1 < p->session->draft_fewest;
+    bool too_few = !p->session->pending && near - 1 < p->session->draft_min;
     p->rows = too_few ? 1 : near;
     p->heads = p->session->pending ? 0 : p->rows;
 }

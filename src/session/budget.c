@@ -81,7 +81,11 @@ void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline) {
 }
 
 void fr_budget_followed(fr_budget_timeline *timeline) {
-    timeline->behind = 0;
+    timeline->behind = timeline->prompt = 0;
+}
+
+void fr_budget_fell_behind(fr_budget_timeline *timeline, size_t ids) {
+    timeline->behind = timeline->prompt = ids;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ times */
@@ -198,7 +202,8 @@ static candidate first_draft(const fr_budget *budget, const fr_budget_timeline *
                    .stands = rate_or(&timeline->stood[1], rate_or(&timeline->usual, ratio(&budget->usual)))};
     c.all_stood = c.stands;
     c.gain = c.came * c.all_stood;
-    c.follow = follow_time(budget) * (double)rows_behind(timeline) / greater(FOLLOW_ROUNDS, (double)timeline->behind);
+    double rounds = greater(FOLLOW_ROUNDS, (double)(timeline->behind - timeline->prompt));
+    c.follow = follow_time(budget) * (double)rows_behind(timeline) / rounds;
     return c;
 }
 
@@ -441,6 +446,17 @@ static void ask_of_first(fr_budget_part *parts, size_t count, size_t drafting) {
     }
 }
 
+/* Whether a second timeline is asked beside the first, to learn what both cost: where it has a prompt to follow, only
+ * if more than one draft is hoped to pay. */
+static bool asks_second(question q) {
+    outlook hoped;
+    if (q.budget->share.count || q.room == 1 || q.count == 1) return false;
+    if (rows_behind(q.parts[1].timeline) == 0) return true;
+    q.hoped = true;
+    look(&hoped, &q);
+    return hoped.best > 1;
+}
+
 void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, size_t room, size_t taken) {
     size_t most = 0;
     budget->trying = false;
@@ -455,11 +471,11 @@ void fr_budget_choose(fr_budget *budget, fr_budget_part *parts, size_t count, si
         if (budget->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
     }
-    if (count > 1 && room > 1 && budget->share.count == 0) {
+    question q = {budget, parts, count, room, taken, false};
+    if (asks_second(q))
         ask_of_first(parts, count, 2);
-        return;
-    }
-    choose(budget, parts, (question){budget, parts, count, room, taken, false});
+    else
+        choose(budget, parts, q);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- report */
@@ -548,6 +564,12 @@ static void learn_times(fr_budget *budget, const fr_budget_part *parts, size_t t
     if (budget->trying) learn_of_try(budget, parts, timelines, draft_seconds + verify_seconds);
 }
 
+static void learn_behind(const fr_budget_part *part) {
+    fr_budget_timeline *t = part->timeline;
+    t->behind = part->asked ? 1 : t->behind + 1;
+    if (part->asked) t->prompt = 0;
+}
+
 void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t timelines, size_t taken,
                       double draft_seconds, double verify_seconds) {
     size_t rows = timelines + taken;
@@ -558,5 +580,5 @@ void fr_budget_report(fr_budget *budget, const fr_budget_part *parts, size_t tim
     }
     if (verify_seconds > 0) learn_times(budget, parts, timelines, rows, draft_seconds, verify_seconds);
     for (size_t i = 0; i < timelines; i++)
-        if (parts[i].lags) parts[i].timeline->behind = parts[i].asked ? 1 : parts[i].timeline->behind + 1;
+        if (parts[i].lags) learn_behind(&parts[i]);
 }

@@ -17,8 +17,8 @@
  *
  * A method that has a cache of its own follows the text when it drafts: of the ids that a timeline has got since it
  * drafted last those beyond a few, which stream no weight more, cost a measured time each. Once it drafts that is paid,
- * so it counts as spread over as many rounds as made them, or over a few at least; what is only tried pays it whole.
- * A prompt's end leaves nobody behind.
+ * so it counts as spread over as many rounds as made them, or over a few at least, which a prompt's also are; what is
+ * only tried pays it whole.
  *
  * Drafts are added one at a time, the one first that gains most beyond what its time is worth; of all numbers of drafts
  * the best is taken. Everything learned fades: the text changes, the cache grows, other programs take memory bandwidth.
@@ -57,7 +57,8 @@ typedef struct fr_budget_timeline {
     fr_budget_rate came[FR_STEP_MAX];
     fr_budget_rate usual; /* stood[1] over a long time */
     uint64_t drafted;     /* the round in which it drafted last; */
-    size_t behind;        /* ids that it has got since, if its method lags */
+    size_t behind;        /* ids that it has got since, if its method lags; */
+    size_t prompt;        /* of these a prompt's */
 } fr_budget_timeline;
 
 /* What is known of an engine. */
@@ -96,8 +97,9 @@ static inline size_t fr_budget_verified(const fr_budget_part *part) {
 void fr_budget_reset(fr_budget *budget);
 void fr_budget_join(const fr_budget *budget, fr_budget_timeline *timeline);
 
-/* A timeline's method has followed all of it. */
+/* After a prompt: a timeline's method has followed all of it, or has so many ids before it. */
 void fr_budget_followed(fr_budget_timeline *timeline);
+void fr_budget_fell_behind(fr_budget_timeline *timeline, size_t ids);
 
 /* How many drafts to ask of each of `count` timelines, `room` in all. taken: rows that the round has already beside
  * one for each of them. */

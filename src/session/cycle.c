@@ -20,6 +20,7 @@ static size_t commit(fr_session *s, size_t count) {
         if (s->ended) count = i + 1;
     }
     s->length += count;
+    fr_sampler_commit(&s->sampler, count);
     s->stats.value[FR_STAT_GENERATED_TOKENS] += (double)count;
     return count;
 }

@@ -15,8 +15,8 @@ static bool is_fixed(const fr_session *s) {
 
 /* So many drafts, or as many as count, or none. */
 static size_t enough_of(const fr_session *s, size_t asked, size_t limit) {
-    if (asked == 0 || asked >= s->draft_fewest) return asked;
-    return s->draft_fewest <= limit ? s->draft_fewest : 0;
+    if (asked == 0 || asked >= s->draft_min) return asked;
+    return s->draft_min <= limit ? s->draft_min : 0;
 }
 
 /* Rows with logits that are left for drafts. */

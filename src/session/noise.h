@@ -13,6 +13,7 @@ typedef enum fr_noise {
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
     FR_NOISE_ACCEPT,   /* whether a draft stands */
     FR_NOISE_RESIDUAL, /* what stands in its place; and the target's draw where nothing was drafted */
+    FR_NOISE_XTC,      /* whether XTC leaves tokens out */
 } fr_noise;
 
 /* The generator itself: 10 rounds. */

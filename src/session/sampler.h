@@ -2,8 +2,11 @@
  *
  * In: a row of logits, and the tokens before it. Out: a token, which is a pure function of those, the settings, the
  * seed and the position. Order: penalties (repeat, frequency, presence; over the timeline and the drafts before the
- * row), bias and the ids that the model keeps out, temperature, top-k (ties with the k-th stay), top-p (logits
- * descending, ids ascending), min-p.
+ * row), bias and the ids that the model keeps out, DRY (dry.h); then temperature, top-k (ties with the k-th stay),
+ * top-p (logits descending, ids ascending), min-p, or another chain (filters.h).
+ *
+ * Mirostat's bound is the one state there is: a function of what was drawn since the last prompt and of the rows it was
+ * drawn from. It moves on over accepted tokens alone.
  *
  * Gumbel: the token is argmax((logit - largest) / temperature + g(seed, position, id)) over what the filters left, the
  * lowest id of equals. The drafter draws from its own logits with the same noise, so the two agree often, and a draft
@@ -19,21 +22,33 @@
 #include "kernels/kernels.h"
 #include "src/draft/picker.h"
 #include "src/session/accept.h"
+#include "src/session/dry.h"
 
 typedef struct fr_sampler {
     const fr_kernels *kernels;
     size_t vocab;
     bool on; /* false: greedy, nobody has to ask the sampler */
     bool rejection;
+    bool draws;     /* temperatures above 0 may come */
+    bool selects;   /* filters run: there may be draws, or filters that the largest logit needn't pass */
+    bool mirostat;
     double temperature, top_p, min_p, repeat, presence, frequency;
+    double top_n_sigma, typical, xtc_probability, xtc_threshold, dynatemp_range, dynatemp_exponent;
+    double mirostat_eta, mirostat_tau;
+    uint8_t filters[FR_FILTER_COUNT]; /* that do something, in order */
+    size_t filter_count;
     size_t top_k;  /* 0: off */
     size_t last_n; /* tokens that penalties look back over */
     uint64_t seed;
+    fr_dry dry;
+    double mu;               /* mirostat's bound on surprise in bits; */
+    double mus[FR_STEP_MAX]; /* and behind each row of the last verification */
 
-    float *logits;                   /* [vocab] after penalties, bias and top-k */
-    int32_t *ids;                    /* [vocab] of those, once top-k has left some out; greedy: NULL, */
+    float *logits;                   /* [vocab] after penalties, bias and filters */
+    int32_t *ids;                    /* [vocab] of those, once a filter has left some out; greedy: NULL, */
     int32_t *scratch;                /* [vocab] and so is this, */
     float *weight;                   /* [vocab] and this: exp((logit - largest) / temperature) */
+    float *nearness;                 /* [vocab] of typical sampling; NULL: off */
     uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
     float *bias;                     /* [vocab]; NULL: none */
     float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */
@@ -50,6 +65,22 @@ fr_status fr_sampler_set(fr_sampler *sampler, const fr_options *options, const f
 
 /* Ids that are never drawn, below the vocabulary, which must outlive the sampler; before its layout. */
 void fr_sampler_suppress(fr_sampler *sampler, const int32_t *ids, size_t count);
+
+/* The timeline is never longer than that; before its layout. */
+void fr_sampler_limit(fr_sampler *sampler, size_t context);
+
+/* What can't be had from the options alone: the tokens that break sequences, for DRY. */
+fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
+void fr_sampler_close(fr_sampler *sampler);
+
+/* A new text begins; it is at a place where another one is; so many of the tokens last verified stand. */
+void fr_sampler_begin(fr_sampler *sampler);
+void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
+void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: it begins */
+void fr_sampler_commit(fr_sampler *sampler, size_t count);
+
+/* Whether it is elsewhere than where it begins. */
+bool fr_sampler_moved(const fr_sampler *sampler);
 
 /* Takes its memory, or measures it; depths: of drafts whose distributions it will be told. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);

@@ -73,11 +73,12 @@ static void note_memory(fr_session *s) {
 }
 
 static fr_status check_fewest(const fr_session *s, const fr_options *options) {
-    bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION && options->number[FR_OPT_TEMPERATURE] > 0;
-    if (s->draft_max && s->draft_fewest > s->draft_max)
-        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_fewest,
+    bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION &&
+                   (options->number[FR_OPT_TEMPERATURE] > 0 || options->number[FR_OPT_DYNATEMP_RANGE] > 0);
+    if (s->draft_max && s->draft_min > s->draft_max)
+        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_min,
                        s->draft_max);
-    if (rejects && s->draft_fewest > 1)
+    if (rejects && s->draft_min > 1)
         return fr_fail(FR_USAGE, "draft-min can't be heeded under rejection: the text would have another distribution");
     return FR_OK;
 }
@@ -90,8 +91,8 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
                        s->drafter->method->name);
     s->adapts = most == FR_DRAFT_AUTO;
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
-    s->draft_fewest = (size_t)options->value[FR_OPT_DRAFT_MIN];
-    s->draft_least = options->number[FR_OPT_DRAFT_P_MIN];
+    s->draft_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
+    s->draft_p_min = options->number[FR_OPT_DRAFT_P_MIN];
     FR_TRY(check_fewest(s, options));
     fr_budget_join(&s->engine->budget, &s->budget);
     return FR_OK;
@@ -106,6 +107,7 @@ static fr_status choose_sizes(fr_session *s, const fr_options *options) {
     s->logprobs_best = options->value[FR_OPT_LOGPROBS];
     FR_TRY(fr_sampler_set(&s->sampler, options, model->kernels, model->trunk.spec.vocab));
     fr_sampler_suppress(&s->sampler, model->suppressed, model->suppressed_count);
+    fr_sampler_limit(&s->sampler, s->context);
     return FR_OK;
 }
 
@@ -142,6 +144,7 @@ static fr_status open_session(fr_session *s, const fr_options *options) {
     if (s->number == e->capacity)
         return fr_fail(FR_USAGE, "the engine has room for %zu sessions, all are open", e->capacity);
     FR_TRY(choose_sizes(s, options));
+    FR_TRY(fr_sampler_open(&s->sampler, options, s->model->tokenizer));
     s->picker = fr_sampler_picker(&s->sampler);
     FR_TRY(take_memory(s));
     e->timelines[s->number] = &s->kv;
@@ -165,6 +168,7 @@ fr_status fr_session_create(fr_engine *engine, const fr_options *options, fr_ses
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy) {
     if (session->shown.count) return fr_fail(FR_USAGE, "fr_session_fork: a prompt with pictures is still to be run");
     FR_TRY(fr_session_create(session->engine, options, copy));
+    fr_sampler_become(&(*copy)->sampler, &session->sampler);
     fr_status status = fr_timeline_copy(*copy, session);
     if (status == FR_OK) status = fr_stops_copy(&(*copy)->stops, &session->stops);
     if (status == FR_OK) return FR_OK;
@@ -202,6 +206,7 @@ void fr_session_destroy(fr_session *s) {
     let_go(s);
     if (s->draft && s->draft->method->close) s->draft->method->close(s->draft);
     fr_stops_close(&s->stops);
+    fr_sampler_close(&s->sampler);
     fr_shown_free(&s->shown);
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);

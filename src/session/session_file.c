@@ -2,6 +2,7 @@
 #include "src/session/session_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 
 #define VERSION       1 /* with nothing attached */
 #define VERSION_MORE  2
+#define VERSION_BOUND 3 /* and mirostat's bound behind that */
 #define MAX_CHECKPOINTS 1024
 #define IN_MEMORY     "a session in memory" /* instead of a path */
 
@@ -34,6 +36,11 @@ typedef struct fr_saved_bounds {
 } fr_saved_bounds;
 
 static const char magic[8] = "frsessn";
+
+static uint32_t version_of(const fr_session *s) {
+    if (fr_sampler_moved(&s->sampler)) return VERSION_BOUND;
+    return s->attached_size ? VERSION_MORE : VERSION;
+}
 
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy) {
     *copy = size ? malloc(size) : NULL;
@@ -127,7 +134,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier) {
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->kv.length, s->length - 1) : 0;
     if (s->kv.recurrent.count) frontier = s->kv.recurrent.at; /* positions behind it are run once more */
-    fr_session_head head = {.version = s->attached_size ? VERSION_MORE : VERSION,
+    fr_session_head head = {.version = version_of(s),
                             .k_type = s->engine->kv_types.k,
                             .v_type = s->engine->kv_types.v,
                             .checkpoints = (uint32_t)s->kv_checkpoints.count,
@@ -144,6 +151,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     }
     put_caches(sink, s, frontier);
     put(sink, s->attached, s->attached_size);
+    if (head.version == VERSION_BOUND) put(sink, &s->sampler.mu, sizeof s->sampler.mu);
     flush(sink);
     fwrite(&sink->hash, sizeof sink->hash, 1, sink->file);
 }
@@ -227,7 +235,8 @@ typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
     const uint8_t *ids, *bounds, *caches; /* of any alignment */
-    size_t attached_size;                 /* of what stands before the hash */
+    size_t attached_size;                 /* of what stands behind them */
+    double bound;                         /* of mirostat; NaN: none is told */
 } fr_saved;
 
 static fr_saved_bounds bounds_of(const fr_saved *saved, size_t index) {
@@ -262,9 +271,9 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     const char *path = saved->map->path;
     uint64_t model;
     if (memcmp(head->magic, magic, sizeof magic) != 0) return fr_fail(FR_INPUT, "%s is no saved session", path);
-    if (head->version != VERSION && head->version != VERSION_MORE)
-        return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d or %d", path, head->version, VERSION,
-                       VERSION_MORE);
+    if (head->version < VERSION || head->version > VERSION_BOUND)
+        return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d to %d", path, head->version, VERSION,
+                       VERSION_BOUND);
     FR_TRY(fr_fingerprint(s->model, &model));
     if (head->model != model)
         return fr_fail(FR_INPUT, "%s is a session of another model than %s, or of a forerun with other numerics", path,
@@ -279,6 +288,19 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
     if (head->from > head->frontier || head->checkpoints > MAX_CHECKPOINTS) return damaged(saved);
     return FR_OK;
+}
+
+/* What stands between the caches and the hash. */
+static fr_status check_rest(fr_saved *saved, size_t left) {
+    saved->attached_size = left;
+    saved->bound = NAN;
+    if (saved->head.version == VERSION) return left ? damaged(saved) : FR_OK;
+    if (saved->head.version == VERSION_MORE) return FR_OK;
+    if (left < sizeof saved->bound) return damaged(saved);
+    saved->attached_size -= sizeof saved->bound;
+    memcpy(&saved->bound, saved->map->bytes + saved->map->size - sizeof(uint64_t) - sizeof saved->bound,
+           sizeof saved->bound);
+    return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
 /* Where the parts lie, which together with the hash must be the file. Nothing overflows: every position is below the
@@ -304,8 +326,7 @@ static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
         if (bytes > left) return damaged(saved);
         left -= bytes;
     }
-    saved->attached_size = left;
-    return left == 0 || head->version == VERSION_MORE ? FR_OK : damaged(saved);
+    return check_rest(saved, left);
 }
 
 static fr_status check_content(const fr_session *s, const fr_saved *saved) {
@@ -358,6 +379,7 @@ static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, con
 
 static fr_status copy_attached(const fr_saved *saved, void **copy) {
     const uint8_t *end = saved->map->bytes + saved->map->size - sizeof(uint64_t);
+    if (saved->head.version == VERSION_BOUND) end -= sizeof saved->bound;
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
@@ -397,6 +419,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     FR_TRY(fr_timeline_truncate(s, 0));
     FR_TRY(fr_kv_restore(kv, held, frontier));
     fr_session_replace_attached(s, attached, saved->attached_size);
+    fr_sampler_restore(&s->sampler, saved->bound);
     s->restored = true;
     s->length = (size_t)head->length;
     s->pending = s->length > 0;

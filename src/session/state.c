@@ -60,8 +60,13 @@ void fr_session_clear(fr_session *s) {
     s->embeddings = &fr_no_input_embeddings;
     fr_session_retreat(s);
     fr_session_place(s, 0, 0);
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     fr_stats_reset(&s->stats);
+}
+
+void fr_session_begin_text(fr_session *s) {
+    fr_stops_begin(&s->stops);
+    fr_sampler_begin(&s->sampler);
 }
 
 void fr_session_place(fr_session *s, size_t first, size_t place) {
@@ -135,7 +140,7 @@ void fr_session_ask(fr_session *s, const fr_draft_view *view, size_t count, fr_p
     *proposal = (fr_proposal){.draft = s->draft,
                               .view = view,
                               .count = count,
-                              .fewest = s->draft_fewest,
-                              .least = s->draft_least,
+                              .n_min = s->draft_min,
+                              .p_min = s->draft_p_min,
                               .ids = s->ids + view->length};
 }

@@ -35,8 +35,8 @@ struct fr_session {
     fr_arena arena;
     size_t context, draft_max;
     bool ignore_eos, adapts;
-    size_t draft_fewest; /* of a proposal; */
-    double draft_least;  /* and the least chance of a draft */
+    size_t draft_min;    /* drafts of a proposal; fewer are none */
+    double draft_p_min;  /* the least chance of a draft */
 
     fr_log log;
     fr_options options; /* it was opened with */
@@ -100,6 +100,9 @@ fr_kv *fr_session_draft_kv(const fr_session *session);
 
 /* Nothing has been run. */
 void fr_session_clear(fr_session *session);
+
+/* What is said from here on is a text of its own: for stop strings, and for what a sampler remembers. */
+void fr_session_begin_text(fr_session *session);
 
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);

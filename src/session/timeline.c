@@ -99,7 +99,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     FR_TRY(check(s, s->length, ids, count));
     FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     s->met = met(s);
     s->length += count;
     s->fresh = s->ended = false;
@@ -107,12 +107,22 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
+/* Whether drafts are so dear, and so seldom worth it among several timelines, that a method which runs the text itself
+ * begins with a prompt only once it is asked. */
+static bool defers(const fr_session *s) {
+    return s->draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
+}
+
 static void begin_drafting(fr_session *s) {
     if (!s->draft->method->begin) return;
     fr_draft_view view = fr_session_view(s);
+    view.defers = defers(s);
     s->draft->method->begin(s->draft, &view);
     s->told = s->length;
-    fr_budget_followed(&s->budget);
+    if (view.defers)
+        fr_budget_fell_behind(&s->budget, s->length - s->draft->method->kv(s->draft)->length);
+    else
+        fr_budget_followed(&s->budget);
 }
 
 /* An image token whose row has gone can't be run again. */
@@ -229,7 +239,7 @@ static void cut_pictures(fr_session *s) {
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     size_t ran = fr_smaller(s->kv.length, length);
     s->met = fr_smaller(met(s), length);
     cut_digests(s, length);
@@ -245,6 +255,16 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(ran - s->kv.length);
     fr_log_line(&s->log, FR_LOG_DEBUG, "timeline cut to %zu tokens, of which %zu will be run again", length,
                 ran - s->kv.length);
+    return FR_OK;
+}
+
+fr_status fr_timeline_choose_again(fr_session *s) {
+    if (!s->fresh) return FR_OK;
+    FR_TRY(fr_session_follow(s));
+    s->met = met(s);
+    s->fresh = false;
+    s->pending = true;
+    go_back(s, s->length - 1);
     return FR_OK;
 }
 
@@ -272,7 +292,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s);
         return FR_OK;
     }
-    fr_stops_begin(&s->stops);
+    fr_session_begin_text(s);
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
     return FR_OK;

@@ -14,6 +14,9 @@ fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count)
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
+/* What a prompt has just predicted is chosen anew, by its last id's own run: the sampler draws otherwise now. */
+fr_status fr_timeline_choose_again(fr_session *session);
+
 /* Makes a session that nothing was run in what another of its engine is, by holding its pages. FR_INPUT: it would have
  * to run pictures again, which are gone. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);

@@ -114,6 +114,12 @@ void fr_printed_tokens_close(fr_printed_tokens *printed) {
     *printed = (fr_printed_tokens){0};
 }
 
+const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length) {
+    bool known = id >= 0 && (size_t)id < tokenizer->vocabulary.size && tokenizer->vocabulary.tokens[id].text;
+    *length = known ? tokenizer->printed.tokens[id].length : 0;
+    return *length ? tokenizer->printed.bytes + tokenizer->printed.tokens[id].offset : "";
+}
+
 /* ---------------------------------------------------------------------------------------------------------- decoder */
 
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder) {

@@ -15,6 +15,9 @@ size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);
 /* The id of a token by its exact text, -1 when there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 
+/* What an id is printed as on its own, a special token too; no bytes where it is no token. */
+const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
+
 /* Whether an id that either has a token for is another token in the other, beyond its end too; *id: the first one. */
 bool fr_tokenizers_differ(const fr_tokenizer *one, const fr_tokenizer *other, size_t *id);
 

@@ -176,7 +176,7 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
 static void read_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t quarter = c->hidden / c->heads / 4, begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *wide = a->wide + r * a->wide_width;
         float *cosine = a->cosine + (first + r) * 2 * quarter, *sine = a->sine + (first + r) * 2 * quarter;
@@ -197,7 +197,7 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
         size_t rows = fr_vision_chunk(first, a->patches);
         read_patches(team, a, first, rows);
         fr_vision_apply(team, a, &v->embed, v->embed_bias, a->x + first * hidden, hidden, a->wide, a->wide_width, rows);
-        fr_team_sync(team);
+        fr_publish_rows(team);
     }
 }
 
@@ -205,7 +205,7 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
 static void gather_tokens(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t parts = c->merge * c->merge, begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *wide = a->wide + r * a->wide_width;
         for (size_t i = 0; i < parts; i++) {
@@ -221,8 +221,8 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, s
 static void norm_merged(const fr_team *team, const fr_vision_activations *a, size_t rows) {
     const fr_vision *v = a->vision;
     size_t out = v->config.out, begin, end;
-    fr_team_sync(team);
-    fr_rows_part(team, rows, &begin, &end);
+    fr_publish_rows(team);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *row = a->narrow + r * a->narrow_width;
         v->kernels->layernorm(row, row, v->merger_norm, v->merger_bias, out, 1e-5f);
@@ -238,13 +238,11 @@ static void merge_chunk(const fr_team *team, const fr_vision_activations *a, siz
     float *merged = a->merged + first * c->out;
     gather_tokens(team, a, first, rows);
     fr_vision_apply(team, a, &v->downsample, v->downsample_bias, merged, c->out, a->wide, a->wide_width, rows);
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, merged, c->out, c->out, rows);
+    fr_publish_input(team, &a->workspace, merged, c->out, c->out, rows);
     fr_vision_apply(team, a, &v->proj, NULL, a->narrow, a->narrow_width, merged, c->out, rows);
     norm_merged(team, a, rows);
     fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL, a->narrow, a->narrow_width, rows);
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
+    fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
     fr_vision_apply(team, a, &v->down, NULL, a->rows + first * c->out, c->out, a->gate, a->gate_width, rows);
     fr_team_sync(team);
 }

@@ -17,7 +17,7 @@ void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const 
     size_t begin, end;
     fr_matrix_apply(team, &a->workspace, matrix, y, y_stride, x, x_stride, rows);
     if (!bias) return;
-    fr_matrix_part(team, matrix, &begin, &end);
+    fr_part_features(team, matrix->features, &begin, &end);
     for (size_t r = 0; r < rows; r++) a->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
 }
 
@@ -26,7 +26,7 @@ void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const f
     size_t width = a->gate_width, begin, end;
     fr_vision_apply(team, a, gate, gate_bias, a->gate, width, x, x_stride, rows);
     fr_vision_apply(team, a, up, up_bias, a->up, width, x, x_stride, rows);
-    fr_matrix_part(team, gate, &begin, &end);
+    fr_part_features(team, gate->features, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *row = a->gate + r * width + begin;
         a->vision->kernels->silu_mul(row, row, a->up + r * width + begin, end - begin);
@@ -37,7 +37,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
                       size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t begin, end;
-    fr_rows_part(team, rows, &begin, &end);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *wide = a->wide + r * a->wide_width;
         a->vision->kernels->rmsnorm(wide, a->x + (first + r) * c->hidden, weight, c->hidden, c->eps);
@@ -49,8 +49,8 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
 /* Stream rows from `first` on += narrow. */
 static void join(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
-    fr_team_sync(team);
-    fr_rows_part(team, rows, &begin, &end);
+    fr_publish_rows(team);
+    fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
         a->vision->kernels->add(a->x + (first + r) * hidden, a->narrow + r * a->narrow_width, hidden);
 }
@@ -67,10 +67,10 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     const fr_vision_config *c = &a->vision->config;
     const fr_kernels *k = a->vision->kernels;
     size_t n = c->hidden / c->heads, begin, end;
-    fr_partition(a->patches * c->heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, c->heads, a->patches, &begin, &end);
     for (size_t item = begin; item < end; item++) {
-        size_t patch = item / c->heads;
-        float *query = a->qkv + patch * 3 * c->hidden + item % c->heads * n, *key = query + c->hidden;
+        size_t patch = item % a->patches, head = item / a->patches;
+        float *query = a->qkv + patch * 3 * c->hidden + head * n, *key = query + c->hidden;
         const float *cosine = a->cosine + patch * (n / 2), *sine = a->sine + patch * (n / 2);
         k->rmsnorm(query, query, layer->q_norm, n, c->eps);
         k->rmsnorm(key, key, layer->k_norm, n, c->eps);
@@ -96,7 +96,7 @@ static void attend(const fr_team *team, const fr_vision_activations *a) {
                     .scale = (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
                     .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
-    fr_partition(a->patches * c->heads, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, c->heads, a->patches, &begin, &end);
     while (begin < end) {
         size_t head = begin / a->patches;
         float *first = a->qkv + head * n;
@@ -121,8 +121,7 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     join(team, a, first, rows);
     norm_rows(team, a, layer->norm2, first, rows);
     fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, a->wide, a->wide_width, rows);
-    fr_team_sync(team);
-    fr_matrix_input_rows(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
+    fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
     fr_vision_apply(team, a, &layer->down, layer->down_bias, a->narrow, a->narrow_width, a->gate, a->gate_width, rows);
     join(team, a, first, rows);
     fr_team_sync(team);

@@ -8,6 +8,7 @@
 
 #include "src/layers/attend.h"
 #include "src/vision/vision.h"
+#include "src/weights/partition.h"
 
 #define FR_VISION_CHANNELS 3
 

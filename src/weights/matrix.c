@@ -5,6 +5,7 @@
 
 #include "quant/fp8.h"
 #include "quant/packed.h"
+#include "src/weights/partition.h"
 
 enum { BLOCK = 32 };
 
@@ -29,7 +30,7 @@ void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, co
                           size_t cols, size_t rows) {
     if (!workspace->blocks) return;
     size_t begin, end;
-    fr_partition(blocks_of(cols), 1, team->index, team->count, &begin, &end);
+    fr_part_blocks(team, blocks_of(cols), &begin, &end);
     size_t from = begin * BLOCK, to = end * BLOCK < cols ? end * BLOCK : cols;
     for (size_t r = 0; r < rows && begin < end; r++)
         workspace->kernels->quantize(workspace->blocks + r * workspace->block_stride + begin, x + r * x_stride + from,
@@ -50,15 +51,11 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end) {
-    fr_partition(matrix->features, FR_FEATURE_UNIT, team->index, team->count, begin, end);
-}
-
 static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
                           const float *x, size_t x_stride, size_t rows) {
     for (size_t o = 0; o < matrix->features; o++) {
         fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
-        kernels->matmul[FR_F32](y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1);
+        kernels->matmul[FR_F32](&(fr_matmul){y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1});
     }
 }
 
@@ -69,14 +66,15 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
     const fr_kernels *k = workspace->kernels;
     fr_matrix part = fr_matrix_features(matrix, begin, end);
     if (matrix->packed)
-        k->matmul_block[matrix->type](y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
-                                      workspace->block_stride, rows, part.data, part.cols, part.features);
+        k->matmul_block[matrix->type](
+            &(fr_matmul_block){y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
+                               workspace->block_stride, rows, part.data, part.cols, part.features});
     else if (matrix->type < FR_FLOAT_TYPES)
-        k->matmul[matrix->type](y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.cols,
-                                part.features);
+        k->matmul[matrix->type](&(fr_matmul){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
+                                             part.cols, part.features});
     else if (matrix->scales)
-        k->matmul_fp8(y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales, part.scale_stride,
-                      part.first, part.cols, part.features);
+        k->matmul_fp8(&(fr_matmul_fp8){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales,
+                                       part.scale_stride, part.first, part.cols, part.features});
     else
         apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
                       rows);
@@ -85,7 +83,7 @@ void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, co
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
                      size_t y_stride, const float *x, size_t x_stride, size_t rows) {
     size_t begin, end;
-    fr_matrix_part(team, matrix, &begin, &end);
+    fr_part_features(team, matrix->features, &begin, &end);
     fr_matrix_apply_part(team, workspace, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
 }
 

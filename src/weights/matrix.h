@@ -1,9 +1,9 @@
 /* A weight matrix, and the operators that a team of threads applies to rows with it.
  *
  * In: rows of activations. Out: rows of activations. Every operator here is called by all threads of a team with equal
- * arguments; each computes the features (or rows) that fr_partition gives it, the same ones each time, so that the
+ * arguments; each computes the features (or rows) that are its part (partition.h), the same ones each time, so that the
  * pages of a weight are read by the NUMA node that first touched them. No operator synchronizes but
- * fr_matrix_input_rows: the caller says where the barriers are (fr_team_sync).
+ * fr_matrix_input_rows: the caller says where the barriers are (fr_team_sync, and partition.h's).
  *
  * How a product is computed depends on the weight's type alone: float types and FP8 by float kernels from the file's
  * own bytes, block types with a kernel from packed tiles and quantized rows, other block types decoded row by row and
@@ -46,15 +46,13 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
 /* Prepares row r of the next product's input, by the thread that made it; a barrier must come before the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
-/* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete. */
+/* Prepares all rows of the next product's input, by the whole team, and synchronizes it; the rows are complete.
+ * fr_publish_input is for rows that aren't. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows);
 
 /* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
-
-/* The part of a matrix's features that this thread owns. */
-void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end);
 
 /* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared. Strides
  * in floats. */
@@ -75,10 +73,4 @@ void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
 
 /* row[c] = matrix[feature][c] * factor: a table look-up. */
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
-
-/* The rows [begin, end) of a batch that this thread owns in steps that work row by row. */
-static inline void fr_rows_part(const fr_team *team, size_t rows, size_t *begin, size_t *end) {
-    fr_partition(rows, 1, team->index, team->count, begin, end);
-}
-
 #endif

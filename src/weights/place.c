@@ -9,6 +9,7 @@
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/weights/bound.h"
+#include "src/weights/partition.h"
 
 #define PACK_STEP ((size_t)1 << 20) /* bytes of a file that are brought in, packed and given back at a time */
 
@@ -40,7 +41,7 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, stacks = tensor->dims == 3 ? tensor->shape[0] : 1;
-    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_part_features(team, bound->rows, &begin, &end);
     size_t stack_bytes = stacks ? tensor->bytes / stacks : 0, cols = tensor->shape[tensor->dims - 1];
     size_t row_bytes = bound->rows ? stack_bytes / bound->rows : 0;
     size_t from = tensor->packed ? fr_packed_bytes(tensor->type, begin, cols) : begin * row_bytes;
@@ -96,7 +97,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
     size_t step = PACK_STEP / (row_bytes + 1) / FR_TILE_FEATURES * FR_TILE_FEATURES + FR_TILE_FEATURES;
-    fr_partition(bound->rows, FR_FEATURE_UNIT, team->index, team->count, &begin, &end);
+    fr_part_features(team, bound->rows, &begin, &end);
     for (size_t m = 0; m < bound->matrices; m++) {
         uint8_t *packed = bound->packed + m * fr_packed_bytes(tensor->type, bound->rows, cols);
         for (size_t o = begin; o < end; o += step) {
@@ -143,7 +144,7 @@ static fr_status transpose_share(const fr_transposed *t, const fr_team *team) {
     size_t begin, end, features = t->from->features, cols = t->from->cols;
     float *rows = malloc(FR_FEATURE_UNIT * cols * sizeof *rows);
     if (!rows) return fr_fail_memory("rows to transpose", FR_FEATURE_UNIT * cols * sizeof *rows);
-    fr_partition(t->count, 1, team->index, team->count, &begin, &end);
+    fr_part_heads(team, t->count, 1, &begin, &end);
     for (size_t m = begin; m < end; m++)
         for (size_t r = 0; r < features; r += FR_FEATURE_UNIT)
             transpose_rows(&t->from[m], r, fr_smaller(r + FR_FEATURE_UNIT, features), rows,

@@ -22,7 +22,7 @@ typedef enum fr_access {
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows;     /* the features that fr_matrix_part partitions */
+    size_t rows;     /* the features that fr_part_features partitions */
     size_t matrices; /* that the tensor is cut into, each partitioned by itself */
     fr_access access;
     bool chosen;     /* an expert's, or a stack of experts: a step reads the matrices that its rows chose */

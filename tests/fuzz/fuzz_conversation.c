@@ -9,6 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!messages) return 0;
     fuzz_inputs_read++;
     size_t turns = fr_conversation_turns(messages), length;
+    json_t *later = json_copy(messages);
+    if (turns > 0) free(fr_conversation_said(messages));
+    fr_conversation_drop(later, 1);
+    if (turns > 0 && (fr_conversation_turns(later) != turns - 1 || fr_conversation_fault(messages))) abort();
+    fr_conversation_take_reply(later);
+    fr_conversation_take_back(later);
+    json_decref(later);
     fr_conversation_set_system(messages, "Briefly.");
     char *written = fr_conversation_write(messages, &length);
     again = fr_conversation_read(written, length);

@@ -1,6 +1,7 @@
 /* libFuzzer's target for lines of a batch: any bytes as one, put to a session, run for some rounds, answered.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error. */
+ * In: bytes. Out: nothing, unless the sanitizers find something or the answer is no object with ids or an error, or in
+ * OpenAI's form with a response. */
 #include "tests/fuzz/harness.h"
 #include "tools/job.h"
 
@@ -10,10 +11,11 @@ enum { MOST = 6 };
 
 static fr_arguments args;
 static fr_loaded loaded;
-static fr_job_setting setting = {.args = &args, .loaded = &loaded};
+static fr_job_setting setting = {.args = &args, .loaded = &loaded, .file = "fuzz"};
 
 static void open_engine(void) {
     args.number[FR_ARG_PREDICT] = MOST;
+    args.text[FR_ARG_MODEL] = MODEL;
     loaded.options = fr_options_new();
     if (!loaded.options || fr_options_set(loaded.options, FR_OPT_CONTEXT, 96) != FR_OK ||
         fr_options_set(loaded.options, FR_OPT_THREADS, 1) != FR_OK ||
@@ -36,12 +38,14 @@ static void run(fr_job *job) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fr_job job;
     if (!setting.engine) open_engine();
-    fr_job_begin(&job, &setting, (const char *)bytes, size);
+    fr_job_begin(&job, &setting, &(fr_job_line){.text = (const char *)bytes, .length = size, .row = 1});
     if (!job.ended) fuzz_inputs_read++;
     run(&job);
     char *line = fr_job_answer(&job);
     json_t *answer = json_loads(line, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-    if (!json_object_get(answer, "ids") == !json_object_get(answer, "error")) abort();
+    bool ids = json_object_get(answer, "ids"), error = json_object_get(answer, "error");
+    bool response = json_is_object(json_object_get(answer, "response"));
+    if (job.form == FR_JOB_PLAIN ? ids == error : !response) abort();
     json_decref(answer);
     free(line);
     fr_job_end(&job);

@@ -3,11 +3,14 @@
 
 In: the command; GGUF files. Out: for each file a line; exit status 1 if any id differs. Manners: threads, each
 instruction set that this machine has, prompt chunks, drafting by n-grams, and by the smaller of two models of one
-family. --quick runs one manner a prompt, in turn. Without vectors large models take minutes for a few ids: they make
-fewer there.
+family. Each runs all prompts at once, as neighbours in a batch, and one of them alone; what must come out are the ids
+of each prompt run alone. --quick leaves the batches out. Without vectors large models take minutes for a few ids: they
+make fewer there.
 """
+import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 IDS, FEW, LARGE = 200, 16, 300e6  # ids; of scalar code on files of so many bytes
@@ -42,18 +45,38 @@ def manners_of(forerun, model):
     return manners
 
 
+def batch_ids(forerun, model, *more, count=IDS):
+    """Ids of each prompt, all of them run at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked, answers = Path(folder, "asked.jsonl"), Path(folder, "answers.jsonl")
+        lines = [json.dumps({"id": p.name, "prompt": p.read_text(), "n": count}) for p in PROMPTS]
+        asked.write_text("\n".join(lines) + "\n")
+        command = [forerun, "batch", "-m", model, "-f", asked, "-o", answers, "-np", str(len(PROMPTS)), "--ignore-eos",
+                   "--quiet", *map(str, more)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode: sys.exit(f"one_answer.py: {done.stderr.strip()}")
+        return [json.loads(line)["ids"] for line in answers.read_text().splitlines()]
+
+
+def differs(made, right, prompt, manner):
+    if made == right[:len(made)]: return False
+    at = next((i for i, (a, b) in enumerate(zip(made, right)) if a != b), len(right))
+    print(f"  {prompt.name} {' '.join(map(str, manner))}: another id at {at}", flush=True)
+    return True
+
+
 def check(forerun, model, quick):
-    manners, runs, wrong = manners_of(forerun, model), 0, 0
-    for p, prompt in enumerate(PROMPTS):
-        right = ids_of(forerun, model, prompt)
-        for manner in [manners[p % len(manners)]] if quick else manners:
-            few = "scalar" in manner and model.stat().st_size > LARGE
-            made = ids_of(forerun, model, prompt, *manner, count=FEW if few else IDS)
-            runs += 1
-            if made == right[:len(made)]: continue
-            wrong += 1
-            at = next((i for i, (a, b) in enumerate(zip(made, right)) if a != b), len(made))
-            print(f"  {prompt.name} {' '.join(map(str, manner))}: another id at {at}", flush=True)
+    rights, wrong, runs = [ids_of(forerun, model, prompt) for prompt in PROMPTS], 0, 0
+    manners = manners_of(forerun, model)
+    for m, manner in enumerate(manners):
+        count = FEW if "scalar" in manner and model.stat().st_size > LARGE else IDS
+        alone = m % len(PROMPTS)
+        made = ids_of(forerun, model, PROMPTS[alone], *manner, count=count)
+        wrong += differs(made, rights[alone], PROMPTS[alone], manner)
+        together = [] if quick else batch_ids(forerun, model, *manner, count=count)
+        for prompt, right, made in zip(PROMPTS, rights, together):
+            wrong += differs(made, right, prompt, (*manner, "in a batch"))
+        runs += 1 + len(together)
     print(f"{model.stem}: {len(PROMPTS)} prompts, {runs} runs in {len(manners)} manners, {wrong} differ", flush=True)
     return wrong
 

@@ -291,8 +291,12 @@ def lines():
         write("conversation", name, "[" + ",\n".join(messages) + "]")
     said = {"messages": [{"role": "user", "content": "Hi"}], "ignore_eos": True, "stop": ["a", "bc"]}
     sampled = {"ids": [2, 5, 9], "temp": 0.9, "seed": 7, "top_k": 5, "top_p": 0.9, "min_p": 0.1}
+    chat = {"messages": said["messages"], "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "logit_bias": {"5": -1}}
+    completion = {"prompt": [2, 5], "max_tokens": 3, "logprobs": 1, "temperature": 0.5, "stop": ["z"], "user": None}
     for name, line in (("prompt", {"id": [1], "prompt": "Once upon a time", "n": 4}), ("ids", sampled),
-                       ("messages", said), ("images", {"prompt": "x", "images": ["a.png"]})):
+                       ("messages", said), ("images", {"prompt": "x", "images": ["a.png"]}),
+                       ("chat-request", {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": chat}),
+                       ("completion-request", {"custom_id": "b", "url": "/v1/completions", "body": completion})):
         write("job", name, compact(line))
     write("options", "sampling", "21n0.9\n22i40\n23n0.95\n24n0.05\n25i7\n16n1.1\n19i64\n20t5+1.5,6-inf,7:2\n")
     write("options", "caches", "11tq8_0\n12tf16\n8i3\n14i1\n10i1\n9i-1\n13tngram,mtp\n26trejection\n27i5\n")

@@ -1,0 +1,98 @@
+/* Processes of their own: see company.h. */
+#include "bench/company.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* 0 in the new process, which ends with its parent, whatever ends that. */
+static fr_status make_process(fr_bench_company *company, pid_t *pid) {
+    pid_t parent = getpid();
+    *pid = company->count < FR_BENCH_COMPANY ? fork() : (errno = EAGAIN, -1);
+    if (*pid < 0) return fr_fail(FR_MACHINE, "can't make a process: %s", strerror(errno));
+    if (*pid) {
+        company->at[company->count++] = *pid;
+        return FR_OK;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    return FR_OK;
+}
+
+static void compute_for_ever(void) {
+    for (volatile unsigned n = 0;; n++) {
+    }
+}
+
+fr_status fr_bench_company_loops(fr_bench_company *company, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        pid_t pid;
+        FR_TRY(make_process(company, &pid));
+        if (pid == 0) compute_for_ever();
+    }
+    return FR_OK;
+}
+
+/* Says by a byte that it decodes; ends where it can't. */
+static void decode_for_ever(const char *path, const fr_options *options, int ready) {
+    fr_bench_decoder decoder = {.session = NULL};
+    fr_status status = fr_model_open(path, options, &decoder.model);
+    if (status == FR_OK) status = fr_bench_decoder_begin(&decoder, options);
+    if (status == FR_OK) status = fr_bench_decoder_step(&decoder);
+    if (status != FR_OK || write(ready, "", 1) != 1) _exit(1);
+    while (fr_bench_decoder_step(&decoder) == FR_OK) {
+    }
+    _exit(1);
+}
+
+fr_status fr_bench_company_decoder(fr_bench_company *company, const char *model, const fr_options *options) {
+    int ends[2];
+    char byte;
+    pid_t pid;
+    if (pipe(ends)) return fr_fail(FR_MACHINE, "no pipe: %s", strerror(errno));
+    fr_status status = make_process(company, &pid);
+    if (status == FR_OK && pid == 0) decode_for_ever(model, options, ends[1]);
+    close(ends[1]);
+    if (status == FR_OK && read(ends[0], &byte, 1) != 1)
+        status = fr_fail(FR_MACHINE, "%s: another program could not decode with it at the same time", model);
+    close(ends[0]);
+    return status;
+}
+
+void fr_bench_company_leave(fr_bench_company *company) {
+    for (size_t i = 0; i < company->count; i++) kill(company->at[i], SIGKILL);
+    for (size_t i = 0; i < company->count; i++) waitpid(company->at[i], NULL, 0);
+    company->count = 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- what all do */
+
+static const int32_t prompt[] = {1, 2, 3, 4, 5, 6, 7, 8};
+enum { PROMPT = sizeof prompt / sizeof *prompt };
+
+fr_status fr_bench_decoder_begin(fr_bench_decoder *decoder, const fr_options *options) {
+    fr_session_close(decoder->session);
+    decoder->session = NULL;
+    FR_TRY(fr_session_open(decoder->model, NULL, options, &decoder->session));
+    return fr_session_prompt(decoder->session, prompt, PROMPT);
+}
+
+fr_status fr_bench_decoder_step(fr_bench_decoder *decoder) {
+    int32_t id;
+    size_t count, accepted;
+    FR_TRY(fr_session_step(decoder->session, &id, 1, &count, &accepted));
+    if (count) return FR_OK;
+    fr_session_reset(decoder->session);
+    return fr_session_prompt(decoder->session, prompt, PROMPT);
+}
+
+void fr_bench_decoder_end(fr_bench_decoder *decoder) {
+    fr_session_close(decoder->session);
+    fr_model_close(decoder->model);
+    *decoder = (fr_bench_decoder){.session = NULL};
+}

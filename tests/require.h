@@ -1,0 +1,15 @@
+/* What a suite's set-up may not fail at. In: a status of the library. Out: nothing; the test ends with the library's
+ * line unless it is FR_OK. */
+#ifndef FR_TESTS_REQUIRE_H
+#define FR_TESTS_REQUIRE_H
+
+#include <check.h>
+
+#include "forerun.h"
+
+/* Not an assertion, of which Check writes each into a file: some suites ask a million times. */
+static inline void require(fr_status status) {
+    if (status != FR_OK) ck_abort_msg("%s", fr_last_error());
+}
+
+#endif

@@ -1,0 +1,266 @@
+/* tools/: batch --resume: answers that are there are kept as they are, the other lines are run. */
+#include <check.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/command.h"
+
+#define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
+
+/* Lines of both forms, one of which can't be run; ids that C has no number for. */
+static const char *const asked[] = {
+    "{\"id\": 1.10, \"prompt\": \"The\"}",
+    "{\"id\": \"b\", \"prompt\": \"def\"}",
+    "{\"prompt\": \"x\", \"bogus\": 1}",
+    "{\"custom_id\": \"d\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"import\"}}",
+    "{\"id\": 123456789012345678901234567890, \"ids\": [2, 5]}",
+    "{\"prompt\": \"Once\"}",
+};
+enum { LINES = sizeof asked / sizeof *asked };
+
+static char folder[32], in[64], out[64];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/forerun-resume-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(in, sizeof in, "%s/in.jsonl", folder);
+    snprintf(out, sizeof out, "%s/out.jsonl", folder);
+}
+
+static void remove_folder(void) {
+    unlink(in);
+    unlink(out);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static void write_file(const char *path, const char *bytes) {
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(bytes, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+/* free */
+static char *read_file(const char *path) {
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    if (getdelim(&bytes, &size, '\0', file) < 0) bytes = calloc(1, 1);
+    fclose(file);
+    return bytes;
+}
+
+static void write_input(void) {
+    FILE *file = fopen(in, "w");
+    for (size_t i = 0; i < LINES; i++) fprintf(file, "%s\n\n", asked[i]);
+    fclose(file);
+}
+
+/* The lines of a text, without their ends; free the first. */
+static size_t split(char *text, char **lines, size_t most) {
+    size_t count = 0;
+    for (char *end; count < most && (end = strchr(text, '\n')); text = end + 1) {
+        *end = '\0';
+        lines[count++] = text;
+    }
+    ck_assert_msg(!*text, "more than %zu lines, or no end: %s", most, text);
+    return count;
+}
+
+/* Without what differs between runs. */
+static json_t *bare(const char *line) {
+    json_t *answer = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL), *response;
+    ck_assert_msg(answer != NULL, "no JSON: %s", line);
+    json_object_del(answer, "stats");
+    response = json_object_get(json_object_get(answer, "response"), "body");
+    json_object_del(response, "stats");
+    json_object_del(response, "created");
+    return answer;
+}
+
+static void check_same(const char *got, const char *expected, size_t line) {
+    json_t *a = bare(got), *b = bare(expected);
+    ck_assert_msg(json_equal(a, b), "line %zu: %s\nnot: %s", line, got, expected);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* What an earlier run left: a digit stands for its answer to that line, counted from 1; the rest for itself. */
+#define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
+#define CANCELLED                                                                                \
+    "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":"             \
+    "\"batch_cancelled\",\"message\":\"MARK\"}}\n"
+#define FAILED "{\"id\":null,\"error\":\"MARK\"}\n"
+
+static const struct {
+    const char *left;
+    const char *marked; /* which answers are those that were left, and the others fresh */
+} ways[] = {
+    {"", "......"},
+    {"12", "##...."},
+    {"1{\"id\":\"b\",\"ids\":[4", "#....."},
+    {"1" CUT, "#....."},
+    {"1" CUT FAILED "456", "#..###"},
+    {"12" FAILED CANCELLED "5", "##..#."},
+    {CUT "", NULL},
+    {"12" FAILED "456", "##.###"},
+};
+
+/* The file as it was left, of the first run's answers with a mark in each. */
+static void write_left(const char *left, char **whole) {
+    FILE *file = fopen(out, "w");
+    while (*left) {
+        const char *line = *left >= '1' && *left <= '6' ? whole[*left - '1'] : NULL, *end = strchr(left, '\n');
+        int length = line ? 1 : end ? (int)(end + 1 - left) : (int)strlen(left);
+        if (line) fprintf(file, "%.*s, \"mark\": 1}\n", (int)strlen(line) - 1, line);
+        else fprintf(file, "%.*s", length, left);
+        left += length;
+    }
+    fclose(file);
+}
+
+START_TEST(answers_are_kept) {
+    char *whole[LINES], *got[LINES], line[512];
+    write_input();
+    snprintf(line, sizeof line, BATCH, in, out);
+    fr_command first = fr_command_run(line, NULL);
+    ck_assert_int_eq(first.status, 1);
+    fr_command_free(&first);
+    char *expected = read_file(out);
+    ck_assert_uint_eq(split(expected, whole, LINES), LINES);
+    if (!ways[_i].marked) unlink(out);
+    else write_left(ways[_i].left, whole);
+    snprintf(line + strlen(line), sizeof line - strlen(line), "--resume");
+    fr_command again = fr_command_run(line, NULL);
+    ck_assert_int_eq(again.status, 1);
+    ck_assert_str_eq(again.err, "forerun: 1 of 6 lines could not be run: each has its \"error\"\n");
+    char *answers = read_file(out);
+    ck_assert_uint_eq(split(answers, got, LINES), LINES);
+    ck_assert_ptr_null(strstr(answers, "MARK"));
+    for (size_t i = 0; i < LINES; i++) {
+        bool marked = ways[_i].marked && ways[_i].marked[i] == '#', has = strstr(got[i], ", \"mark\": 1}") != NULL;
+        ck_assert_msg(marked == has, "line %zu: %s", i, got[i]);
+        if (!marked) check_same(got[i], whole[i], i);
+    }
+    free(expected);
+    free(answers);
+    fr_command_free(&again);
+}
+END_TEST
+
+static const struct {
+    const char *left, *says;
+} others[] = {
+    {"{\"id\":1.10,\"ids\":[]}\n{\"id\":\"c\",\"ids\":[]}\n", "out.jsonl:2: its id is not that of "},
+    {"{\"id\":1.1,\"ids\":[]}\n", "in.jsonl:1: these are another batch's answers"},
+    {"{\"id\":1.10,\"ids\":[]}\n\n", "out.jsonl:2: no JSON object"},
+    {"Dear diary,\n", "out.jsonl:1: no JSON object"},
+    {CUT CUT CUT CUT CUT CUT CUT, "out.jsonl:7: "},
+};
+
+START_TEST(another_batchs_answers_are_refused) {
+    char line[512];
+    write_input();
+    write_file(out, others[_i].left);
+    snprintf(line, sizeof line, BATCH "--resume", in, out);
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_msg(strstr(c.err, others[_i].says), "%s", c.err);
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
+    char *left = read_file(out);
+    ck_assert_str_eq(left, others[_i].left);
+    free(left);
+    fr_command_free(&c);
+}
+END_TEST
+
+START_TEST(places_that_hold_no_answers) {
+    char line[512];
+    write_input();
+    snprintf(line, sizeof line, BATCH "--resume", in, "-");
+    fr_command c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, 2);
+    ck_assert_ptr_nonnull(strstr(c.err, "--resume needs the file of answers"));
+    fr_command_free(&c);
+    snprintf(line, sizeof line, BATCH "--resume", in, folder);
+    c = fr_command_run(line, NULL);
+    ck_assert_int_eq(c.status, 1);
+    ck_assert_ptr_nonnull(strstr(c.err, "regular file"));
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Three lines that are soon done, and three that are not done when the signal comes. The lines that are run again ask
+ * for less then. */
+static void write_rest(int n) {
+    FILE *file = fopen(in, "w");
+    for (int i = 0; i < 6; i++)
+        fprintf(file, "{\"id\": %d, \"prompt\": \"The dog\", \"ignore_eos\": true, \"n\": %d}\n", i, i < 3 ? 5 : n);
+    fclose(file);
+}
+
+static pid_t start_and_await(FILE *err) {
+    char line[512];
+    struct stat info;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    snprintf(line, sizeof line, "batch " DEMO "-t 1 -np 1 -c 4096 -f %s -o %s", in, out);
+    pid_t process = fr_command_start(line, null, null, fileno(err));
+    close(null);
+    while (stat(out, &info) != 0 || info.st_size == 0) usleep(1000);
+    return process;
+}
+
+START_TEST(an_interrupted_batch_goes_on) {
+    char note[512], line[512], *got[6];
+    unsigned done, all;
+    FILE *err = tmpfile();
+    write_rest(3500);
+    pid_t process = start_and_await(err);
+    ck_assert_int_eq(kill(process, SIGINT), 0);
+    ck_assert_int_eq(fr_command_wait(process), 128 + SIGINT);
+    rewind(err);
+    note[fread(note, 1, sizeof note - 1, err)] = '\0';
+    fclose(err);
+    snprintf(line, sizeof line, "forerun: interrupted: %s has the answers to ", out);
+    ck_assert_msg(strncmp(note, line, strlen(line)) == 0, "%s", note);
+    ck_assert_int_eq(sscanf(note + strlen(line), "%u of %u lines; the same command with --resume", &done, &all), 2);
+    ck_assert(done >= 1 && done < 6 && all == 6);
+    write_rest(4);
+    fr_command again = fr_command_ok("batch " DEMO "-np 1 -c 4096 -f %s -o %s --resume", in, out);
+    ck_assert_str_eq(again.err, "");
+    char *answers = read_file(out);
+    ck_assert_uint_eq(split(answers, got, 6), 6);
+    for (int i = 0; i < 6; i++) {
+        json_t *answer = json_loads(got[i], 0, NULL);
+        ck_assert_int_eq(json_integer_value(fr_json_get(answer, "id")), i);
+        ck_assert_uint_eq(json_array_size(fr_json_get(answer, "ids")), i < 3 ? 5 : 4);
+        json_decref(answer);
+    }
+    fr_command_free(&again);
+    free(answers);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("resume");
+    tcase_set_timeout(cases, 120);
+    tcase_add_checked_fixture(cases, make_folder, remove_folder);
+    tcase_add_loop_test(cases, answers_are_kept, 0, sizeof ways / sizeof *ways);
+    tcase_add_loop_test(cases, another_batchs_answers_are_refused, 0, sizeof others / sizeof *others);
+    tcase_add_test(cases, places_that_hold_no_answers);
+    tcase_add_test(cases, an_interrupted_batch_goes_on);
+    Suite *suite = suite_create("cli_resume");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

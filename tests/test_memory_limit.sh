@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What inspect and generate say where the machine, or a control group of either version, has too little memory left: the
+# same, and nothing where there is enough.
+#
+# In: BUILD; a system that lets a process have mounts of its own, without which there is nothing to look at. Out: exit
+# 0, or 1 after saying what is wrong.
+set -euo pipefail
+
+forerun=$(realpath "${BUILD:-build}/forerun")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+unshare -rm true 2>/dev/null || { echo "no mounts of one's own here: not tested" >&2; exit 0; }
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# A made-up system: KIND BYTES COMMAND...
+cat > "$folder/made" <<'END'
+folder=$1 kind=$2 bytes=$3
+shift 3
+kilobytes=$((1 << 30))
+[ "$kind" != machine ] || kilobytes=$((bytes / 1024))
+printf 'MemTotal: %d kB\nMemAvailable: %d kB\n' $kilobytes $kilobytes > "$folder/meminfo"
+printf '4:memory:/a\n' > "$folder/groups"
+[ "$kind" != v2 ] || printf '0::/a\n' > "$folder/groups"
+mount --bind "$folder/meminfo" /proc/meminfo
+mount --bind "$folder/groups" "/proc/$$/cgroup"
+mount -t tmpfs none /sys/fs/cgroup
+mkdir -p /sys/fs/cgroup/a /sys/fs/cgroup/memory/a
+[ "$kind" != v2 ] || echo "$bytes" > /sys/fs/cgroup/a/memory.max
+[ "$kind" != v1 ] || echo "$bytes" > /sys/fs/cgroup/memory/a/memory.limit_in_bytes
+exec "$@"
+END
+
+made() { # KIND BYTES VERB OPTION...: its exit status is in $code
+    code=0
+    unshare -rm bash "$folder/made" "$folder" "$1" "$2" "$forerun" "${@:3}" >"$folder/out" 2>"$folder/err" || code=$?
+}
+
+"$forerun" quantize -m tools/demo/target --type q4_0 --quiet -o "$folder/model.gguf"
+model=(-m "$folder/model.gguf")
+for kind in machine v1 v2; do
+    made $kind 1048576 generate "${model[@]}" -p x -n 1
+    [ $code = 1 ] && grep -q 'which has 1.0 MB left' "$folder/err" || fail "$kind, generate: $code $(cat "$folder/err")"
+    line=$(cat "$folder/err")
+    for form in text json; do
+        made $kind 1048576 inspect "${model[@]}" -o $form
+        [ $code = 1 ] && [ "$(cat "$folder/err")" = "$line" ] ||
+            fail "$kind, inspect -o $form: $code $(cat "$folder/err"), not $line"
+        grep -qE '^resident  |"resident": ' "$folder/out" || fail "$kind, inspect -o $form: $(cat "$folder/out")"
+    done
+    for verb in "inspect" "generate -p x -n 1"; do
+        # shellcheck disable=SC2086  # a verb is words
+        made $kind 67108864 $verb "${model[@]}"
+        [ $code = 0 ] && [ ! -s "$folder/err" ] || fail "$kind, $verb: $code $(cat "$folder/err")"
+    done
+done

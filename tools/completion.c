@@ -1,0 +1,167 @@
+/* Printing completions (completion.h). What may follow an option is one of its words, or a file's name; behind a verb
+ * alone its options are offered. For bash and zsh one tree of cases calls two functions, which are the shell's own. */
+#include "completion.h"
+
+#include <string.h>
+
+#include "forerun_lab.h"
+#include "option_table.h"
+#include "words.h"
+
+enum { WORDS = 1024 };
+
+/* The words that a value may be, with a blank before each; none: it is a file's name, a text or a number. */
+static void put_words(const fr_option_row *row, FILE *out) {
+    char words[WORDS];
+    fr_option_row_words(row, words, sizeof(words));
+    if (words[0]) fprintf(out, " %s", words);
+    if (row->special) fprintf(out, " %s", row->special);
+}
+
+static bool has_words(const fr_option_row *row) {
+    return row->words || row->of || row->special;
+}
+
+/* "-m|--model" */
+static void put_alternatives(const char *names, FILE *out) {
+    for (; *names; names++) putc(*names == ' ' ? '|' : *names, out);
+}
+
+/* The words that may stand behind a verb without an option in front. */
+static const fr_option_row *bare_row(const fr_verb *verb) {
+    if (verb->bit == FR_VERB_BENCH) return &fr_option_table[FR_ARG_BENCH_PART];
+    return verb->bit == FR_VERB_COMPLETION ? &fr_option_table[FR_ARG_SHELL] : NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- bash and zsh */
+
+static void put_names_of(const fr_verb *verb, FILE *out) {
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        const fr_option_row *row = &fr_option_table[arg];
+        if (fr_verb_takes(verb, row) && !row->manual) fprintf(out, " %s", row->names);
+    }
+}
+
+static void put_verb_cases(const fr_verb *verb, FILE *out) {
+    const fr_option_row *bare = bare_row(verb);
+    fprintf(out, "%s)\n    case \"$prev\" in\n", verb->name);
+    for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        const fr_option_row *row = &fr_option_table[arg];
+        if (!fr_verb_takes(verb, row) || !row->value) continue;
+        fputs("    ", out);
+        put_alternatives(row->names, out);
+        fputs(has_words(row) ? ") _forerun_words" : ") _forerun_files", out);
+        put_words(row, out);
+        fputs(" ;;\n", out);
+    }
+    fputs("    *)\n        case \"$cur\" in\n        -*|'') _forerun_words", out);
+    if (bare) put_words(bare, out);
+    put_names_of(verb, out);
+    fputs(bare ? " ;;\n        *) _forerun_words" : " ;;\n        *) _forerun_files", out);
+    if (bare) put_words(bare, out);
+    fputs(" ;;\n        esac ;;\n    esac ;;\n", out);
+}
+
+static void put_cases(const fr_verb *verbs, size_t count, FILE *out) {
+    fputs("case \"$verb\" in\n", out);
+    for (size_t i = 0; i < count; i++)
+        if (verbs[i].bit) put_verb_cases(&verbs[i], out);
+    fputs("help) _forerun_words", out);
+    for (size_t i = 0; i < count; i++) fprintf(out, " %s", verbs[i].name);
+    fputs(" ;;\nesac\n", out);
+}
+
+static void put_verbs(const fr_verb *verbs, size_t count, FILE *out) {
+    for (size_t i = 0; i < count; i++)
+        if (verbs[i].bit) fprintf(out, " %s", verbs[i].name);
+    fputs(" help --help --version", out);
+}
+
+/* An equals sign is a word of its own there. */
+static void print_bash(const fr_verb *verbs, size_t count, FILE *out) {
+    fputs("# Printed by `forerun completion bash`.\n"
+          "_forerun_words() { COMPREPLY=($(compgen -W \"$*\" -- \"$cur\")); }\n"
+          "_forerun_files() { :; }\n\n"
+          "_forerun() {\n"
+          "local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
+          "COMPREPLY=()\n"
+          "if [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+          "if [ \"$cur\" = = ]; then cur=; fi\n"
+          "if [ \"$COMP_CWORD\" = 1 ]; then\n    _forerun_words", out);
+    put_verbs(verbs, count, out);
+    fputs("\n    return\nfi\n", out);
+    put_cases(verbs, count, out);
+    fputs("}\n\ncomplete -o bashdefault -o default -F _forerun forerun\n", out);
+}
+
+static void print_zsh(const fr_verb *verbs, size_t count, FILE *out) {
+    fputs("#compdef forerun\n"
+          "# Printed by `forerun completion zsh`.\n"
+          "_forerun_words() { compadd -- \"$@\" }\n"
+          "_forerun_files() { _files }\n\n"
+          "_forerun() {\n"
+          "local cur=$PREFIX prev=${words[CURRENT-1]} verb=${words[2]}\n"
+          "if compset -P '--*='; then prev=${IPREFIX%=} cur=$PREFIX; fi\n"
+          "if (( CURRENT == 2 )); then\n    _forerun_words", out);
+    put_verbs(verbs, count, out);
+    fputs("\n    return\nfi\n", out);
+    put_cases(verbs, count, out);
+    fputs("}\n\nif [ \"${funcstack[1]}\" = _forerun ]; then _forerun \"$@\"; else compdef _forerun forerun; fi\n", out);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- fish */
+
+/* In single quotes. */
+static void put_quoted(const char *text, FILE *out) {
+    putc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\') putc('\\', out);
+        putc(*text, out);
+    }
+    putc('\'', out);
+}
+
+static void put_fish_option(const fr_verb *verb, const fr_option_row *row, FILE *out) {
+    const char *names = row->names, *name;
+    size_t length;
+    fprintf(out, "complete -c forerun -n '__fish_seen_subcommand_from %s'", verb->name);
+    while ((name = fr_next_word(&names, ' ', &length))) {
+        size_t dashes = strncmp(name, "--", 2) == 0 ? 2 : 1;
+        const char *kind = dashes == 2 ? "-l" : length == 2 ? "-s" : "-o";
+        fprintf(out, " %s %.*s", kind, (int)(length - dashes), name + dashes);
+    }
+    if (row->value) fputs(has_words(row) ? " -x -a '" : " -r", out);
+    if (row->value && has_words(row)) {
+        put_words(row, out);
+        putc('\'', out);
+    }
+    fputs(" -d ", out);
+    put_quoted(row->help, out);
+    putc('\n', out);
+}
+
+static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
+    fputs("# Printed by `forerun completion fish`.\n", out);
+    for (size_t i = 0; i < count; i++) {
+        if (!verbs[i].bit) continue;
+        fprintf(out, "complete -c forerun -f -n __fish_use_subcommand -a %s -d ", verbs[i].name);
+        put_quoted(verbs[i].does, out);
+        putc('\n', out);
+        const fr_option_row *bare = bare_row(&verbs[i]);
+        if (bare) {
+            fprintf(out, "complete -c forerun -f -n '__fish_seen_subcommand_from %s' -a '", verbs[i].name);
+            put_words(bare, out);
+            fputs("'\n", out);
+        }
+        for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+            const fr_option_row *row = &fr_option_table[arg];
+            if (fr_verb_takes(&verbs[i], row) && !row->manual) put_fish_option(&verbs[i], row, out);
+        }
+    }
+}
+
+void fr_completion_print(const fr_verb *verbs, size_t count, const char *shell, FILE *out) {
+    if (strcmp(shell, "bash") == 0) print_bash(verbs, count, out);
+    else if (strcmp(shell, "zsh") == 0) print_zsh(verbs, count, out);
+    else print_fish(verbs, count, out);
+}

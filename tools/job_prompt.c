@@ -1,0 +1,96 @@
+/* The ids of a batch's line: its own, a text's, or a conversation's by the chat template (job_parts.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conversation.h"
+#include "job_parts.h"
+
+static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
+    fr_prompt *prompt = &job->prompt;
+    prompt->count = json_array_size(ids);
+    if (!json_is_array(ids) || prompt->count == 0)
+        return fr_job_refuse(job, FR_USAGE, "%s must be an array of ids", key);
+    prompt->ids = prompt->expanded = fr_resize(NULL, prompt->count, sizeof(*prompt->expanded));
+    for (size_t i = 0; i < prompt->count; i++) {
+        const json_t *id = json_array_get(ids, i);
+        if (!fr_job_whole(id, 0, INT32_MAX)) return fr_job_refuse(job, FR_USAGE, "%s[%zu] is no id", key, i);
+        prompt->expanded[i] = (int32_t)json_integer_value(id);
+    }
+    return true;
+}
+
+static bool tokenize(fr_job *job) {
+    const fr_job_setting *setting = job->setting;
+    return fr_job_check(job, fr_prompt_ids(&job->prompt, setting->loaded->model, job->pictures, job->picture_count,
+                                           setting->args->given[FR_ARG_PARSE_SPECIAL]));
+}
+
+static bool converse(fr_job *job, const json_t *messages) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
+    fr_status status = fr_conversation_render(messages, tokenizer, job->settings, &job->prompt.rendered);
+    return fr_job_check(job, status) && tokenize(job);
+}
+
+/* No part may be dropped: a template leaves out what it does not know, and the reply would be to something else. */
+static bool check_parts(fr_job *job, const json_t *messages) {
+    const char *other;
+    const fr_model *model = job->setting->loaded->model;
+    size_t pictures = fr_conversation_pictures(messages, &other);
+    if (!fr_conversation_is_parts(messages))
+        return fr_job_refuse(job, FR_USAGE, "messages have a content that is neither a text nor an array of parts "
+                             "with a \"type\"");
+    if (other)
+        return fr_job_refuse(job, FR_USAGE, "messages have a part of type \"%s\": pictures are parts {\"type\": "
+                             "\"image\"}, with their files in \"images\", and nothing else can be shown", other);
+    if (pictures && fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
+        return fr_job_refuse(job, FR_USAGE, "messages have parts for pictures, and %s has no vision tower: leave them "
+                             "out, or give its --mmproj", job->setting->args->text[FR_ARG_MODEL]);
+    return pictures <= job->picture_count ||
+           fr_job_refuse(job, FR_USAGE, "messages have %zu parts {\"type\": \"image\"}, and \"images\" names %zu "
+                         "files: one is needed for each", pictures, job->picture_count);
+}
+
+/* With pictures it is a user's turn. */
+static bool take_text(fr_job *job, const json_t *text) {
+    size_t length = json_string_length(text);
+    if (!json_is_string(text)) return fr_job_refuse(job, FR_USAGE, "prompt must be a text");
+    if (job->picture_count) {
+        json_t *messages = fr_conversation_new(NULL);
+        fr_conversation_add(messages, "user", json_string_value(text), length, job->picture_count);
+        bool good = converse(job, messages);
+        json_decref(messages);
+        return good;
+    }
+    job->prompt.bytes = fr_resize(NULL, length + 1, 1);
+    memcpy(job->prompt.bytes, json_string_value(text), length);
+    job->prompt.length = length;
+    return tokenize(job);
+}
+
+/* OpenAI's prompt may be ids, or one text in an array. */
+static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
+    const json_t *first = json_array_get(prompt, 0);
+    if (!json_is_array(prompt)) return take_text(job, prompt);
+    if (json_array_size(prompt) > 1 && !json_is_integer(first))
+        return fr_job_refuse(job, FR_UNBUILT, "several prompts in one line are not built yet: give each its own");
+    return json_is_array(first)    ? take_ids(job, "prompt[0]", first)
+           : json_is_string(first) ? take_text(job, first)
+                                   : take_ids(job, "prompt", prompt);
+}
+
+bool fr_job_take_prompt(fr_job *job) {
+    const json_t *text = json_object_get(job->request, "prompt"), *ids = json_object_get(job->request, "ids");
+    const json_t *messages = json_object_get(job->request, "messages");
+    bool own = job->form == FR_JOB_PLAIN, needs_text = messages || json_is_string(text) || job->stop_count;
+    if (own && !!text + !!ids + !!messages != 1)
+        return fr_job_refuse(job, FR_USAGE, "just one of prompt, ids and messages is needed");
+    if (!own && !text && !messages)
+        return fr_job_refuse(job, FR_USAGE, "the body has no %s", job->form == FR_JOB_CHAT ? "messages" : "prompt");
+    if (needs_text && !fr_model_tokenizer(job->setting->loaded->model))
+        return fr_job_refuse(job, FR_INPUT, "the model has no tokenizer: only ids can be run");
+    if (ids) return take_ids(job, "ids", ids);
+    if (messages && !check_parts(job, messages)) return false;
+    bool taken = messages ? converse(job, messages) : own ? take_text(job, text) : take_prompt_of_request(job, text);
+    if (!taken) return false;
+    return job->prompt.count > 0 || fr_job_refuse(job, FR_INPUT, "the prompt is empty: it has no token");
+}

@@ -1,0 +1,215 @@
+/* A line in the form of OpenAI's batches (job_parts.h): {"custom_id", "method": "POST", "url", "body"}, whose body is
+ * that of a request to the url. A member that is null is as good as none. What a reply would have to be otherwise for
+ * is heeded or refused; only what says whose request it is, or how it is to be stored, means nothing here. */
+#include <string.h>
+
+#include "job_parts.h"
+#include "wide_json.h"
+
+enum { CHAT = 1, COMPLETION = 2, EITHER = CHAT | COMPLETION };
+
+static bool is_word(const json_t *value, const char *word) {
+    return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
+}
+
+static bool unbuilt(fr_job *job, const char *key) {
+    return fr_job_refuse(job, FR_UNBUILT, "this \"%.60s\" is not built yet", key);
+}
+
+/* ------------------------------------------------------------------------------------------------------- its fields */
+
+static bool take_model(fr_job *job, const char *key, const json_t *value) {
+    return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
+}
+
+/* max_tokens has a younger name, which goes before it. */
+static bool take_max_tokens(fr_job *job, const char *key, const json_t *value) {
+    const json_t *younger = json_object_get(job->request, "max_completion_tokens");
+    bool passed_over = strcmp(key, "max_tokens") == 0 && younger && !json_is_null(younger);
+    int64_t before = job->most;
+    bool taken = fr_job_take_count(job, key, value);
+    if (passed_over) job->most = before;
+    return taken;
+}
+
+static bool take_logprobs(fr_job *job, const char *key, const json_t *value) {
+    if (job->form == FR_JOB_COMPLETION) return fr_job_take_logprobs(job, key, value);
+    if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
+    const json_t *best = json_object_get(job->request, "top_logprobs");
+    json_t *none = json_integer(0);
+    bool own = !best || json_is_null(best);
+    bool taken = !json_is_true(value) || fr_job_take_logprobs(job, own ? key : "top_logprobs", own ? none : best);
+    json_decref(none);
+    return taken;
+}
+
+static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value) {
+    (void)value;
+    return json_is_true(json_object_get(job->request, "logprobs")) ||
+           fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
+}
+
+/* {"ID": bias, ...}, or llama.cpp's [[ID, bias | false], ...]. */
+static bool add_bias(fr_job *job, const char *id, const json_t *bias) {
+    char text[128];
+    if (json_is_false(bias)) snprintf(text, sizeof text, "%s-inf", id);
+    else if (json_is_number(bias)) snprintf(text, sizeof text, "%s:%.9g", id, json_number_value(bias));
+    else return fr_job_refuse(job, FR_USAGE, "logit_bias has what is no number");
+    if (!*id || strspn(id, "0123456789") != strlen(id))
+        return fr_job_refuse(job, FR_USAGE, "logit_bias: \"%.60s\" is no id", id);
+    return fr_job_check(job, fr_options_set_text(job->options, FR_OPT_LOGIT_BIAS, text));
+}
+
+static bool take_bias(fr_job *job, const char *key, const json_t *value) {
+    const char *id;
+    char digits[32];
+    json_t *bias;
+    json_object_foreach((json_t *)(uintptr_t)value, id, bias)
+        if (!add_bias(job, id, bias)) return false;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *pair = json_array_get(value, i), *first = json_array_get(pair, 0);
+        if (!fr_job_whole(first, 0, INT32_MAX)) return fr_job_refuse(job, FR_USAGE, "%s[%zu] has no id", key, i);
+        snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(first));
+        if (!add_bias(job, digits, json_array_get(pair, 1))) return false;
+    }
+    return json_is_object(value) || json_is_array(value) ||
+           fr_job_refuse(job, FR_USAGE, "%s must be an object {\"ID\": number}", key);
+}
+
+/* "none" leaves the tools out, which the model then can't call. */
+static bool take_tool_choice(fr_job *job, const char *key, const json_t *value) {
+    return is_word(value, "auto") || is_word(value, "none") || unbuilt(job, key);
+}
+
+static bool take_tools(fr_job *job, const char *key, const json_t *value) {
+    return is_word(json_object_get(job->request, "tool_choice"), "none") || fr_job_take_tools(job, key, value);
+}
+
+static bool take_response_format(fr_job *job, const char *key, const json_t *value) {
+    return is_word(json_object_get(value, "type"), "text") || unbuilt(job, key);
+}
+
+static bool take_kwargs(fr_job *job, const char *key, const json_t *value) {
+    if (!json_is_object(value)) return fr_job_refuse(job, FR_USAGE, "%s must be an object", key);
+    json_object_update(job->settings, (json_t *)(uintptr_t)value);
+    return true;
+}
+
+static bool take_effort(fr_job *job, const char *key, const json_t *value) {
+    if (!is_word(value, "none")) return unbuilt(job, key);
+    fr_json_put(job->settings, "enable_thinking", json_false());
+    return true;
+}
+
+/* One text a line. */
+static bool take_one(fr_job *job, const char *key, const json_t *value) {
+    return fr_job_whole(value, 1, 1) || unbuilt(job, key);
+}
+
+static bool take_false(fr_job *job, const char *key, const json_t *value) {
+    return json_is_false(value) || unbuilt(job, key);
+}
+
+static bool take_true(fr_job *job, const char *key, const json_t *value) {
+    return json_is_true(value) || unbuilt(job, key);
+}
+
+static bool take_stream(fr_job *job, const char *key, const json_t *value) {
+    return json_is_false(value) || fr_job_refuse(job, FR_USAGE, "%s must be false: an answer is one line", key);
+}
+
+static bool take_empty(fr_job *job, const char *key, const json_t *value) {
+    return is_word(value, "") || unbuilt(job, key);
+}
+
+static const struct {
+    const char *key;
+    unsigned forms;
+    fr_job_take_field *take;
+} fields[] = {
+    {"model", EITHER, take_model},
+    {"messages", CHAT, fr_job_take_later},
+    {"prompt", COMPLETION, fr_job_take_later},
+    {"images", EITHER, fr_job_take_images},
+    {"max_tokens", EITHER, take_max_tokens},
+    {"max_completion_tokens", CHAT, fr_job_take_count},
+    {"logit_bias", EITHER, take_bias},
+    {"seed", EITHER, fr_job_take_seed},
+    {"stop", EITHER, fr_job_take_stops},
+    {"ignore_eos", EITHER, fr_job_take_switch},
+    {"logprobs", EITHER, take_logprobs},
+    {"top_logprobs", CHAT, take_top_logprobs},
+    {"tools", CHAT, take_tools},
+    {"tool_choice", CHAT, take_tool_choice},
+    {"parallel_tool_calls", CHAT, take_true},
+    {"chat_template_kwargs", CHAT, take_kwargs},
+    {"reasoning_effort", CHAT, take_effort},
+    {"response_format", EITHER, take_response_format},
+    {"n", EITHER, take_one},
+    {"best_of", COMPLETION, take_one},
+    {"echo", COMPLETION, take_false},
+    {"suffix", COMPLETION, take_empty},
+    {"stream", EITHER, take_stream},
+    {"user", EITHER, fr_job_take_later},
+    {"metadata", EITHER, fr_job_take_later},
+    {"store", EITHER, fr_job_take_later},
+    {"service_tier", EITHER, fr_job_take_later},
+    {"safety_identifier", EITHER, fr_job_take_later},
+    {"prompt_cache_key", EITHER, fr_job_take_later},
+};
+
+/* ---------------------------------------------------------------------------------------------------------- request */
+
+/* What is rendered by a template takes integers of any size. */
+static bool takes_wide(const char *key) {
+    static const char *const keys[] = {"messages", "tools", "chat_template_kwargs"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], key) == 0) return true;
+    return false;
+}
+
+static bool take_body(fr_job *job) {
+    unsigned form = job->form == FR_JOB_CHAT ? CHAT : COMPLETION;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)job->request, key, value) {
+        size_t i = 0, count = sizeof fields / sizeof *fields;
+        if (json_is_null(value)) continue;
+        while (i < count && !(fields[i].forms & form && strcmp(fields[i].key, key) == 0)) i++;
+        fr_job_take_field *take = i < count ? fields[i].take : fr_job_sampler(key);
+        if (!take) return fr_job_refuse(job, FR_UNBUILT, "\"%.60s\" in the body is not built yet", key);
+        if (!takes_wide(key) && fr_json_has_wide(value))
+            return fr_job_refuse(job, FR_INPUT, "no JSON that can be read: too big integer");
+        if (!take(job, key, value)) return false;
+    }
+    return true;
+}
+
+static bool check_members(fr_job *job) {
+    static const char *const known[] = {"custom_id", "method", "url", "body"};
+    enum { KNOWN = sizeof known / sizeof *known };
+    const char *key;
+    json_t *value;
+    json_object_foreach(job->line, key, value) {
+        size_t i = 0;
+        while (i < KNOWN && strcmp(known[i], key) != 0) i++;
+        if (i == KNOWN)
+            return fr_job_refuse(job, FR_USAGE, "\"%.60s\" is not known beside custom_id, method, url and body", key);
+    }
+    if (!job->id || *job->id != '"') return fr_job_refuse(job, FR_USAGE, "custom_id must be a text");
+    return true;
+}
+
+bool fr_job_take_request(fr_job *job) {
+    const json_t *method = json_object_get(job->line, "method"), *url = json_object_get(job->line, "url");
+    if (!check_members(job)) return false;
+    if (method && !is_word(method, "POST")) return fr_job_refuse(job, FR_USAGE, "method must be \"POST\"");
+    if (!json_is_string(url)) return fr_job_refuse(job, FR_USAGE, "url must be a text");
+    if (is_word(url, "/v1/chat/completions")) job->form = FR_JOB_CHAT;
+    if (is_word(url, "/v1/completions")) job->form = FR_JOB_COMPLETION;
+    if (job->form == FR_JOB_REQUEST)
+        return fr_job_refuse(job, FR_UNBUILT, "url \"%.60s\" is not built yet: /v1/chat/completions and "
+                             "/v1/completions are", json_string_value(url));
+    job->request = json_object_get(job->line, "body");
+    return json_is_object(job->request) ? take_body(job) : fr_job_refuse(job, FR_USAGE, "body must be an object");
+}

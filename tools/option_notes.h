@@ -1,0 +1,11 @@
+/* Options that were given and mean nothing, told in a line each kind: llama.cpp's own, and what draws tokens where none
+ * are drawn. */
+#ifndef FR_TOOLS_OPTION_NOTES_H
+#define FR_TOOLS_OPTION_NOTES_H
+
+#include "options.h"
+
+/* Nothing with --quiet. */
+void fr_option_notes(const fr_arguments *args);
+
+#endif

@@ -1,0 +1,84 @@
+/* Log-probabilities of a reply as JSON (reply.h). */
+#include <string.h>
+
+#include "reply.h"
+#include "token_text.h"
+
+/* The bytes as numbers: where a token is part of a character its text alone doesn't tell. */
+static json_t *numbers_of(const char *bytes, size_t length) {
+    json_t *numbers = json_array();
+    for (size_t i = 0; i < length; i++) json_array_append_new(numbers, json_integer((unsigned char)bytes[i]));
+    return numbers;
+}
+
+/* "token" and "bytes"; of an id that is no token's U+FFFD and null. */
+static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
+    char *bytes = NULL;
+    size_t length = 0;
+    if (!tokenizer) return;
+    bool known = fr_token_text(tokenizer, id, &bytes, &length) == FR_OK;
+    fr_json_put(entry, "token", known ? fr_json_bytes(bytes, length) : json_string(FR_NO_TOKEN));
+    fr_json_put(entry, "bytes", known ? numbers_of(bytes, length) : json_null());
+    fr_free(bytes);
+}
+
+static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
+    json_t *entry = json_object();
+    fr_json_put(entry, "id", json_integer(one->id));
+    fr_json_put(entry, "logprob", json_real(one->value));
+    put_text(reply, one->id, entry);
+    return entry;
+}
+
+json_t *fr_reply_logprobs(const fr_reply *reply) {
+    if (!reply->logprobs) return NULL;
+    json_t *all = json_array();
+    for (size_t i = 0; i < reply->kept; i++) {
+        const fr_reply_logprob *row = reply->logprobs + i * (reply->best + 1);
+        json_t *token = entry_of(reply, row), *best = json_array();
+        for (size_t b = 1; b <= reply->best; b++) json_array_append_new(best, entry_of(reply, &row[b]));
+        fr_json_put(token, "top_logprobs", best);
+        json_array_append_new(all, token);
+    }
+    return all;
+}
+
+/* Characters of valid UTF-8. */
+static size_t characters(const char *text) {
+    size_t count = 0;
+    for (; *text; text++) count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* {"TOKEN": log-probability, ...}; the likelier of two with one text. */
+static json_t *best_of(const json_t *tokens) {
+    json_t *best = json_object(), *entry;
+    size_t i;
+    json_array_foreach(tokens, i, entry) {
+        const char *token = json_string_value(json_object_get(entry, "token"));
+        json_t *value = json_object_get(entry, "logprob");
+        if (token && !json_object_get(best, token)) fr_json_put(best, token, json_incref(value));
+    }
+    return best;
+}
+
+json_t *fr_reply_logprobs_lists(const fr_reply *reply) {
+    static const char *const names[] = {"tokens", "token_logprobs", "top_logprobs", "text_offset"};
+    json_t *all = fr_reply_logprobs(reply), *lists = NULL, *list[4], *entry;
+    size_t i, offset = 0;
+    if (!all) return NULL;
+    for (size_t n = 0; n < 4; n++) list[n] = json_array();
+    json_array_foreach(all, i, entry) {
+        json_t *token = json_object_get(entry, "token");
+        json_array_append(list[0], token);
+        json_array_append(list[1], json_object_get(entry, "logprob"));
+        json_array_append_new(list[2], best_of(json_object_get(entry, "top_logprobs")));
+        json_array_append_new(list[3], json_integer((json_int_t)offset));
+        if (token) offset += characters(json_string_value(token));
+    }
+    lists = json_object();
+    for (size_t n = 0; n < 4; n++) fr_json_put(lists, names[n], list[n]);
+    json_decref(all);
+    return lists;
+}
