@@ -30,9 +30,10 @@ static fr_status set_texts(fr_options *options, const fr_arguments *args, fr_arg
     size_t count = breakers ? args->breaker_count : args->bias_count;
     fr_status status = FR_OK;
     for (size_t i = 0; i < count && status == FR_OK; i++) {
-        char *text = fr_resize(NULL, strlen(texts[i]) + 1, 1);
-        strcpy(text, texts[i]);
-        if (breakers) text[fr_escapes_read(text, strlen(text))] = '\0';
+        size_t length = strlen(texts[i]);
+        char *text = fr_resize(NULL, length + 1, 1);
+        memcpy(text, texts[i], length + 1);
+        if (breakers) text[fr_escapes_read(text, length)] = '\0';
         status = fr_options_set_text(options, fr_option_table[arg].sets, text);
         free(text);
     }
