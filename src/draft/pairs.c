@@ -98,8 +98,9 @@ static void score(const fr_team *team, const batch *b, const float *x) {
     size_t hidden = w->net->trunk->spec.hidden, count = candidates(w->net), begin, end;
     leave(team, b, x);
     fr_team_sync(team);
-    fr_matrix_apply(team, &w->products, w->net->head, w->scores + b->from * count, count, w->normed + b->from * hidden,
-                    hidden, b->to - b->from);
+    fr_matrix_apply(team, &w->products, w->net->head,
+                    &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden,
+                                      b->to - b->from});
     if (w->net->softcap == 0.0f) return;
     fr_matrix_part(team, w->net->head, &begin, &end);
     for (size_t i = b->from; i < b->to; i++)

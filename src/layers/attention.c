@@ -68,10 +68,10 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
     const fr_workspace *w = &a->workspace;
     const float *input = input_of(a);
     size_t width = layer->q.cols, rows = a->batch.count;
-    fr_matrix_apply(team, w, &layer->q, a->q, a->q_width, input, width, rows);
+    fr_matrix_apply(team, w, &layer->q, &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
     if (!owns_kv) return;
-    fr_matrix_apply(team, w, &layer->k, a->k, a->kv_width, input, width, rows);
-    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, a->v, a->kv_width, input, width, rows);
+    fr_matrix_apply(team, w, &layer->k, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    if (layer->v.data) fr_matrix_apply(team, w, &layer->v, &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
 /* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
@@ -164,5 +164,6 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_team_sync(team);
     if (spec->output_gate) gate_heads(team, a, spec);
     fr_matrix_input_rows(team, &a->workspace, a->attn, a->q_width, layer->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->o,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});
 }

@@ -298,10 +298,10 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, w, &layer->in_qkv, d->input, d->channels, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_z, d->z, d->width, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_a, d->decay, heads, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &layer->in_b, d->beta, heads, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &layer->in_qkv, &(fr_matrix_rows){d->input, d->channels, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &layer->in_z, &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &layer->in_a, &(fr_matrix_rows){d->decay, heads, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &layer->in_b, &(fr_matrix_rows){d->beta, heads, a->normed, hidden, rows});
 }
 
 /* Timelines of a batch, dealt to threads. */
@@ -328,5 +328,6 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     const float *seen = d->seen + (ends_rows ? a->keep * d->width : 0);
     if (ends_rows) fr_activations_narrow(a);
     fr_matrix_input_rows(team, &a->workspace, seen, d->width, d->width, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->out,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});
 }

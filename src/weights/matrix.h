@@ -39,6 +39,14 @@ typedef struct fr_workspace {
     size_t widest;
 } fr_workspace;
 
+/* What a matrix is applied to, and where the products go: rows, strides in floats. */
+typedef struct fr_matrix_rows {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, count;
+} fr_matrix_rows;
+
 /* Takes it for `rows` rows of up to `widest` columns from the arena, or measures it. packed: some weight is. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
                          size_t widest, size_t threads);
@@ -50,22 +58,23 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows);
 
+/* The workspace whose first prepared row is the one that is its `row`th here. */
+fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
+
 /* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 
 /* The part of a matrix's features that this thread owns. */
 void fr_matrix_part(const fr_team *team, const fr_matrix *matrix, size_t *begin, size_t *end);
 
-/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared. Strides
- * in floats. */
-void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
-                     size_t y_stride, const float *x, size_t x_stride, size_t rows);
+/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared: x[0] is
+ * the first of them. */
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_matrix_rows *rows);
 
-/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. first: of the
- * prepared rows, the one that x points to. */
+/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. */
 void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
-                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
-                          size_t rows);
+                          size_t end, const fr_matrix_rows *rows);
 
 /* All its bytes. */
 size_t fr_matrix_bytes(const fr_matrix *matrix);
