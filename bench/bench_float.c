@@ -237,8 +237,8 @@ static void run_centroid_head(void *context, const fr_team *team) {
     fr_team_sync(team);
     fr_partition(a->top, 1, team->index, team->count, &begin, &end);
     for (size_t c = begin; c < end; c++)
-        job->kernels->gather[head->type](job->scores + c * size, job->row, head->data, head->row_bytes, head->cols,
-                                         a->ordering + (size_t)job->chosen[c] * size, size);
+        job->kernels->gather[head->type](&(fr_gather){job->scores + c * size, job->row, head->data, head->row_bytes,
+                                                      head->cols, a->ordering + (size_t)job->chosen[c] * size, size});
 }
 
 static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_fn *head) {

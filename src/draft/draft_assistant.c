@@ -113,7 +113,8 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
     if (a->trunk.head_sorted)
         score_sorted(team, m, activations, r, first, scores);
     else if (head->type < FR_FLOAT_TYPES)
-        activations->kernels->gather[head->type](scores, normed, head->data, head->row_bytes, head->cols, ids, size);
+        activations->kernels->gather[head->type](
+            &(fr_gather){scores, normed, head->data, head->row_bytes, head->cols, ids, size});
     else
         for (size_t i = 0; i < size; i++) {
             fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
