@@ -190,9 +190,9 @@ static const format q5_k = {8, 256, 320, head_k, scales_k, dot_q5_k};
 static const format q6_k = {8, 288, 384, head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {8, 128, 256, head_d, scales_xs, dot_iq4};
 
-#define FR_MATMUL_BLOCK(id, type, ...)                            \
-    void fr_matmul_##type##_avx2(const fr_matmul_block *job) {    \
-        matmul(type, *job);                                       \
+#define FR_MATMUL_BLOCK(id, type, ...)                         \
+    void fr_matmul_##type##_avx2(const fr_matmul_block *job) { \
+        matmul(type, *job);                                    \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -39,8 +39,9 @@ typedef struct fr_draft_view {
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
     size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
-    const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
-                               final norm, or its aux_layers; the accepted rows of the same batch lie in front of it */
+    /* Of the target's row of position kv->length - 1 what the drafter sees: as it is after the final norm, or its
+     * aux_layers; the accepted rows of the same batch lie in front of it. */
+    const float *hidden;
     fr_pool *pool;
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */
 } fr_draft_view;
@@ -58,8 +59,9 @@ typedef struct fr_proposal {
     const fr_draft_view *view;
     size_t count;             /* of ids that are wanted: 1 to 15 */
     size_t fewest;            /* fewer than so many are none */
-    double least;             /* a draft that its method gives less of all chance ends the chain, and is none of it;
-                                 methods that give none a chance don't look at it */
+    /* A draft that its method gives less of all chance ends the chain, and is none of it; methods that give none a
+     * chance don't look at this. */
+    double least;
     int32_t *ids;             /* [count] out: what may follow the timeline */
     float *logits;            /* NULL, or [count, vocab] out: each step's scores, -infinity for ids not scored */
     size_t proposed;          /* out: of ids; may be less, 0 too */

@@ -30,11 +30,11 @@ typedef struct workspace {
     fr_row *rows;                /* [most] */
     fr_pair *pairs;              /* [most] */
     float *input;                /* [most, input_width] */
-    struct span *spans;          /* [sessions] those that are run together; of each, */
-    fr_kv **timelines;           /* [sessions] the layer's cache, */
-    float *left;                 /* [sessions, hidden] what the last pair left, */
-    float *normed;               /* [sessions, hidden] that with its norm: the same place, where it is left so, */
-    float *scores;               /* [sessions, candidates] and its scores */
+    struct span *spans;          /* [sessions] those that are run together */
+    fr_kv **timelines;           /* [sessions] the layer's cache for each span */
+    float *left;                 /* [sessions, hidden] what a span's last pair left */
+    float *normed;               /* [sessions, hidden] the same with its norm: `left` itself, where it is left so */
+    float *scores;               /* [sessions, candidates] of that pair */
 } workspace;
 
 typedef struct state {

@@ -49,10 +49,10 @@ typedef enum fr_row_kind {
     FR_ROW_FLAG,    /* a bool */
     FR_ROW_RSQRT,   /* a float: one by the root of the number that the file has, in config.json alone */
     FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
-    FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
-    FR_ROW_WITHOUT, /* if it says true, */
-    FR_ROW_WITH,    /* if it says false, */
-    FR_ROW_ABSENT,  /* if it says anything, or GGUF a number but 0 */
+    FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this */
+    FR_ROW_WITHOUT, /* FR_UNBUILT if it says true */
+    FR_ROW_WITH,    /* FR_UNBUILT if it says false */
+    FR_ROW_ABSENT,  /* FR_UNBUILT if it says anything, or GGUF a number but 0 */
     FR_ROW_MTP,     /* a size_t, how many MTP layers there are: GGUF counts them among the layers, which become fewer */
     FR_ROW_PART,    /* keys that code reads and writes */
 } fr_row_kind;
@@ -74,8 +74,8 @@ typedef struct fr_config_row {
     const char *word;
     size_t like;   /* the default where the field has 0: another field's, a size_t */
     bool per_head; /* or hidden / heads */
-    bool required; /* GGUF must have it, */
-    const char *unless; /* or this key: then the default is 1 */
+    bool required; /* GGUF must have it or `unless` */
+    const char *unless; /* a key with which the default is 1 */
     bool sparse;        /* a size of 0 is not written */
 } fr_config_row;
 

@@ -223,12 +223,8 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
 static float shared_weight(const fr_activations *a, const fr_layer *layer, size_t row) {
     size_t hidden = a->trunk->spec.hidden;
     float gate;
-    a->kernels->matmul[FR_F32](&(fr_matmul){.y = &gate,
-                                            .x = a->normed + row * hidden,
-                                            .rows = 1,
-                                            .w = layer->shared_gate,
-                                            .cols = hidden,
-                                            .features = 1});
+    a->kernels->matmul[FR_F32](&(fr_matmul){
+        .y = &gate, .x = a->normed + row * hidden, .rows = 1, .w = layer->shared_gate, .cols = hidden, .features = 1});
     gate = -gate;
     a->kernels->exp(&gate, &gate, 1);
     return 1.0f / (1.0f + gate);

@@ -31,9 +31,9 @@ typedef struct fr_sampler {
     uint64_t seed;
 
     float *logits;                   /* [vocab] after penalties, bias and top-k */
-    int32_t *ids;                    /* [vocab] of those, once top-k has left some out; greedy: NULL, */
-    int32_t *scratch;                /* [vocab] and so is this, */
-    float *weight;                   /* [vocab] and this: exp((logit - largest) / temperature) */
+    int32_t *ids;                    /* [vocab] of those, once top-k has left some out; greedy: NULL, as the next two */
+    int32_t *scratch;                /* [vocab] */
+    float *weight;                   /* [vocab] exp((logit - largest) / temperature) */
     uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
     float *bias;                     /* [vocab]; NULL: none */
     float *drafter;                  /* [depths, vocab] the weights that drafts were drawn from */

@@ -26,8 +26,10 @@ typedef struct fr_matrix {
     size_t features, cols;
     size_t row_bytes;    /* of a feature, on average if packed */
 
-    const float *scales; /* of FP8 codes (quant/fp8.h): feature o's row of them is the (first + o) / 128th, */
-    size_t scale_stride, first; /* so many floats after the one before; of other types NULL */
+    /* Of FP8 codes (quant/fp8.h): feature o's row of scales is the (first + o) / 128th, scale_stride floats behind the
+     * one before. Other types have none. */
+    const float *scales;
+    size_t scale_stride, first;
 } fr_matrix;
 
 /* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */
