@@ -13,8 +13,8 @@
 static const char *instead; /* of the user's folders */
 static int file = -1;
 static pid_t owner;            /* of `file`: a child has its parent's locks too, and must not touch them */
-static bool mine[FR_MAX_CPUS]; /* CPUs that this process has locked; */
-static int taken;              /* so many: without any the file is closed */
+static bool mine[FR_MAX_CPUS]; /* CPUs that this process has locked */
+static int taken;              /* how many those are: without any the file is closed */
 
 /* A folder that nobody else can change, or -1. */
 static int open_own(const char *path, bool make) {

@@ -11,10 +11,10 @@
 
 #define MILLISECOND INT64_C(1000000)
 #define WATCH (100 * MILLISECOND)  /* of jobs, before what stood in line is believed: 30 turns of 3 ms */
-#define TRIAL (100 * MILLISECOND)  /* of jobs, */
-#define TRIAL_JOBS 3               /* and so many; */
-#define TRIAL_CLEAR (TRIAL / 4)    /* it ends when it has cost or gained this much, */
-#define TRIAL_MOST (10 * TRIAL)    /* or took this long and knows nothing */
+#define TRIAL (100 * MILLISECOND)  /* of jobs, at least, in a trial */
+#define TRIAL_JOBS 3               /* jobs of a trial, at least */
+#define TRIAL_CLEAR (TRIAL / 4)    /* a trial that has cost or gained so much ends */
+#define TRIAL_MOST (10 * TRIAL)    /* as does one that took so long and knows nothing */
 #define FIRST_PERIOD (250 * MILLISECOND)
 #define LONGEST_PERIOD (2000 * MILLISECOND)
 #define COST_SHARE 0.04 /* of what could be gained may be lost on trials */
@@ -22,8 +22,8 @@
 #define FAR_SLOWER 1.15 /* parking still more is not tried */
 #define PAUSE (1000 * MILLISECOND) /* without a job, after which nothing is known of the neighbours */
 
-#define CROWDED 0.1 /* share of the time that threads stand in line, from which on fewer are tried; */
-#define FREE 0.05   /* below it one more stays if it does no harm */
+#define CROWDED 0.1 /* share of the time that threads stand in line, from which on fewer are tried */
+#define FREE 0.05   /* share below which one more stays if it does no harm */
 #define FASTER 0.97
 #define AS_FAST 1.02
 

@@ -29,8 +29,8 @@ typedef struct fr_crew_patience {
 
 typedef struct fr_crew {
     size_t seats;   /* threads of the team */
-    size_t settled; /* how many take part between trials, */
-    size_t taking;  /* and now */
+    size_t settled; /* how many take part between trials */
+    size_t taking;  /* how many take part now */
     fr_crew_kind kinds[FR_CREW_KINDS];
     uint64_t jobs;
     double watched, in_line; /* time of jobs that were watched, of late, and what threads of them stood in line */

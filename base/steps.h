@@ -21,8 +21,8 @@ typedef _Atomic uint32_t fr_steps;
 typedef struct fr_waiter {
     int cpu;               /* its place; -1: not pinned */
     bool oversubscribed;   /* it lets others run at once */
-    int64_t crowded_until; /* yields would take long until then, */
-    int64_t crowded_for;   /* nanoseconds from the last one that did */
+    int64_t crowded_until; /* until then yields are taken to be long */
+    int64_t crowded_for;   /* nanoseconds that a long yield counts for; 0: the last one was short */
     int64_t usual;         /* nanoseconds that a wait takes, if it is not over at once */
 } fr_waiter;
 

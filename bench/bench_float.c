@@ -221,7 +221,8 @@ typedef struct head_job {
 static void run_plain_head(void *context, const fr_team *team) {
     head_job *job = context;
     const fr_matrix *head = &job->assistant->trunk.head;
-    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, head, job->scores, 0, job->row, head->cols, 1);
+    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, head,
+                    &(fr_matrix_rows){job->scores, 0, job->row, head->cols, 1});
 }
 
 static void run_centroid_head(void *context, const fr_team *team) {
@@ -229,15 +230,15 @@ static void run_centroid_head(void *context, const fr_team *team) {
     const fr_assistant *a = job->assistant;
     const fr_matrix *head = &a->trunk.head;
     size_t begin, end, size = a->cluster_size;
-    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, &a->centroids, job->centroid_scores, 0, job->row,
-                    head->cols, 1);
+    fr_matrix_apply(team, &(fr_workspace){.kernels = job->kernels}, &a->centroids,
+                    &(fr_matrix_rows){job->centroid_scores, 0, job->row, head->cols, 1});
     fr_team_sync(team);
     if (team->index == 0) job->kernels->topk(job->centroid_scores, a->clusters, a->top, job->chosen, job->scratch);
     fr_team_sync(team);
     fr_partition(a->top, 1, team->index, team->count, &begin, &end);
     for (size_t c = begin; c < end; c++)
-        job->kernels->gather[head->type](job->scores + c * size, job->row, head->data, head->row_bytes, head->cols,
-                                         a->ordering + (size_t)job->chosen[c] * size, size);
+        job->kernels->gather[head->type](&(fr_gather){job->scores + c * size, job->row, head->data, head->row_bytes,
+                                                      head->cols, a->ordering + (size_t)job->chosen[c] * size, size});
 }
 
 static double time_head(const fr_bench_engine *e, fr_session *session, fr_team_fn *head) {

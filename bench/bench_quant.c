@@ -165,7 +165,8 @@ static void apply_part(products *p, const fr_team *team, const fr_workspace *wor
     size_t from, to;
     if (rows == 0 || begin == end) return;
     fr_part_features(team, end - begin, &from, &to);
-    fr_matrix_apply_part(team, workspace, m, begin + from, begin + to, y, m->features, x, m->cols, 0, rows);
+    fr_matrix_apply_part(team, workspace, m, begin + from, begin + to,
+                         &(fr_matrix_rows){y, m->features, x, m->cols, rows});
     if (team->index == 0) p->macs += (double)rows * (double)(end - begin) * (double)m->cols;
 }
 

@@ -19,12 +19,12 @@ enum {
     PAIRS = 7,
     SESSIONS = 8,
     PROMPT = 64,
-    SCRIPT = 160, /* ids that drafts are made of; */
-    IDS = 80,     /* a session writes so many, more or less */
-    FORKED = 16384, /* positions of the timeline that is forked, at most; */
+    SCRIPT = 160,   /* ids that drafts are made of */
+    IDS = 80,       /* that a session writes, more or less */
+    FORKED = 16384, /* positions of the timeline that is forked, at most */
     FORKS = 15,
-    COMMON = 4096, /* that two prompts begin with, at most; */
-    PROMPTS = 3,   /* pairs of them */
+    COMMON = 4096, /* ids that two prompts begin with, at most */
+    PROMPTS = 3,   /* pairs of prompts */
     GOING_ON = 64, /* positions behind */
 };
 

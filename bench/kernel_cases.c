@@ -211,8 +211,8 @@ static void fill_gather_input(const fr_bench_case *c, void *input) {
 static void call_gather(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                         size_t units) {
     (void)first, (void)units;
-    ((fr_gather_fn *)function)(o->output, o->input, o->stream, fr_dtype_row_bytes(c->type, c->cols), c->cols,
-                               (const int32_t *)((const float *)o->input + c->cols), GATHERED);
+    ((fr_gather_fn *)function)(&(fr_gather){o->output, o->input, o->stream, fr_dtype_row_bytes(c->type, c->cols),
+                                            c->cols, (const int32_t *)((const float *)o->input + c->cols), GATHERED});
 }
 
 /* -------------------------------------------------------------------------------------------------------- attention */

@@ -23,9 +23,10 @@ typedef struct fr_lab_inspection {
     const char *target; /* the model to check a drafter against, or NULL */
     bool tensors;       /* list every tensor too */
     bool json;          /* one object instead of lines */
-    size_t context;     /* positions that a session's memory is told for: 0 for its default, SIZE_MAX for all; at most
-                           those that the model was made for. FR_USAGE of a drafter or a tower without their model */
-    size_t *limit;      /* NULL, or out: those that it was made for */
+    /* Positions that a session's memory is told for: 0 for its default, SIZE_MAX for all; at most those that the model
+     * was made for. FR_USAGE of a drafter or a tower without their model. */
+    size_t context;
+    size_t *limit; /* NULL, or out: positions that the model was made for */
 } fr_lab_inspection;
 
 /* Writes what a model or drafter folder is, and checks that it can be used: architecture, shapes, parameters, types,
@@ -87,9 +88,10 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
 /* How a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the first
  * that matches decides. note: NULL, or told what a user may not expect. */
 typedef struct fr_lab_quantization {
-    const char *type; /* of matrices, in any case: FR_LAB_WRITTEN, or FR_LAB_MIXTURES, of which q4_k_s and q5_k_s are
-                         the smaller ones, and what q4_k and q5_k mean the others */
-    bool pure;        /* of every matrix; otherwise in llama-quantize's mixture */
+    /* Of matrices, in any case: FR_LAB_WRITTEN, or FR_LAB_MIXTURES, of which q4_k_s and q5_k_s are the smaller ones, and
+     * what q4_k and q5_k mean the others. */
+    const char *type;
+    bool pure; /* the type of every matrix; otherwise in llama-quantize's mixture */
     const char *const *overrides;
     size_t override_count;
     void (*note)(const char *line);

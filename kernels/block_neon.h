@@ -35,8 +35,8 @@ enum {
 typedef struct format {
     fr_dtype type;
     int bits;                      /* of a code */
-    int offset;                    /* value = code - offset, */
-    bool table;                    /* or that of the type's table */
+    int offset;                    /* value = code - offset, where there is no table */
+    bool table;                    /* values are those of the type's table */
     bool mins, halves;             /* has minima; has scales of halves of a run */
     int most;                      /* largest magnitude of what is multiplied: a code, or a value of the table */
     size_t columns, block, header; /* of a block; bytes of a tile's block; and of these, before the first run */
@@ -389,9 +389,9 @@ FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
 }
 
 /* A function of the contract for each type. */
-#define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)                  \
-    void fr_matmul_##type##_##level(const fr_matmul_block *job) {           \
-        matmul(level, type, *job);                                          \
+#define FR_BLOCK_KERNEL(id, type, bits, runs, head, level)        \
+    void fr_matmul_##type##_##level(const fr_matmul_block *job) { \
+        matmul(level, type, *job);                                \
     }
 #define FR_BLOCK_KERNELS(level) FR_BLOCK_TYPES(FR_BLOCK_KERNEL, level)
 

@@ -49,8 +49,16 @@ typedef struct fr_matmul_fp8 {
 typedef void fr_matmul_fp8_fn(const fr_matmul_fp8 *job);
 
 /* y[j] = dot(w_{ids[j]}, x), j < count: scattered weight rows (the centroid head), same dot. ids may repeat. */
-typedef void fr_gather_fn(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                          size_t count);
+typedef struct fr_gather {
+    float *y;
+    const float *x;
+    const void *w;
+    size_t w_stride, cols;
+    const int32_t *ids;
+    size_t count;
+} fr_gather;
+
+typedef void fr_gather_fn(const fr_gather *job);
 
 /* Activations of a row, quantized in blocks of 32 columns: what block-quantized weights are multiplied with. */
 typedef struct fr_qblock {

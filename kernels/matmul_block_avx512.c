@@ -24,9 +24,9 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 static const products by_bytes = {dot, {[4] = 8, [5] = 4, [6] = 2, [8] = 4}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(id, name, ...)                              \
-    void fr_matmul_##name##_avx512(const fr_matmul_block *job) {    \
-        matmul_block(&name, &by_bytes, job);                        \
+#define FR_MATMUL_BLOCK(id, name, ...)                           \
+    void fr_matmul_##name##_avx512(const fr_matmul_block *job) { \
+        matmul_block(&name, &by_bytes, job);                     \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

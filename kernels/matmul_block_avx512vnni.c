@@ -22,9 +22,9 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 static const products vnni = {dot, {[4] = 1, [5] = 1, [6] = 1, [8] = 1}};
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(id, name, ...)                                  \
-    void fr_matmul_##name##_avx512vnni(const fr_matmul_block *job) {    \
-        matmul_block(&name, &vnni, job);                                \
+#define FR_MATMUL_BLOCK(id, name, ...)                               \
+    void fr_matmul_##name##_avx512vnni(const fr_matmul_block *job) { \
+        matmul_block(&name, &vnni, job);                             \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

@@ -116,9 +116,9 @@ static const format q5_k = {FR_SIZES(q5_k), head_k, scales_k, dot_q5_k};
 static const format q6_k = {FR_SIZES(q6_k), head_d, scales_q6, dot_q6_k};
 static const format iq4_xs = {FR_SIZES(iq4_xs), head_d, scales_xs, dot_iq4};
 
-#define FR_MATMUL_BLOCK(id, type, ...)                               \
-    void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) {    \
-        matmul(type, *job);                                          \
+#define FR_MATMUL_BLOCK(id, type, ...)                            \
+    void fr_matmul_##type##_avxvnni(const fr_matmul_block *job) { \
+        matmul(type, *job);                                       \
     }
 
 FR_BLOCK_TYPES(FR_MATMUL_BLOCK)

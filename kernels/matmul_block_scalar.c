@@ -7,8 +7,8 @@ enum { RUN = 32 };
 /* What a code stands for, and how the sums of a run join an output's chain. */
 typedef struct format {
     fr_dtype type;
-    int offset;           /* value = code - offset; */
-    const int8_t *values; /* or values[code] */
+    int offset;           /* value = code - offset, where there are no values */
+    const int8_t *values; /* by code; or NULL */
 } format;
 
 static int32_t code_sum(const format *f, const uint8_t *codes, const int8_t *q, size_t count) {
@@ -62,9 +62,9 @@ static void matmul(const format *f, const fr_matmul_block *job) {
 }
 
 /* One kernel a type: a function of the contract that hands its format on. */
-#define FR_MATMUL_BLOCK(name, ...)                                 \
-    void FR_SCALAR(matmul_##name)(const fr_matmul_block *job) {    \
-        matmul(&(format){__VA_ARGS__}, job);                       \
+#define FR_MATMUL_BLOCK(name, ...)                              \
+    void FR_SCALAR(matmul_##name)(const fr_matmul_block *job) { \
+        matmul(&(format){__VA_ARGS__}, job);                    \
     }
 
 FR_MATMUL_BLOCK(q8_0, FR_Q8_0, 128, NULL)

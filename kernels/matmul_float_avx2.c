@@ -46,18 +46,23 @@ typedef struct tile {
     fr_prefetch_hint how;
 } tile;
 
+/* What a tile multiplies: `rows` rows by `features` outputs, both constants. */
+typedef struct operands {
+    const float *x;
+    size_t x_stride, rows, features;
+} operands;
+
 /* Half h of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
 /* 16 columns from i on, of which the first `count` are used. */
-FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x, size_t x_stride, size_t rows,
-                    size_t features, size_t i, size_t count) {
+FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, size_t i, size_t count) {
     FR_UNROLLED for (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
-        FR_UNROLLED for (size_t o = 0; o < features; o++) wide[o] = load(w[o], i + 8 * h);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-            __m256 values = _mm256_loadu_ps(x + r * x_stride + i + 8 * h);
-            FR_UNROLLED for (size_t o = 0; o < features; o++) {
+        FR_UNROLLED for (size_t o = 0; o < of.features; o++) wide[o] = load(w[o], i + 8 * h);
+        FR_UNROLLED for (size_t r = 0; r < of.rows; r++) {
+            __m256 values = _mm256_loadu_ps(of.x + r * of.x_stride + i + 8 * h);
+            FR_UNROLLED for (size_t o = 0; o < of.features; o++) {
                 __m256 sum = _mm256_fmadd_ps(wide[o], values, p[r][o][h]);
                 p[r][o][h] = count == 16 ? sum : _mm256_blendv_ps(p[r][o][h], sum, mask);
             }
@@ -66,31 +71,29 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, const float *x,
 }
 
 /* The last columns, from i on, copied to where 16 can be read. */
-FR_INLINE void last_step(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows,
-                         size_t features, size_t i, size_t count) {
+FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[FEATURES][64] = {0};
     const char *w[FEATURES];
-    for (size_t r = 0; r < rows; r++) memcpy(values[r], x + r * x_stride + i, count * sizeof *x);
-    for (size_t o = 0; o < features; o++) w[o] = memcpy(copies[o], t->w[o] + i * type.size, count * type.size);
-    step(type.load, p, w, values[0], 16, rows, features, 0, count);
+    for (size_t r = 0; r < of.rows; r++) memcpy(values[r], of.x + r * of.x_stride + i, count * sizeof *of.x);
+    for (size_t o = 0; o < of.features; o++) w[o] = memcpy(copies[o], t->w[o] + i * type.size, count * type.size);
+    step(type.load, p, w, (operands){values[0], 16, of.rows, of.features}, 0, count);
 }
 
 /* All columns of a tile. While the first of `features` parts of them is computed, the next tile's first weight row is
  * prefetched, and so on: in the order of memory. */
-FR_INLINE void walk(weights type, sums p, const tile *t, const float *x, size_t x_stride, size_t rows, size_t features,
-                    size_t cols) {
-    size_t i = 0, part = (cols / features + 15) / 16 * 16;
-    for (size_t o = 0; o < features; o++) {
+FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
+    size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
+    for (size_t o = 0; o < of.features; o++) {
         size_t end = (o + 1) * part < cols ? (o + 1) * part : cols;
         const char *prefetched = t->next[o];
         for (; i + 16 <= end; i += 16) {
-            fr_prefetch(t->how, prefetched, 16 * features * type.size);
-            prefetched += 16 * features * type.size;
-            step(type.load, p, t->w, x, x_stride, rows, features, i, 16);
+            fr_prefetch(t->how, prefetched, 16 * of.features * type.size);
+            prefetched += 16 * of.features * type.size;
+            step(type.load, p, t->w, of, i, 16);
         }
     }
-    if (i < cols) last_step(type, p, t, x, x_stride, rows, features, i, cols - i);
+    if (i < cols) last_step(type, p, t, of, i, cols - i);
 }
 
 /* `rows` rows x `features` outputs, both constants. */
@@ -98,7 +101,7 @@ FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, s
     sums p;
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t o = 0; o < features; o++) p[r][o][0] = p[r][o][1] = _mm256_setzero_ps();
-    walk(type, p, t, job->x + t->row * job->x_stride, job->x_stride, rows, features, job->cols);
+    walk(type, p, t, (operands){job->x + t->row * job->x_stride, job->x_stride, rows, features}, job->cols);
     FR_UNROLLED for (size_t r = 0; r < rows; r++)
         FR_UNROLLED for (size_t o = 0; o < features; o++) {
             float sum = sum16(p[r][o][0], p[r][o][1]);
@@ -107,10 +110,9 @@ FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, s
 }
 
 /* The outputs of a group, or up to the last, for one tile of rows. */
-FR_INLINE void compute_group(weights type, const fr_matmul *job, size_t row, size_t group, size_t rows, size_t features,
-                             fr_prefetch_hint how) {
-    tile t = {.row = row, .how = how};
-    for (t.feature = group; t.feature < group + GROUP && t.feature < job->features; t.feature += features) {
+FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t rows, size_t features) {
+    size_t end = t.feature + GROUP;
+    for (; t.feature < end && t.feature < job->features; t.feature += features) {
         for (size_t o = 0; o < features; o++) {
             size_t here = t.feature + o, there = here + features, last = job->features - 1;
             t.w[o] = (const char *)job->w + (here < last ? here : last) * job->w_stride;
@@ -128,25 +130,25 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
         size_t tiles = (job.rows + ROWS - 1) / ROWS;
         for (size_t row = 0, rows; row < job.rows; row += rows, tiles--) {
             rows = (job.rows - row + tiles - 1) / tiles;
-            fr_prefetch_hint how = streamed && row == 0 ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
-            if (rows == 1) compute_group(type, &job, row, group, 1, 4, how);
-            else if (rows == 2) compute_group(type, &job, row, group, 2, 2, how);
-            else compute_group(type, &job, row, group, 3, 2, how);
+            tile t = {.row = row, .feature = group};
+            t.how = streamed && row == 0 ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
+            if (rows == 1) compute_group(type, &job, t, 1, 4);
+            else if (rows == 2) compute_group(type, &job, t, 2, 2);
+            else compute_group(type, &job, t, 3, 2);
         }
     }
 }
 
 /* One row by scattered weight rows: each tile prefetches the next one's. */
-FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
-                      const int32_t *ids, size_t count) {
-    fr_matmul job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
+FR_INLINE void gather(weights type, fr_gather of) {
+    fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};
-    for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
+    for (t.feature = 0; t.feature < of.count; t.feature += FEATURES) {
         for (size_t o = 0; o < FEATURES; o++) {
-            size_t here = t.feature + o < count ? t.feature + o : count - 1;
-            size_t there = here + FEATURES < count ? here + FEATURES : here;
-            t.w[o] = w + (size_t)ids[here] * w_stride;
-            t.next[o] = w + (size_t)ids[there] * w_stride;
+            size_t here = t.feature + o < of.count ? t.feature + o : of.count - 1;
+            size_t there = here + FEATURES < of.count ? here + FEATURES : here;
+            t.w[o] = (const char *)of.w + (size_t)of.ids[here] * of.w_stride;
+            t.next[o] = (const char *)of.w + (size_t)of.ids[there] * of.w_stride;
         }
         compute_tile(type, &job, &t, 1, FEATURES);
     }
@@ -164,17 +166,14 @@ void fr_matmul_bf16_avx2(const fr_matmul *job) {
     matmul(bf16, *job);
 }
 
-void fr_gather_f32_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                        size_t count) {
-    gather(f32, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f32_avx2(const fr_gather *job) {
+    gather(f32, *job);
 }
 
-void fr_gather_f16_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                        size_t count) {
-    gather(f16, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f16_avx2(const fr_gather *job) {
+    gather(f16, *job);
 }
 
-void fr_gather_bf16_avx2(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                         size_t count) {
-    gather(bf16, y, x, w, w_stride, cols, ids, count);
+void fr_gather_bf16_avx2(const fr_gather *job) {
+    gather(bf16, *job);
 }

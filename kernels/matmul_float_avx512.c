@@ -263,17 +263,16 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
 
 /* One row by scattered weight rows, prefetched AHEAD bytes before they are used: each comes from somewhere else in
  * memory, and takes as long as memory does. */
-FR_INLINE void gather(weights type, float *y, const float *x, const char *w, size_t w_stride, size_t cols,
-                      const int32_t *ids, size_t count) {
-    fr_matmul job = {.y = y, .x = x, .rows = 1, .cols = cols, .features = count};
-    tile t = {.to = cols, .x = x, .how = fr_prefetch_hint_here()};
-    size_t ahead = FEATURES + AHEAD / (cols * type.size);
-    for (t.feature = 0; t.feature < count; t.feature += FEATURES) {
+FR_INLINE void gather(weights type, fr_gather of) {
+    fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
+    tile t = {.to = of.cols, .x = of.x, .how = fr_prefetch_hint_here()};
+    size_t ahead = FEATURES + AHEAD / (of.cols * type.size);
+    for (t.feature = 0; t.feature < of.count; t.feature += FEATURES) {
         for (size_t o = 0; o < FEATURES; o++) {
-            size_t here = t.feature + o < count ? t.feature + o : count - 1;
-            size_t there = here + ahead < count ? here + ahead : here;
-            t.w[o] = w + (size_t)ids[here] * w_stride;
-            t.next[o] = w + (size_t)ids[there] * w_stride;
+            size_t here = t.feature + o < of.count ? t.feature + o : of.count - 1;
+            size_t there = here + ahead < of.count ? here + ahead : here;
+            t.w[o] = (const char *)of.w + (size_t)of.ids[here] * of.w_stride;
+            t.next[o] = (const char *)of.w + (size_t)of.ids[there] * of.w_stride;
         }
         compute_tile(type, &job, &t, 1, FEATURES);
     }
@@ -291,17 +290,14 @@ void fr_matmul_bf16_avx512(const fr_matmul *job) {
     matmul(bf16, *job);
 }
 
-void fr_gather_f32_avx512(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                          size_t count) {
-    gather(f32, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f32_avx512(const fr_gather *job) {
+    gather(f32, *job);
 }
 
-void fr_gather_f16_avx512(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                          size_t count) {
-    gather(f16, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f16_avx512(const fr_gather *job) {
+    gather(f16, *job);
 }
 
-void fr_gather_bf16_avx512(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                           size_t count) {
-    gather(bf16, y, x, w, w_stride, cols, ids, count);
+void fr_gather_bf16_avx512(const fr_gather *job) {
+    gather(bf16, *job);
 }

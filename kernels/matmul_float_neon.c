@@ -37,13 +37,13 @@ FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
 }
 
 /* Outputs past the end repeat the last weight row and are not stored. */
-FR_INLINE void gather(load_fn *load, size_t width, float *y, const float *x, const char *w, size_t w_stride,
-                      size_t cols, const int32_t *ids, size_t count) {
-    for (size_t j = 0; j < count; j += GATHERED) {
-        size_t kept = count - j < GATHERED ? count - j : GATHERED;
+FR_INLINE void gather(load_fn *load, size_t width, fr_gather job) {
+    for (size_t j = 0; j < job.count; j += GATHERED) {
+        size_t kept = job.count - j < GATHERED ? job.count - j : GATHERED;
         const char *w_rows[GATHERED];
-        for (size_t o = 0; o < GATHERED; o++) w_rows[o] = w + (size_t)ids[j + (o < kept ? o : kept - 1)] * w_stride;
-        dots(load, width, y + j, 0, x, 0, 1, w_rows, GATHERED, kept, cols);
+        for (size_t o = 0; o < GATHERED; o++)
+            w_rows[o] = (const char *)job.w + (size_t)job.ids[j + (o < kept ? o : kept - 1)] * job.w_stride;
+        dots(load, width, job.y + j, 0, job.x, 0, 1, w_rows, GATHERED, kept, job.cols);
     }
 }
 
@@ -59,17 +59,14 @@ void fr_matmul_bf16_neon(const fr_matmul *job) {
     matmul(load_bf16, 2, *job);
 }
 
-void fr_gather_f32_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                        size_t count) {
-    gather(load_f32, 4, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f32_neon(const fr_gather *job) {
+    gather(load_f32, 4, *job);
 }
 
-void fr_gather_f16_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                        size_t count) {
-    gather(load_f16, 2, y, x, w, w_stride, cols, ids, count);
+void fr_gather_f16_neon(const fr_gather *job) {
+    gather(load_f16, 2, *job);
 }
 
-void fr_gather_bf16_neon(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                         size_t count) {
-    gather(load_bf16, 2, y, x, w, w_stride, cols, ids, count);
+void fr_gather_bf16_neon(const fr_gather *job) {
+    gather(load_bf16, 2, *job);
 }

@@ -9,9 +9,9 @@ FR_INLINE void matmul(load_fn *load, const fr_matmul *job) {
     }
 }
 
-FR_INLINE void gather(load_fn *load, float *y, const float *x, const void *w, size_t w_stride, size_t cols,
-                      const int32_t *ids, size_t count) {
-    for (size_t j = 0; j < count; j++) y[j] = dot(load, (const char *)w + (size_t)ids[j] * w_stride, x, cols);
+FR_INLINE void gather(load_fn *load, const fr_gather *job) {
+    for (size_t j = 0; j < job->count; j++)
+        job->y[j] = dot(load, (const char *)job->w + (size_t)job->ids[j] * job->w_stride, job->x, job->cols);
 }
 
 void FR_SCALAR(matmul_f32)(const fr_matmul *job) {
@@ -26,17 +26,14 @@ void FR_SCALAR(matmul_bf16)(const fr_matmul *job) {
     matmul(load_bf16, job);
 }
 
-void FR_SCALAR(gather_f32)(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                           size_t count) {
-    gather(load_f32, y, x, w, w_stride, cols, ids, count);
+void FR_SCALAR(gather_f32)(const fr_gather *job) {
+    gather(load_f32, job);
 }
 
-void FR_SCALAR(gather_f16)(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                           size_t count) {
-    gather(load_f16, y, x, w, w_stride, cols, ids, count);
+void FR_SCALAR(gather_f16)(const fr_gather *job) {
+    gather(load_f16, job);
 }
 
-void FR_SCALAR(gather_bf16)(float *y, const float *x, const void *w, size_t w_stride, size_t cols, const int32_t *ids,
-                            size_t count) {
-    gather(load_bf16, y, x, w, w_stride, cols, ids, count);
+void FR_SCALAR(gather_bf16)(const fr_gather *job) {
+    gather(load_bf16, job);
 }

@@ -17,8 +17,8 @@
 
 enum {
     FEATURES = 4,
-    FEW = 24,           /* rows, at most, that take weights as they are decoded, */
-    DIRECT = 8,         /* and how many of them together */
+    FEW = 24,           /* rows, at most, that take weights as they are decoded */
+    DIRECT = 8,         /* how many of those do so together */
     ROWS = 6,           /* that pass by a panel together */
     GROUP = 8,          /* outputs of a panel */
     CHUNK = 512,        /* columns of it */

@@ -416,10 +416,12 @@ static void check_gather_case(operation *op, fr_dtype type, size_t cols, size_t 
     for (size_t o = 0; o < features; o++) fill_weights(w + o * w_stride, cols, type, mode);
     fill_floats(x, cols, mode);
     for (size_t j = 0; j < count; j++) ids[j] = (int32_t)below((uint32_t)features);
-    ((fr_gather_fn *)op->definition)(expected, x, w, w_stride, cols, ids, count);
+    fr_gather job = {expected, x, w, w_stride, cols, ids, count};
+    ((fr_gather_fn *)op->definition)(&job);
+    job.y = y;
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        ((fr_gather_fn *)build->function)(y, x, w, w_stride, cols, ids, count);
+        ((fr_gather_fn *)build->function)(&job);
         compare(build, y, expected, count);
     }
 }

@@ -191,9 +191,9 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- nonsense */
 
 static const struct {
-    int32_t id; /* the second draft; */
-    size_t extra; /* so many more than were wanted; */
-    float chance, other; /* of it and of id 7, where chances are asked for */
+    int32_t id; /* the second draft */
+    size_t extra; /* drafts, more than were wanted */
+    float chance, other; /* of the second draft and of id 7, where chances are asked for */
     const char *line;
 } nonsense[] = {{-1, 0, 1, 1, "draft 1 of the caller's method is id -1, outside the vocabulary of 512"},
                 {512, 0, 1, 1, "is id 512, outside"},

@@ -453,8 +453,8 @@ END_TEST
 
 static const struct {
     const char *list;  /* of generation_config.json */
-    const char *words; /* of the refusal; NULL: it is read, */
-    size_t count;      /* and has so many ids */
+    const char *words; /* of the refusal; NULL: it is read */
+    size_t count;      /* ids that it has if it is read */
 } lists[] = {
     {"null", NULL, 0},
     {"[]", NULL, 0},

@@ -16,8 +16,8 @@ struct fr_kv_node {
     int32_t ids[BLOCK];
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair; */
-    uint8_t *before;             /* and the page of the parent's block, whole, with the pair that looks in here */
+    uint8_t *drafter;            /* the same of a drafter's cache, but for its last pair */
+    uint8_t *before;             /* the page of the parent's block, whole, with the pair that looks in here */
     uint32_t parent, next;       /* next: of the same hash, or of those that were removed */
     uint32_t children, timelines, depth;
     uint32_t points; /* ends of prompts and branches whose window this block is in */

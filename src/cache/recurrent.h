@@ -49,8 +49,8 @@ typedef struct fr_recurrent {
     fr_recurrent_layer *layers;       /* [count] */
     size_t count;       /* 0: none, and nothing of the following */
     size_t slots;       /* of a ring */
-    fr_kv_pages *pages; /* of states, */
-    size_t page_count;  /* so many */
+    fr_kv_pages *pages; /* of states */
+    size_t page_count;  /* how many pages */
     uint8_t *base;      /* NULL: behind no position, all 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* ascending, in (at, certain]; their pages are the timeline's */

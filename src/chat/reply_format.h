@@ -11,13 +11,15 @@
 typedef enum fr_call_form {
     FR_CALLS_NONE,
     FR_CALLS_JSON,     /* <tool_call>{"name": NAME, "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3 */
-    FR_CALLS_LLAMA,    /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
-                          NAME.call(KEY="VALUE", ...) */
-    FR_CALLS_DEEPSEEK, /* <call begin>NAME<sep>{...}<call end> or, before V3.1, <call begin>function<sep>NAME\n```json\n
-                          {...}\n```<call end>, all between <calls begin> and <calls end> */
+    /* {"name": NAME, "parameters": {...}}, a whole reply, or behind <|python_tag|>; behind that also
+     * NAME.call(KEY="VALUE", ...) */
+    FR_CALLS_LLAMA,
+    /* <call begin>NAME<sep>{...}<call end> or, before V3.1,
+     * <call begin>function<sep>NAME\n```json\n{...}\n```<call end>, all between <calls begin> and <calls end> */
+    FR_CALLS_DEEPSEEK,
     FR_CALLS_GLM,      /* <tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>...</tool_call> */
-    FR_CALLS_XML,      /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen
-                          3.5 */
+    /* <tool_call><function=NAME><parameter=KEY>\nVALUE\n</parameter>...</function></tool_call>: Qwen 3.5 */
+    FR_CALLS_XML,
     FR_CALLS_GEMMA,    /* <|tool_call>call:NAME{KEY:VALUE,...}<tool_call|>, strings within <|"|> or " */
 } fr_call_form;
 

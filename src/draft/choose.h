@@ -9,8 +9,8 @@
 typedef struct fr_scorer {
     const fr_kernels *kernels;
     size_t vocab;     /* of the target */
-    const char *path; /* in a failure's line: the file, */
-    const char *what; /* and whose logits */
+    const char *path; /* the file, in a failure's line */
+    const char *what; /* whose logits, in the same line */
 } fr_scorer;
 
 /* The id with the largest score, of equal ones the lowest; or where the target's tokens are drawn, the one that is

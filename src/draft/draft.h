@@ -39,8 +39,9 @@ typedef struct fr_draft_view {
     size_t length;          /* >= 2; to propose, the last id has not been run by the target */
     size_t told;            /* ids before it are as begin or commit last saw them, those from it on may be new */
     fr_kv *kv;              /* the target's cache: positions below kv->length have been run and accepted */
-    const float *hidden;    /* of the target's row of position kv->length - 1 what the drafter sees: as it is after the
-                               final norm, or its aux_layers; the accepted rows of the same batch lie in front of it */
+    /* Of the target's row of position kv->length - 1 what the drafter sees: as it is after the final norm, or its
+     * aux_layers; the accepted rows of the same batch lie in front of it. */
+    const float *hidden;
     fr_pool *pool;
     bool defers;               /* begin may leave to propose what takes forwards: who knows whether it is asked */
     const fr_picker *picker; /* picks from a method's logits as the target will be picked from; NULL: the largest */

@@ -94,8 +94,9 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     size_t end = (last + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     fr_matrix tiles = fr_matrix_features(head, begin, end < head->features ? end : head->features);
     float *all = m->tiles + team->index * tiles_width(a);
-    fr_matrix_apply_part(team, &activations->workspace, &tiles, 0, tiles.features, all, 0,
-                         activations->normed + r * a->trunk.spec.hidden, 0, r, 1);
+    fr_workspace workspace = fr_workspace_from(&activations->workspace, r);
+    fr_matrix_apply_part(team, &workspace, &tiles, 0, tiles.features,
+                         &(fr_matrix_rows){all, 0, activations->normed + r * a->trunk.spec.hidden, 0, 1});
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
@@ -107,15 +108,17 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
     const fr_matrix *head = &a->trunk.head;
     const int32_t *ids = a->ordering + first;
     const float *normed = activations->normed + r * a->trunk.spec.hidden;
+    fr_workspace workspace = fr_workspace_from(&activations->workspace, r);
     size_t size = a->cluster_size;
     if (a->trunk.head_sorted)
         score_sorted(team, m, activations, r, first, scores);
     else if (head->type < FR_FLOAT_TYPES)
-        activations->kernels->gather[head->type](scores, normed, head->data, head->row_bytes, head->cols, ids, size);
+        activations->kernels->gather[head->type](
+            &(fr_gather){scores, normed, head->data, head->row_bytes, head->cols, ids, size});
     else
         for (size_t i = 0; i < size; i++) {
             fr_matrix row = fr_matrix_features(head, (size_t)ids[i], (size_t)ids[i] + 1);
-            fr_matrix_apply_part(team, &activations->workspace, &row, 0, 1, scores + i, 0, normed, 0, r, 1);
+            fr_matrix_apply_part(team, &workspace, &row, 0, 1, &(fr_matrix_rows){scores + i, 0, normed, 0, 1});
         }
 }
 
@@ -126,12 +129,12 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     const fr_matrix *head = &a->trunk.head;
     size_t hidden = a->trunk.spec.hidden, rows = activations->batch.count, size = a->cluster_size, begin, end;
     if (a->clusters == 0) {
-        fr_matrix_apply(team, &activations->workspace, head, m->scores, head->features, activations->normed, hidden,
-                        rows);
+        fr_matrix_apply(team, &activations->workspace, head,
+                        &(fr_matrix_rows){m->scores, head->features, activations->normed, hidden, rows});
         return;
     }
-    fr_matrix_apply(team, &activations->workspace, &a->centroids, m->centroid_scores, a->clusters, activations->normed,
-                    hidden, rows);
+    fr_matrix_apply(team, &activations->workspace, &a->centroids,
+                    &(fr_matrix_rows){m->centroid_scores, a->clusters, activations->normed, hidden, rows});
     fr_publish_rows(team);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++)
@@ -155,7 +158,7 @@ static void step(void *context, const fr_team *team) {
     size_t backbone = m->drafter->target->trunk.spec.hidden, rows = activations.batch.count;
     const fr_workspace *w = &activations.workspace;
     fr_matrix_input_rows(team, w, m->input, 2 * backbone, 2 * backbone, rows);
-    fr_matrix_apply(team, w, &a->pre, activations.x, c->hidden, m->input, 2 * backbone, rows);
+    fr_matrix_apply(team, w, &a->pre, &(fr_matrix_rows){activations.x, c->hidden, m->input, 2 * backbone, rows});
     fr_publish_rows(team);
     fr_layers_run(team, &activations);
     size_t begin, end;
@@ -166,7 +169,8 @@ static void step(void *context, const fr_team *team) {
         fr_matrix_input_row(w, r, normed, c->hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &a->post, m->input + backbone, 2 * backbone, activations.normed, c->hidden, rows);
+    fr_matrix_apply(team, w, &a->post,
+                    &(fr_matrix_rows){m->input + backbone, 2 * backbone, activations.normed, c->hidden, rows});
     score(team, m, &activations);
 }
 

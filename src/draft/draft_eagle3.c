@@ -21,7 +21,8 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
         fr_matrix_input_row(b->products, r, row, width);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, b->products, &e->fc, a->x, e->trunk.spec.hidden, b->input, width, b->count);
+    fr_matrix_apply(team, b->products, &e->fc,
+                    &(fr_matrix_rows){a->x, e->trunk.spec.hidden, b->input, width, b->count});
     fr_publish_rows(team);
 }
 

@@ -42,7 +42,7 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
         fr_matrix_input_row(b->products, r, embedding, 2 * hidden);
     }
     fr_team_sync(team);
-    fr_matrix_apply(team, b->products, &net->eh_proj, a->x, hidden, b->input, 2 * hidden, b->count);
+    fr_matrix_apply(team, b->products, &net->eh_proj, &(fr_matrix_rows){a->x, hidden, b->input, 2 * hidden, b->count});
     fr_publish_rows(team);
 }
 

@@ -15,10 +15,10 @@ typedef struct own {
     fr_proposer method;
     size_t vocab;
     float *chances; /* [FR_STEP_MAX, vocab]; NULL: nobody asks */
-    fr_draft *inner;   /* the other method's state; */
-    fr_proposal asked; /* what it was asked, */
-    int32_t suggested[FR_STEP_MAX]; /* and proposed; */
-    size_t handed_on;  /* how many of these begin the last proposal */
+    fr_draft *inner;   /* the other method's state */
+    fr_proposal asked; /* what the other method was asked */
+    int32_t suggested[FR_STEP_MAX]; /* what it proposed */
+    size_t handed_on;  /* how many of what it proposed begin the last proposal */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {

@@ -30,11 +30,11 @@ typedef struct workspace {
     fr_row *rows;                /* [most] */
     fr_pair *pairs;              /* [most] */
     float *input;                /* [most, input_width] */
-    struct span *spans;          /* [sessions] those that are run together; of each, */
-    fr_kv **timelines;           /* [sessions] the layer's cache, */
-    float *left;                 /* [sessions, hidden] what the last pair left, */
-    float *normed;               /* [sessions, hidden] that with its norm: the same place, where it is left so, */
-    float *scores;               /* [sessions, candidates] and its scores */
+    struct span *spans;          /* [sessions] those that are run together */
+    fr_kv **timelines;           /* [sessions] the layer's cache for each span */
+    float *left;                 /* [sessions, hidden] what a span's last pair left */
+    float *normed;               /* [sessions, hidden] the same with its norm: `left` itself, where it is left so */
+    float *scores;               /* [sessions, candidates] of that pair */
 } workspace;
 
 typedef struct state {
@@ -98,8 +98,9 @@ static void score(const fr_team *team, const batch *b, const float *x) {
     size_t hidden = w->net->trunk->spec.hidden, count = candidates(w->net), begin, end;
     leave(team, b, x);
     fr_team_sync(team);
-    fr_matrix_apply(team, &w->products, w->net->head, w->scores + b->from * count, count, w->normed + b->from * hidden,
-                    hidden, b->to - b->from);
+    fr_matrix_apply(team, &w->products, w->net->head,
+                    &(fr_matrix_rows){w->scores + b->from * count, count, w->normed + b->from * hidden, hidden,
+                                      b->to - b->from});
     if (w->net->softcap == 0.0f) return;
     fr_part_features(team, w->net->head->features, &begin, &end);
     for (size_t i = b->from; i < b->to; i++)

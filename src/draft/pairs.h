@@ -13,8 +13,8 @@
 
 typedef struct fr_pair {
     size_t position;        /* p */
-    int32_t id;             /* token p + 1, */
-    const float *embedding; /* and its input embedding where that is not the id's; else NULL */
+    int32_t id;             /* token p + 1 */
+    const float *embedding; /* its input embedding where that is not the id's; else NULL */
     const float *known;     /* of the target's row what is seen, or [hidden] what the pair before left */
 } fr_pair;
 

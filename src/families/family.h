@@ -58,10 +58,10 @@ typedef enum fr_row_kind {
      * GGUF take it for what it is without a key. */
     FR_ROW_RSQRT,
     FR_ROW_SAME,    /* a size_t that has been read already, and must be here again: otherwise FR_UNBUILT */
-    FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this, */
-    FR_ROW_WITHOUT, /* if it says true, */
-    FR_ROW_WITH,    /* if it says false, */
-    FR_ROW_ABSENT,  /* if it says anything, or GGUF a number but 0 */
+    FR_ROW_ONLY,    /* FR_UNBUILT if config.json says another word than this */
+    FR_ROW_WITHOUT, /* FR_UNBUILT if it says true */
+    FR_ROW_WITH,    /* FR_UNBUILT if it says false */
+    FR_ROW_ABSENT,  /* FR_UNBUILT if it says anything, or GGUF a number but 0 */
     /* A size_t, every how manieth layer is full. GGUF may tell it layer by layer (fr_layers_by_kind reads it), and has
      * no key where it is as in the defaults or none slides. */
     FR_ROW_KINDS,
@@ -86,8 +86,8 @@ typedef struct fr_config_row {
     const char *word;
     size_t like;   /* the default where the field has 0: another field's, a size_t */
     bool per_head; /* or hidden / heads */
-    bool required; /* GGUF must have it, */
-    const char *unless; /* or this key: then the default is 1 */
+    bool required; /* GGUF must have it or `unless` */
+    const char *unless; /* a key with which the default is 1 */
     bool sparse;        /* a size of 0 is not written, and one that GGUF hasn't is 0 */
 } fr_config_row;
 

@@ -44,8 +44,8 @@ typedef struct fr_deltanet_span {
 
 /* Activations of layers with recurrent states. */
 typedef struct fr_deltanet_rows {
-    float *input; /* [rows, channels] of the convolution; */
-    float *mixed; /* [rows, channels] queries, keys and values that come of it */
+    float *input; /* [rows, channels] of the convolution */
+    float *mixed; /* [rows, channels] queries, keys and values, the convolution's output */
     float *z;     /* [rows, width] gates on what is seen */
     float *seen;  /* [rows, width] what the states say */
     float *decay, *beta; /* [rows, value heads] */

@@ -35,8 +35,8 @@ typedef struct fr_attend_rows {
     const fr_attend_workspace *workspace;
     const fr_batch *batch; /* a row sees its timeline's positions up to its own */
     size_t layer;          /* of the caches */
-    const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each, */
-    size_t q_step;         /* so many values from one to the next */
+    const float *q;        /* [rows, stride]: `heads` queries of the cache's head_dim each */
+    size_t q_step;         /* values from one query to the next */
     float *out;            /* [rows, stride]: as many outputs of its value_dim */
     size_t stride, heads;
     size_t span; /* positions that a row sees at most, 0: all */

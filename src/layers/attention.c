@@ -68,10 +68,11 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
     const fr_workspace *w = &a->workspace;
     const float *input = input_of(a);
     size_t width = weights->q.cols, rows = a->batch.count;
-    fr_matrix_apply(team, w, &weights->q, a->q, a->q_width, input, width, rows);
+    fr_matrix_apply(team, w, &weights->q, &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
     if (!owns_kv) return;
-    fr_matrix_apply(team, w, &weights->k, a->k, a->kv_width, input, width, rows);
-    if (weights->v.data) fr_matrix_apply(team, w, &weights->v, a->v, a->kv_width, input, width, rows);
+    fr_matrix_apply(team, w, &weights->k, &(fr_matrix_rows){a->k, a->kv_width, input, width, rows});
+    if (weights->v.data) fr_matrix_apply(team, w, &weights->v,
+        &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
 /* A head of one row, in place. bias: of the head; norm: of all; NULL: none. */
@@ -166,6 +167,6 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
         gate_heads(team, a, spec);
     }
     fr_publish_input(team, &a->workspace, a->attn, a->q_width, weights->o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &weights->o, a->out, a->trunk->spec.hidden, a->attn, a->q_width,
-                    a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &weights->o,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->attn, a->q_width, a->batch.count});
 }

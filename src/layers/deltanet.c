@@ -300,10 +300,10 @@ static void project(const fr_team *team, const fr_activations *a, const fr_delta
     const fr_workspace *w = &a->workspace;
     const fr_deltanet_rows *d = a->deltanet;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, w, &weights->in_qkv, d->input, d->channels, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &weights->in_z, d->z, d->width, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &weights->in_a, d->decay, heads, a->normed, hidden, rows);
-    fr_matrix_apply(team, w, &weights->in_b, d->beta, heads, a->normed, hidden, rows);
+    fr_matrix_apply(team, w, &weights->in_qkv, &(fr_matrix_rows){d->input, d->channels, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &weights->in_z, &(fr_matrix_rows){d->z, d->width, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &weights->in_a, &(fr_matrix_rows){d->decay, heads, a->normed, hidden, rows});
+    fr_matrix_apply(team, w, &weights->in_b, &(fr_matrix_rows){d->beta, heads, a->normed, hidden, rows});
 }
 
 /* Timelines of a batch, dealt to threads. */
@@ -330,5 +330,6 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     if (ends_rows) fr_activations_narrow(a);
     fr_publish_input(team, &a->workspace, seen, d->width, d->width, a->batch.count);
     for_spans(team, &whole, spec, keep_inputs);
-    fr_matrix_apply(team, &a->workspace, &weights->out, a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &weights->out,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, seen, d->width, a->batch.count});
 }

@@ -61,8 +61,9 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                       const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
-    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router, m->scores, spec->count,
-                    spec->parallel ? m->routed : a->normed, hidden, a->batch.count);
+    fr_matrix_apply(team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
+                    &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden,
+                                      a->batch.count});
 }
 
 /* All rows' pairs, sorted by expert and then row: a counting sort. */
@@ -140,10 +141,11 @@ static void expert_in(const fr_team *team, const fr_activations *a, const fr_exp
     size_t p = m->first[expert], rows = m->first[expert + 1] - p;
     const float *input = m->input + p * hidden;
     float *inner = m->inner + p * stride;
-    fr_matrix_apply_part(team, &m->workspace, &weights->gate[expert], begin, end, inner, stride, input, hidden, p,
-                         rows);
-    fr_matrix_apply_part(team, &m->workspace, &weights->up[expert], begin, end, inner + ffn, stride, input, hidden,
-                         p, rows);
+    fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+    fr_matrix_apply_part(team, &workspace, &weights->gate[expert], begin, end,
+                         &(fr_matrix_rows){inner, stride, input, hidden, rows});
+    fr_matrix_apply_part(team, &workspace, &weights->up[expert], begin, end,
+                         &(fr_matrix_rows){inner + ffn, stride, input, hidden, rows});
     for (size_t r = 0; r < rows; r++) {
         float *gate = inner + r * stride + begin;
         fr_activate(a->kernels, spec->activation, gate, gate + ffn, end - begin);
@@ -191,8 +193,9 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
-        fr_matrix_apply_part(team, &m->workspace, &weights->down[e], begin, end, m->output + p * hidden,
-                             hidden, m->inner + p * stride, stride, p, rows);
+        fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+        fr_matrix_apply_part(team, &workspace, &weights->down[e], begin, end,
+                             &(fr_matrix_rows){m->output + p * hidden, hidden, m->inner + p * stride, stride, rows});
         for (size_t i = p; i < p + rows; i++)
             k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, m->output + i * hidden + begin,
                     end - begin, m->weight[i]);

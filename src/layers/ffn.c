@@ -32,8 +32,10 @@ void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, con
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;
-    fr_matrix_apply(team, &a->workspace, &weights->gate_up[0], a->gate, a->ffn_width, a->normed, hidden, rows);
-    fr_matrix_apply(team, &a->workspace, &weights->gate_up[1], a->up, a->ffn_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, &weights->gate_up[0],
+                    &(fr_matrix_rows){a->gate, a->ffn_width, a->normed, hidden, rows});
+    fr_matrix_apply(team, &a->workspace, &weights->gate_up[1],
+                    &(fr_matrix_rows){a->up, a->ffn_width, a->normed, hidden, rows});
     fr_part_features(team, weights->gate_up[0].features, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin, *up = a->up + r * a->ffn_width + begin;
@@ -46,8 +48,8 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights) {
     /* Of the mixture beside it, if there is one, the router's scores are handed on too: fr_publish_rows. */
     fr_publish_input(team, &a->workspace, a->gate, a->ffn_width, weights->down.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &weights->down, a->out, a->trunk->spec.hidden, a->gate, a->ffn_width,
-                    a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &weights->down,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->gate, a->ffn_width, a->batch.count});
 }
 
 void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {

@@ -69,8 +69,8 @@ typedef struct fr_forward {
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before keep; 0: none */
     float *logits;         /* [head_rows, vocab] out: after soft capping */
-    int64_t *best;         /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is
-                            * not finite */
+    /* [threads, best_stride]: the first head_rows out: the largest logit's id, -1 if any is not finite. */
+    int64_t *best;
     size_t best_stride;    /* head_rows at most */
 } fr_forward;
 

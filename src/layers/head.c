@@ -30,8 +30,8 @@ static void run_piece(const fr_team *team, fr_forward *f, const fr_head *head, s
                       int64_t *best) {
     size_t vocab = head->matrix->features, hidden = head->matrix->cols;
     const fr_kernels *k = head->workspace->kernels;
-    fr_matrix_apply_part(team, head->workspace, head->matrix, begin, end, f->logits, vocab,
-                         f->hidden + f->head_first * hidden, hidden, 0, f->head_rows);
+    fr_matrix_apply_part(team, head->workspace, head->matrix, begin, end,
+                         &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows});
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;
         if (head->softcap != 0.0f) k->softcap(logits + begin, end - begin, head->softcap);

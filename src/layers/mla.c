@@ -47,9 +47,10 @@ static void project(const fr_team *team, const fr_activations *a, const fr_mla_s
     const fr_matrix *q = mla->q_lora ? &layer->mla.q_a : &layer->attention.q;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
     float *queries = mla->q_lora ? a->q_a : a->heads;
-    fr_matrix_apply(team, &a->workspace, q, queries, mla->q_lora ? a->q_a_width : a->heads_width, a->normed, hidden,
-                    rows);
-    fr_matrix_apply(team, &a->workspace, &layer->mla.kv_a, a->k, a->kv_width, a->normed, hidden, rows);
+    fr_matrix_apply(team, &a->workspace, q,
+                    &(fr_matrix_rows){queries, mla->q_lora ? a->q_a_width : a->heads_width, a->normed, hidden, rows});
+    fr_matrix_apply(team, &a->workspace, &layer->mla.kv_a,
+                    &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
 }
 
 /* The rotary part of a head or of a latent row, in place. */
@@ -97,12 +98,12 @@ typedef struct fr_head_rows {
 /* Features [begin, end) of one head's product. */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head,
                        size_t begin, size_t end, fr_head_rows y, fr_head_rows x) {
-    fr_workspace mine = a->head_products;
-    if (mine.blocks) mine.blocks += team->index * a->head_rows * mine.block_stride;
+    fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
     for (size_t r = 0; r < a->batch.count; r++)
         fr_matrix_input_row(&mine, r, x.at + r * x.stride + head * x.each, matrix->cols);
-    fr_matrix_apply_part(team, &mine, matrix, begin, end, y.at + head * y.each, y.stride, x.at + head * x.each,
-                         x.stride, 0, a->batch.count);
+    fr_matrix_apply_part(team, &mine, matrix, begin, end,
+                         &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride,
+                                           a->batch.count});
 }
 
 /* y = matrices[head](x) of every head and row. */
@@ -143,8 +144,8 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     norm_and_store(team, a, spec, &layer->mla);
     fr_team_sync(team);
     if (mla->q_lora) {
-        fr_matrix_apply(team, &a->workspace, &layer->attention.q, a->heads, a->heads_width, a->q_a, a->q_a_width,
-                        a->batch.count);
+        fr_matrix_apply(team, &a->workspace, &layer->attention.q,
+                        &(fr_matrix_rows){a->heads, a->heads_width, a->q_a, a->q_a_width, a->batch.count});
         fr_team_sync(team);
     }
     if (ends_rows) fr_activations_narrow(a);
@@ -159,6 +160,6 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
                 (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
                 (fr_head_rows){a->attn, a->q_width, attention->latent});
     fr_publish_input(team, &a->workspace, a->heads, a->heads_width, layer->attention.o.cols, a->batch.count);
-    fr_matrix_apply(team, &a->workspace, &layer->attention.o, a->out, a->trunk->spec.hidden, a->heads, a->heads_width,
-                    a->batch.count);
+    fr_matrix_apply(team, &a->workspace, &layer->attention.o,
+                    &(fr_matrix_rows){a->out, a->trunk->spec.hidden, a->heads, a->heads_width, a->batch.count});
 }

@@ -10,9 +10,10 @@ static void project(const fr_team *team, const fr_activations *a, size_t first, 
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t width = s->layers * s->ple_width, begin, end;
     fr_part_features(team, to - from, &begin, &end);
-    fr_matrix_apply_part(team, &a->workspace, &a->trunk->ple_projection, from + begin, from + end,
-                         a->token + first * width, width, a->x + first * s->hidden, s->hidden, first,
-                         a->batch.count - first);
+    fr_workspace workspace = fr_workspace_from(&a->workspace, first);
+    fr_matrix_apply_part(team, &workspace, &a->trunk->ple_projection, from + begin, from + end,
+                         &(fr_matrix_rows){a->token + first * width, width, a->x + first * s->hidden, s->hidden,
+                                           a->batch.count - first});
 }
 
 /* (norm(projection(embedding) / sqrt(hidden)) + table[id] * sqrt(width)) / sqrt(2), for the first `layers` layers. */
@@ -49,14 +50,14 @@ void fr_ple_branch(const fr_team *team, const fr_activations *a, const fr_layer 
     const fr_workspace *w = &a->workspace;
     size_t hidden = s->hidden, rows = a->batch.count, begin, end;
     fr_team_sync(team);
-    fr_matrix_apply(team, w, &layer->ple.gate, a->gate, a->ffn_width, a->x, hidden, rows);
+    fr_matrix_apply(team, w, &layer->ple.gate, &(fr_matrix_rows){a->gate, a->ffn_width, a->x, hidden, rows});
     fr_part_features(team, layer->ple.gate.features, &begin, &end);
     for (size_t r = 0; r < rows; r++) {
         float *gate = a->gate + r * a->ffn_width + begin;
         k->gelu_mul(gate, gate, a->token + (r * s->layers + index) * s->ple_width + begin, end - begin);
     }
     fr_publish_input(team, w, a->gate, a->ffn_width, s->ple_width, rows);
-    fr_matrix_apply(team, w, &layer->ple.out, a->out, hidden, a->gate, a->ffn_width, rows);
+    fr_matrix_apply(team, w, &layer->ple.out, &(fr_matrix_rows){a->out, hidden, a->gate, a->ffn_width, rows});
     fr_publish_rows(team);
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {

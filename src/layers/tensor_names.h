@@ -54,8 +54,8 @@ typedef enum fr_slot {
     FR_SLOT_KV_B,          /* fr_latent_heads, all of it, of one tensor [rows, cols] */
     FR_SLOT_QKV,           /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, one tensor of all */
     FR_SLOT_QKV_VECTOR,    /* the same of vectors */
-    FR_SLOT_EXPERTS_PARTS, /* the same as of experts of two matrices for each, into this field and the next, one tensor
-                              of all */
+    /* The same as of experts of two matrices for each, into this field and the next, one tensor of all. */
+    FR_SLOT_EXPERTS_PARTS,
 } fr_slot;
 
 /* Who has it: all of these must hold. */
@@ -68,8 +68,8 @@ enum {
     FR_IF_QKV_BIAS = 32,
     FR_IF_FFN_BIASED = 64,
     FR_IF_THERE = 128,     /* where the file has it; else the field stays empty */
-    FR_IF_ATTENTION = 256, /* layers that mix positions so, */
-    FR_IF_DELTANET = 512,  /* or so */
+    FR_IF_ATTENTION = 256, /* layers that mix positions by attention */
+    FR_IF_DELTANET = 512,  /* layers that mix them by gated DeltaNet */
     FR_IF_DENSE = 1024,    /* layers without a mixture */
     FR_IF_SHARED = 2048,   /* layers with a mixture, and experts that all rows share */
     FR_IF_SHARED_GATED = 4096,
@@ -94,9 +94,10 @@ typedef enum fr_row_order {
 
 /* A line of a table. Several lines about one field: the first whose tensor is there fills it. */
 typedef struct fr_tensor_name {
-    const char *published, *gguf; /* NULL: that kind of file doesn't have it. A * stands for an expert's number: each
-                                   * expert's matrix is a tensor of its own */
-    size_t field;                 /* offsetof in the struct that the table is about */
+    /* NULL: that kind of file doesn't have it. A * stands for an expert's number: each expert's matrix is a tensor of
+     * its own. */
+    const char *published, *gguf;
+    size_t field; /* offsetof in the struct that the table is about */
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */

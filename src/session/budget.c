@@ -49,10 +49,10 @@ typedef struct outlook {
     double tokens[FR_BUDGET_ROWS + 1], seconds[FR_BUDGET_ROWS + 1]; /* by drafts given out */
     size_t whose[FR_BUDGET_ROWS + 1];                               /* the timeline that got the last of so many */
 
-    candidate next[FR_BUDGET_ROWS]; /* while drafts are added: of each timeline; */
-    double rows;                    /* drafts that are expected to come, */
-    double drafting;                /* the sum of what drafting would take each timeline alone, */
-    size_t longest;                 /* and the longest chain */
+    candidate next[FR_BUDGET_ROWS]; /* of each timeline, while drafts are added */
+    double rows;                    /* drafts that are expected to come */
+    double drafting;                /* the sum of what drafting would take each timeline alone */
+    size_t longest;                 /* the longest chain */
 } outlook;
 
 static double lesser(double a, double b) {
@@ -326,8 +326,8 @@ static void look(outlook *o, const question *q) {
 
 /* Drafts given out otherwise than known best, to learn from. */
 typedef struct attempt {
-    const size_t *whose; /* as the outlook has it that they are from, */
-    size_t drafts;       /* so many */
+    const size_t *whose; /* the outlook's: by draft, the timeline that gets it */
+    size_t drafts;       /* how many */
     size_t extra;        /* a timeline that gets one more, though it is not its turn; the count of timelines: none */
     uint64_t when;       /* the round that told of it last */
 } attempt;

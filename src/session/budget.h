@@ -56,9 +56,9 @@ typedef struct fr_budget_timeline {
     fr_budget_rate stood[FR_STEP_MAX]; /* by depth, from 1 */
     fr_budget_rate came[FR_STEP_MAX];
     fr_budget_rate usual; /* stood[1] over a long time */
-    uint64_t drafted;     /* the round in which it drafted last; */
-    size_t behind;        /* ids that it has got since, if its method lags; */
-    size_t prompt;        /* of these a prompt's */
+    uint64_t drafted;     /* the round in which it drafted last */
+    size_t behind;        /* ids that it has got since that round, if its method lags */
+    size_t prompt;        /* of those behind a prompt's */
 } fr_budget_timeline;
 
 /* What is known of an engine. */
@@ -73,8 +73,8 @@ typedef struct fr_budget {
     uint64_t interval;
     double allowance; /* seconds that tries may lose */
     bool trying;      /* something else than the best was chosen last: */
-    double loss;      /* what it is expected to lose, */
-    double tokens;    /* and to bring */
+    double loss;      /* what it is expected to lose */
+    double tokens;    /* what it is expected to bring */
     double rate;      /* tokens a second of the best */
     double followed;  /* seconds of the last round that following is thought to have taken */
 } fr_budget;

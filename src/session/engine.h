@@ -32,19 +32,19 @@ struct fr_engine {
     fr_kv kv; /* holds no position: the pages of all sessions' caches, which are laid out like it */
     void *activations;
     void *draft_workspace; /* of the drafter's method */
-    fr_row *batch;    /* [rows] those of the forward that runs, */
-    struct fr_part *parts; /* [capacity] and whose (batch.h) */
-    fr_budget budget;             /* who drafts how much; */
-    fr_budget_part *budget_parts; /* [capacity] of the sessions that it says it to, */
-    size_t weighing;              /* so many in the last round; */
-    fr_proposal *proposals;       /* [capacity] what methods are asked, */
-    fr_draft_view *views;         /* [capacity] and shown */
+    fr_row *batch;    /* [rows] of the forward that runs */
+    struct fr_part *parts; /* [capacity] whose rows those are (batch.h) */
+    fr_budget budget;             /* who drafts how much */
+    fr_budget_part *budget_parts; /* [capacity] of the sessions that it weighs */
+    size_t weighing;              /* how many it weighed in the last round */
+    fr_proposal *proposals;       /* [capacity] what methods are asked */
+    fr_draft_view *views;         /* [capacity] what methods are shown */
     fr_kv **timelines; /* [capacity] their caches; NULL: of no session */
     float *hidden;    /* [rows, hidden] */
     const fr_aux_layers *aux_layers; /* the drafter's; NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] */
-    const float
-        *seen; /* [rows, seen_width] what a draft method sees of the rows: the hidden ones, or their aux_layers */
+    /* [rows, seen_width] what a draft method sees of the rows: the hidden ones, or their aux_layers */
+    const float *seen;
     size_t seen_width;
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */

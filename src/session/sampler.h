@@ -45,9 +45,9 @@ typedef struct fr_sampler {
     double mus[FR_STEP_MAX]; /* and behind each row of the last verification */
 
     float *logits;                   /* [vocab] after penalties, bias and filters */
-    int32_t *ids;                    /* [vocab] of those, once a filter has left some out; greedy: NULL, */
-    int32_t *scratch;                /* [vocab] and so is this, */
-    float *weight;                   /* [vocab] and this: exp((logit - largest) / temperature) */
+    int32_t *ids;     /* [vocab] of those, once a filter has left some out; greedy: NULL, as the next two */
+    int32_t *scratch; /* [vocab] */
+    float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;                 /* [vocab] of typical sampling; NULL: off */
     uint32_t *seen;                  /* [vocab] all 0 between draws; NULL: no penalties */
     float *bias;                     /* [vocab]; NULL: none */

@@ -54,12 +54,12 @@ struct fr_session {
     fr_draft *draft;
     fr_async_draft async;
     fr_budget_timeline budget; /* if `adapts`: what is known of its drafts */
-    fr_stage stage;            /* of the round that runs; */
-    fr_budget_part drafts;     /* its drafts, */
-    double draft_seconds;      /* how long all sessions' took, */
-    fr_proposal *proposal;     /* how they were asked for, */
-    fr_failure draft_failure;  /* and what of it, */
-    fr_failure failure;        /* and of the whole round, failed */
+    fr_stage stage;            /* of the round that runs */
+    fr_budget_part drafts;     /* the round's drafts */
+    double draft_seconds;      /* how long all sessions' drafts took */
+    fr_proposal *proposal;     /* how its drafts were asked for */
+    fr_failure draft_failure;  /* what of the drafting failed */
+    fr_failure failure;        /* what of the whole round failed */
     int32_t *ids;   /* [context] the timeline */
     fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
     fr_shown shown;                        /* pictures for the next prompt */
@@ -69,8 +69,8 @@ struct fr_session {
     size_t told;    /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
     size_t hidden_row;
-    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine; */
-    const int64_t *best; /* [rows] the largest one's id each */
+    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine */
+    const int64_t *best; /* [rows] the id of each row's largest logit */
     int32_t next;
     bool fresh, pending, ended;
 

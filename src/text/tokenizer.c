@@ -177,8 +177,8 @@ typedef struct encoding {
     fr_trust trust; /* where in the text the stages are */
     bool foreign;   /* there are bytes in the stretch at hand that nobody is trusted with */
     fr_rewrite_work rewrite;
-    fr_text_buffer joined; /* a stretch, rewritten in parts, */
-    fr_span *spans;        /* and which of its parts are trusted: room for as many as the text has */
+    fr_text_buffer joined; /* a stretch, rewritten in parts */
+    fr_span *spans;        /* which of its parts are trusted: room for as many as the text has */
     fr_bpe_work bpe;
     fr_score_work scored;
     uint64_t allowance;

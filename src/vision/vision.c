@@ -196,7 +196,8 @@ void fr_vision_embed(const fr_team *team, const fr_vision_activations *a) {
     for (size_t first = 0; first < a->patches; first += FR_VISION_CHUNK) {
         size_t rows = fr_vision_chunk(first, a->patches);
         read_patches(team, a, first, rows);
-        fr_vision_apply(team, a, &v->embed, v->embed_bias, a->x + first * hidden, hidden, a->wide, a->wide_width, rows);
+        fr_vision_apply(team, a, &v->embed, v->embed_bias,
+                        &(fr_matrix_rows){a->x + first * hidden, hidden, a->wide, a->wide_width, rows});
         fr_publish_rows(team);
     }
 }
@@ -237,13 +238,16 @@ static void merge_chunk(const fr_team *team, const fr_vision_activations *a, siz
     const fr_vision_config *c = &v->config;
     float *merged = a->merged + first * c->out;
     gather_tokens(team, a, first, rows);
-    fr_vision_apply(team, a, &v->downsample, v->downsample_bias, merged, c->out, a->wide, a->wide_width, rows);
+    fr_vision_apply(team, a, &v->downsample, v->downsample_bias,
+                    &(fr_matrix_rows){merged, c->out, a->wide, a->wide_width, rows});
     fr_publish_input(team, &a->workspace, merged, c->out, c->out, rows);
-    fr_vision_apply(team, a, &v->proj, NULL, a->narrow, a->narrow_width, merged, c->out, rows);
+    fr_vision_apply(team, a, &v->proj, NULL, &(fr_matrix_rows){a->narrow, a->narrow_width, merged, c->out, rows});
     norm_merged(team, a, rows);
-    fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL, a->narrow, a->narrow_width, rows);
+    fr_vision_gate(team, a, &v->gate, NULL, &v->up, NULL,
+                   &(fr_matrix_rows){a->gate, a->gate_width, a->narrow, a->narrow_width, rows});
     fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->out_ffn, rows);
-    fr_vision_apply(team, a, &v->down, NULL, a->rows + first * c->out, c->out, a->gate, a->gate_width, rows);
+    fr_vision_apply(team, a, &v->down, NULL,
+                    &(fr_matrix_rows){a->rows + first * c->out, c->out, a->gate, a->gate_width, rows});
     fr_team_sync(team);
 }
 

@@ -13,23 +13,26 @@
 #include <math.h>
 
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
-                     float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows) {
+                     const fr_matrix_rows *rows) {
     size_t begin, end;
-    fr_matrix_apply(team, &a->workspace, matrix, y, y_stride, x, x_stride, rows);
+    fr_matrix_apply(team, &a->workspace, matrix, rows);
     if (!bias) return;
     fr_part_features(team, matrix->features, &begin, &end);
-    for (size_t r = 0; r < rows; r++) a->vision->kernels->add(y + r * y_stride + begin, bias + begin, end - begin);
+    for (size_t r = 0; r < rows->count; r++)
+        a->vision->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
 void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
-                    const fr_matrix *up, const float *up_bias, const float *x, size_t x_stride, size_t rows) {
-    size_t width = a->gate_width, begin, end;
-    fr_vision_apply(team, a, gate, gate_bias, a->gate, width, x, x_stride, rows);
-    fr_vision_apply(team, a, up, up_bias, a->up, width, x, x_stride, rows);
+                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows) {
+    size_t begin, end;
+    fr_matrix_rows of_up = *rows;
+    of_up.y = a->up;
+    fr_vision_apply(team, a, gate, gate_bias, rows);
+    fr_vision_apply(team, a, up, up_bias, &of_up);
     fr_part_features(team, gate->features, &begin, &end);
-    for (size_t r = 0; r < rows; r++) {
-        float *row = a->gate + r * width + begin;
-        a->vision->kernels->silu_mul(row, row, a->up + r * width + begin, end - begin);
+    for (size_t r = 0; r < rows->count; r++) {
+        float *row = rows->y + r * rows->y_stride + begin;
+        a->vision->kernels->silu_mul(row, row, a->up + r * rows->y_stride + begin, end - begin);
     }
 }
 
@@ -59,7 +62,8 @@ static void project(const fr_team *team, const fr_vision_activations *a, const f
                     size_t rows) {
     size_t width = 3 * a->vision->config.hidden;
     norm_rows(team, a, layer->norm1, first, rows);
-    fr_vision_apply(team, a, &layer->qkv, layer->qkv_bias, a->qkv + first * width, width, a->wide, a->wide_width, rows);
+    fr_vision_apply(team, a, &layer->qkv, layer->qkv_bias,
+                    &(fr_matrix_rows){a->qkv + first * width, width, a->wide, a->wide_width, rows});
     fr_team_sync(team);
 }
 
@@ -117,12 +121,15 @@ static void feed_forward(const fr_team *team, const fr_vision_activations *a, co
     const fr_vision_config *c = &a->vision->config;
     const float *attn = a->attn + first * c->hidden;
     fr_matrix_input_rows(team, &a->workspace, attn, c->hidden, c->hidden, rows);
-    fr_vision_apply(team, a, &layer->proj, layer->proj_bias, a->narrow, a->narrow_width, attn, c->hidden, rows);
+    fr_vision_apply(team, a, &layer->proj, layer->proj_bias,
+                    &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
     join(team, a, first, rows);
     norm_rows(team, a, layer->norm2, first, rows);
-    fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias, a->wide, a->wide_width, rows);
+    fr_vision_gate(team, a, &layer->gate, layer->gate_bias, &layer->up, layer->up_bias,
+                   &(fr_matrix_rows){a->gate, a->gate_width, a->wide, a->wide_width, rows});
     fr_publish_input(team, &a->workspace, a->gate, a->gate_width, c->ffn, rows);
-    fr_vision_apply(team, a, &layer->down, layer->down_bias, a->narrow, a->narrow_width, a->gate, a->gate_width, rows);
+    fr_vision_apply(team, a, &layer->down, layer->down_bias,
+                    &(fr_matrix_rows){a->narrow, a->narrow_width, a->gate, a->gate_width, rows});
     join(team, a, first, rows);
     fr_team_sync(team);
 }

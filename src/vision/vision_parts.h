@@ -91,10 +91,10 @@ void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);
 
 /* y = matrix(x) + bias for the thread's own features; bias may be NULL. */
 void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const fr_matrix *matrix, const float *bias,
-                     float *y, size_t y_stride, const float *x, size_t x_stride, size_t rows);
+                     const fr_matrix_rows *rows);
 
-/* gate = silu(gate(x)) * up(x), biases added first; for the thread's own features. */
+/* y, which is the activations' gate, = silu(gate(x)) * up(x), biases added first; for the thread's own features. */
 void fr_vision_gate(const fr_team *team, const fr_vision_activations *a, const fr_matrix *gate, const float *gate_bias,
-                    const fr_matrix *up, const float *up_bias, const float *x, size_t x_stride, size_t rows);
+                    const fr_matrix *up, const float *up_bias, const fr_matrix_rows *rows);
 
 #endif

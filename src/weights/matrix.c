@@ -38,6 +38,12 @@ void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, co
     fr_team_sync(team);
 }
 
+fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row) {
+    fr_workspace from = *workspace;
+    if (from.blocks) from.blocks += row * from.block_stride;
+    return from;
+}
+
 size_t fr_matrix_bytes(const fr_matrix *matrix) {
     if (matrix->packed) return fr_packed_bytes(matrix->type, matrix->features, matrix->cols);
     return matrix->features * matrix->row_bytes;
@@ -51,40 +57,46 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
-static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix, float *y, size_t y_stride,
-                          const float *x, size_t x_stride, size_t rows) {
+static void apply_decoded(float *decoded, const fr_kernels *kernels, const fr_matrix *matrix,
+                          const fr_matrix_rows *rows) {
+    fr_matmul job = {.x = rows->x, .x_stride = rows->x_stride, .y_stride = rows->y_stride, .rows = rows->count,
+                     .w = decoded, .cols = matrix->cols, .features = 1};
     for (size_t o = 0; o < matrix->features; o++) {
         fr_dtype_decode(matrix->type, matrix->data + o * matrix->row_bytes, decoded, matrix->cols);
-        kernels->matmul[FR_F32](&(fr_matmul){y + o, y_stride, x, x_stride, rows, decoded, 0, matrix->cols, 1});
+        job.y = rows->y + o;
+        kernels->matmul[FR_F32](&job);
     }
 }
 
-void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
-                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
-                          size_t rows) {
-    if (begin == end) return;
+static void apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *m, const fr_matrix_rows *rows) {
     const fr_kernels *k = workspace->kernels;
-    fr_matrix part = fr_matrix_features(matrix, begin, end);
-    if (matrix->packed)
-        k->matmul_block[matrix->type](
-            &(fr_matmul_block){y + begin, y_stride, workspace->blocks + first * workspace->block_stride,
-                               workspace->block_stride, rows, part.data, part.cols, part.features});
-    else if (matrix->type < FR_FLOAT_TYPES)
-        k->matmul[matrix->type](&(fr_matmul){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes,
-                                             part.cols, part.features});
-    else if (matrix->scales)
-        k->matmul_fp8(&(fr_matmul_fp8){y + begin, y_stride, x, x_stride, rows, part.data, part.row_bytes, part.scales,
-                                       part.scale_stride, part.first, part.cols, part.features});
+    if (m->packed)
+        k->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks, workspace->block_stride,
+                                                    rows->count, m->data, m->cols, m->features});
+    else if (m->type < FR_FLOAT_TYPES)
+        k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
+                                        m->row_bytes, m->cols, m->features});
+    else if (m->scales)
+        k->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
+                                       m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
     else
-        apply_decoded(workspace->decoded + team->index * workspace->widest, k, &part, y + begin, y_stride, x, x_stride,
-                      rows);
+        apply_decoded(workspace->decoded + team->index * workspace->widest, k, m, rows);
 }
 
-void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
-                     size_t y_stride, const float *x, size_t x_stride, size_t rows) {
+void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
+                          size_t end, const fr_matrix_rows *rows) {
+    if (begin == end) return;
+    fr_matrix part = fr_matrix_features(matrix, begin, end);
+    fr_matrix_rows of_part = *rows;
+    of_part.y += begin;
+    apply(team, workspace, &part, &of_part);
+}
+
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_matrix_rows *rows) {
     size_t begin, end;
     fr_part_features(team, matrix->features, &begin, &end);
-    fr_matrix_apply_part(team, workspace, matrix, begin, end, y, y_stride, x, x_stride, 0, rows);
+    fr_matrix_apply_part(team, workspace, matrix, begin, end, rows);
 }
 
 /* A packed row is put together again block by block. */

@@ -26,8 +26,10 @@ typedef struct fr_matrix {
     size_t features, cols;
     size_t row_bytes;    /* of a feature, on average if packed */
 
-    const float *scales; /* of FP8 codes (quant/fp8.h): feature o's row of them is the (first + o) / 128th, */
-    size_t scale_stride, first; /* so many floats after the one before; of other types NULL */
+    /* Of FP8 codes (quant/fp8.h): feature o's row of scales is the (first + o) / 128th, scale_stride floats behind the
+     * one before. Other types have none. */
+    const float *scales;
+    size_t scale_stride, first;
 } fr_matrix;
 
 /* What products need beside rows and weights: one for each stream of rows that runs at a time, shared by the team. */
@@ -38,6 +40,14 @@ typedef struct fr_workspace {
     float *decoded;      /* [threads, widest] a feature of a type without a kernel */
     size_t widest;
 } fr_workspace;
+
+/* What a matrix is applied to, and where the products go: rows, strides in floats. */
+typedef struct fr_matrix_rows {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, count;
+} fr_matrix_rows;
 
 /* Takes it for `rows` rows of up to `widest` columns from the arena, or measures it. packed: some weight is. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed, size_t rows,
@@ -51,19 +61,20 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const float *x, size_t x_stride,
                           size_t cols, size_t rows);
 
+/* The workspace whose first prepared row is the one that is its `row`th here. */
+fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
+
 /* Output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
 fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 
-/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared. Strides
- * in floats. */
-void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, float *y,
-                     size_t y_stride, const float *x, size_t x_stride, size_t rows);
+/* y[r][o] = product of matrix[o] and x[r] for the thread's own features o and all rows r, which were prepared: x[0] is
+ * the first of them. */
+void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
+                     const fr_matrix_rows *rows);
 
-/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. first: of the
- * prepared rows, the one that x points to. */
+/* The same for features [begin, end) on the calling thread alone; begin is a multiple of FR_FEATURE_UNIT. */
 void fr_matrix_apply_part(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
-                          size_t end, float *y, size_t y_stride, const float *x, size_t x_stride, size_t first,
-                          size_t rows);
+                          size_t end, const fr_matrix_rows *rows);
 
 /* All its bytes. */
 size_t fr_matrix_bytes(const fr_matrix *matrix);

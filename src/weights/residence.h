@@ -20,8 +20,8 @@ typedef struct fr_residence {
     uint64_t mapped;  /* read from files as it lies */
     uint64_t every;   /* of both, what every token reads: all but experts and tables */
     uint64_t stays;   /* what must stay in memory: that, and what else is the process's own */
-    uint64_t experts; /* of both, stacks of which a token chooses some; */
-    uint64_t token;   /* so much of them */
+    uint64_t experts; /* of both, stacks of which a token chooses some */
+    uint64_t token;   /* how much of those a token reads */
 } fr_residence;
 
 /* Of both, in memory at a time. */

@@ -49,8 +49,8 @@ struct fr_weights {
     size_t count;
     uint32_t *of_tensor; /* by the tensor's index in the checkpoint: what is bound of it, + 1; 0: nothing */
     uint64_t bytes; /* of all bound tensors */
-    fr_residence residence; /* what they take of memory, once that was compared (residence.h), */
-    uint64_t available;     /* and how much there was then */
+    fr_residence residence; /* what they take of memory, once that was compared (residence.h) */
+    uint64_t available;     /* how much memory there was then */
     bool exceed; /* memory does not hold them all: experts stay in their files until rows choose them */
     bool placed; /* they have been brought into memory */
     fr_transposed *transposed;
