@@ -169,7 +169,8 @@ enum { CONTEXT = 128 };
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
-    size_t replies; /* ids given since that prompt */
+    int32_t reply[CONTEXT]; /* the last one */
+    size_t replied;
 } timeline;
 
 static void take_event(timeline *t, const json_t *event, bool prompt) {
@@ -180,6 +181,10 @@ static void take_event(timeline *t, const json_t *event, bool prompt) {
         t->ids[at + i] = (int32_t)json_integer_value(json_array_get(ids, i));
     t->length = at + json_array_size(ids);
     if (prompt) t->prompt = t->length;
+    for (size_t i = at; i < t->length && !prompt; i++) {
+        ck_assert_uint_lt(t->replied, CONTEXT);
+        t->reply[t->replied++] = t->ids[i];
+    }
 }
 
 static timeline read_trace(const char *path) {
@@ -192,6 +197,8 @@ static timeline read_trace(const char *path) {
         json_t *event = json_loads(line, 0, NULL);
         const char *what = json_string_value(fr_json_get(event, "event"));
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
+        bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
+        if (asked) t.replied = 0; /* a turn's prompt, not one that room was made by */
         json_decref(event);
     }
     free(line);
@@ -216,8 +223,9 @@ static size_t count_of(const char *text, const char *word) {
 /* Of a target whose layers slide, and of one with states that can't be cut back. */
 static const char *const models[] = {DEMO DEMO_DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The timeline behind the last dropping is that of a fresh session with the turns that are left, and goes on as that
- * does; the conversation begins with its system turn and the first of those turns. */
+/* The timeline behind the last dropping, which is within the last reply, is that of a fresh session with the turns that
+ * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first of
+ * those turns. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -234,6 +242,8 @@ START_TEST(the_oldest_turns_are_dropped) {
     fr_command fresh = fr_command_ok("generate %s--ids %s -n %zu -c %d --ignore-eos --output ids", models[_i],
                                      join(t.ids, t.prompt), t.length - t.prompt, CONTEXT);
     ck_assert_uint_gt(t.length, t.prompt);
+    ck_assert_uint_gt(t.replied, t.length - t.prompt);
+    ck_assert_mem_eq(t.ids + t.length - t.replied, t.reply, t.replied * sizeof *t.reply);
     fresh.out[fresh.out_length - 1] = '\0';
     ck_assert_str_eq(fresh.out, join(t.ids + t.prompt, t.length - t.prompt));
     fr_command_free(&fresh);
@@ -248,7 +258,7 @@ START_TEST(the_oldest_turns_are_dropped) {
     fresh = fr_command_ok("template %s--messages %s --output ids", strstr(models[_i], "qwen") ? models[_i] : DEMO,
                           saved.file);
     fresh.out[fresh.out_length - 1] = '\0';
-    ck_assert_int_eq(strncmp(fresh.out, join(t.ids, t.length), fresh.out_length - 1), 0);
+    ck_assert_str_eq(fresh.out, join(t.ids, t.length - t.replied));
     fr_command_free(&fresh);
     json_decref(messages);
     fr_command_free(&c);
