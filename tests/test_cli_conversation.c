@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 #include "tests/token_files.h"
 
@@ -224,8 +225,8 @@ static size_t count_of(const char *text, const char *word) {
 static const char *const models[] = {DEMO DEMO_DRAFTER, "-m tests/data/models/qwen35-odd "};
 
 /* The timeline behind the last dropping, which is within the last reply, is that of a fresh session with the turns that
- * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first of
- * those turns. */
+ * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first
+ * of those turns. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -363,8 +364,32 @@ START_TEST(a_model_needs_no_option) {
 }
 END_TEST
 
+/* A model without a template, whose tokens tell of no family. */
+static void make_templateless(fr_changed_folder *folder) {
+    char path[128];
+    size_t length;
+    fr_changed_folder_make(folder, "tests/data/models/llama", "{}");
+    char *tokens = fr_load_text("tests/data/models/llama/tokenizer.json", &length);
+    for (char *name = tokens; (name = strstr(name, "start_header_id"));) *name = 'x';
+    fr_changed_folder_write(folder, "tokenizer.json", tokens);
+    snprintf(path, sizeof path, "%s/chat_template.jinja", folder->path);
+    ck_assert_int_eq(unlink(path), 0);
+    free(tokens);
+}
+
 /* Before a turn is typed. */
 START_TEST(a_chat_without_a_template_ends_at_once) {
+    fr_changed_folder folder;
+    char line[128];
+    make_templateless(&folder);
+    snprintf(line, sizeof line, "chat %s", folder.path);
+    fr_command none = fr_command_run(line, "");
+    ck_assert_int_eq(none.status, 1);
+    expect_note(&none, "no chat template");
+    expect_note(&none, "--chat-template-file FILE gives it one");
+    ck_assert_uint_eq(count_of(none.err, "\n"), 1);
+    fr_command_free(&none);
+    fr_changed_folder_remove(&folder);
     fr_command c = fr_command_run("chat " DEMO "--chat-template-file tests/data/chat/reference.json", "");
     ck_assert_str_eq(c.out, "");
     ck_assert_int_eq(c.status, 1);

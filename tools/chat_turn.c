@@ -20,7 +20,7 @@ static bool wants_abort(void *context) {
 
 static void take_back(fr_chat *chat) {
     chat->interrupted = true;
-    if (!chat->args->given[FR_ARG_QUIET]) fr_note("interrupted before its answer: this turn is taken back");
+    if (!chat->args->given[FR_ARG_QUIET]) fr_note("interrupted before the answer began: the conversation is as it was");
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
