@@ -221,8 +221,9 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* Of a target whose layers slide, and of one with states that can't be cut back. */
-static const char *const models[] = {DEMO DEMO_DRAFTER, "-m tests/data/models/qwen35-odd "};
+/* Of targets whose layers slide, over 128 and over 8 positions, and of one with states that can't be cut back. */
+static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
+static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
 /* The timeline behind the last dropping, which is within the last reply, is that of a fresh session with the turns that
  * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first
@@ -256,8 +257,7 @@ START_TEST(the_oldest_turns_are_dropped) {
     ck_assert_str_eq(member(messages, json_array_size(messages) - 2, "content"), "Five.");
     json_array_remove(messages, json_array_size(messages) - 1);
     ck_assert_int_eq(json_dump_file(messages, saved.file, 0), 0);
-    fresh = fr_command_ok("template %s--messages %s --output ids", strstr(models[_i], "qwen") ? models[_i] : DEMO,
-                          saved.file);
+    fresh = fr_command_ok("template %s--messages %s --output ids", targets[_i], saved.file);
     fresh.out[fresh.out_length - 1] = '\0';
     ck_assert_str_eq(fresh.out, join(t.ids, t.length - t.replied));
     fr_command_free(&fresh);
@@ -407,8 +407,8 @@ int main(void) {
     tcase_add_test(cases, a_conversation_is_kept_in_a_file);
     tcase_add_test(cases, a_conversation_comes_from_elsewhere);
     tcase_add_test(cases, a_file_that_is_no_conversation_is_refused);
-    tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 2);
-    tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 2);
+    tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 3);
+    tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 3);
     tcase_add_test(cases, a_turn_that_is_too_long_drops_nothing);
     tcase_add_test(cases, tools_reach_the_template);
     tcase_add_test(cases, a_model_needs_no_option);
