@@ -488,25 +488,26 @@ $(STRIPPED)/%: $(BUILD)/%
 	$(QUIET)$(OBJCOPY) --only-keep-debug $< $(STRIPPED)/.debug/$*.debug
 	$(QUIET)$(OBJCOPY) --strip-unneeded --add-gnu-debuglink=$(STRIPPED)/.debug/$*.debug $< $@
 
+# PREFIX may have blanks in it, so that no name with it is a word of make.
 .PHONY: install
 install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man, completions
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
-	install -d $(addprefix $(TO)/,bin/.debug lib/.debug lib/pkgconfig include share/man/man1)
-	install -m755 $(STRIPPED)/forerun $(TO)/bin
-	install -m644 $(STRIPPED)/.debug/forerun.debug $(TO)/bin/.debug
-	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) $(TO)/lib
-	install -m644 $(STRIPPED)/.debug/$(notdir $(SHARED)).debug $(TO)/lib/.debug
-	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) $(TO)/$$link; done
-	install -m644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig
-	install -m644 include/forerun.h $(TO)/include
-	install -m644 $(BUILD)/forerun.1 $(TO)/share/man/man1
+	for folder in bin/.debug lib/.debug lib/pkgconfig include share/man/man1; do install -d "$(TO)/$$folder" || exit; done
+	install -m755 $(STRIPPED)/forerun "$(TO)/bin"
+	install -m644 $(STRIPPED)/.debug/forerun.debug "$(TO)/bin/.debug"
+	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) "$(TO)/lib"
+	install -m644 $(STRIPPED)/.debug/$(notdir $(SHARED)).debug "$(TO)/lib/.debug"
+	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) "$(TO)/$$link"; done
+	install -m644 $(BUILD)/forerun.pc "$(TO)/lib/pkgconfig"
+	install -m644 include/forerun.h "$(TO)/include"
+	install -m644 $(BUILD)/forerun.1 "$(TO)/share/man/man1"
 	@for shell in bash:$(PLACE_bash) zsh:$(PLACE_zsh) fish:$(PLACE_fish); do \
-	  install -Dm644 $(BUILD)/completion.$${shell%%:*} $(TO)/$${shell#*:}; done
+	  install -Dm644 $(BUILD)/completion.$${shell%%:*} "$(TO)/$${shell#*:}"; done
 
 .PHONY: uninstall
 uninstall: ## removes what install put there
-	rm -f $(addprefix $(TO)/,$(INSTALLED) $(SHARED_LINKS))
-	@rmdir $(TO)/bin/.debug $(TO)/lib/.debug 2>/dev/null || true
+	for file in $(INSTALLED) $(SHARED_LINKS); do rm -f "$(TO)/$$file" || exit; done
+	@rmdir "$(TO)/bin/.debug" "$(TO)/lib/.debug" 2>/dev/null || true
 
 .PHONY: format
 format: ## clang-format over the C sources

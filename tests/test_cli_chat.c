@@ -260,7 +260,8 @@ START_TEST(other_commands_are_refused) {
 END_TEST
 
 START_TEST(help_lists_the_commands) {
-    static const char *const words[] = {"/clear", "/undo", "/image FILE", "/help", "/exit"};
+    static const char *const words[] = {"/clear", "/undo", "/regen", "/edit", "/save FILE", "/load FILE", "/image FILE",
+                                         "/help", "/exit"};
     fr_command c = fr_command_feed("/help\n/exit \t\nNever read.\n", "chat " DEMO "-n 4"), help;
     help = fr_command_ok("chat --help");
     ck_assert_str_eq(c.out, "");

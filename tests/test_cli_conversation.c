@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/changed_folder.h"
 #include "tests/command.h"
 #include "tests/token_files.h"
 
@@ -169,7 +170,8 @@ enum { CONTEXT = 128 };
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
-    size_t replies; /* ids given since that prompt */
+    int32_t reply[CONTEXT]; /* the last one */
+    size_t replied;
 } timeline;
 
 static void take_event(timeline *t, const json_t *event, bool prompt) {
@@ -180,6 +182,10 @@ static void take_event(timeline *t, const json_t *event, bool prompt) {
         t->ids[at + i] = (int32_t)json_integer_value(json_array_get(ids, i));
     t->length = at + json_array_size(ids);
     if (prompt) t->prompt = t->length;
+    for (size_t i = at; i < t->length && !prompt; i++) {
+        ck_assert_uint_lt(t->replied, CONTEXT);
+        t->reply[t->replied++] = t->ids[i];
+    }
 }
 
 static timeline read_trace(const char *path) {
@@ -192,6 +198,8 @@ static timeline read_trace(const char *path) {
         json_t *event = json_loads(line, 0, NULL);
         const char *what = json_string_value(fr_json_get(event, "event"));
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
+        bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
+        if (asked) t.replied = 0; /* a turn's prompt, not one that room was made by */
         json_decref(event);
     }
     free(line);
@@ -213,11 +221,13 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* Of a target whose layers slide, and of one with states that can't be cut back. */
-static const char *const models[] = {DEMO DEMO_DRAFTER, "-m tests/data/models/qwen35-odd "};
+/* Of targets whose layers slide, over 128 and over 8 positions, and of one with states that can't be cut back. */
+static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
+static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The timeline behind the last dropping is that of a fresh session with the turns that are left, and goes on as that
- * does; the conversation begins with its system turn and the first of those turns. */
+/* The timeline behind the last dropping, which is within the last reply, is that of a fresh session with the turns that
+ * are left and the reply so far, and goes on as that does; the conversation begins with its system turn and the first
+ * of those turns. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -234,6 +244,8 @@ START_TEST(the_oldest_turns_are_dropped) {
     fr_command fresh = fr_command_ok("generate %s--ids %s -n %zu -c %d --ignore-eos --output ids", models[_i],
                                      join(t.ids, t.prompt), t.length - t.prompt, CONTEXT);
     ck_assert_uint_gt(t.length, t.prompt);
+    ck_assert_uint_gt(t.replied, t.length - t.prompt);
+    ck_assert_mem_eq(t.ids + t.length - t.replied, t.reply, t.replied * sizeof *t.reply);
     fresh.out[fresh.out_length - 1] = '\0';
     ck_assert_str_eq(fresh.out, join(t.ids + t.prompt, t.length - t.prompt));
     fr_command_free(&fresh);
@@ -245,10 +257,9 @@ START_TEST(the_oldest_turns_are_dropped) {
     ck_assert_str_eq(member(messages, json_array_size(messages) - 2, "content"), "Five.");
     json_array_remove(messages, json_array_size(messages) - 1);
     ck_assert_int_eq(json_dump_file(messages, saved.file, 0), 0);
-    fresh = fr_command_ok("template %s--messages %s --output ids", strstr(models[_i], "qwen") ? models[_i] : DEMO,
-                          saved.file);
+    fresh = fr_command_ok("template %s--messages %s --output ids", targets[_i], saved.file);
     fresh.out[fresh.out_length - 1] = '\0';
-    ck_assert_int_eq(strncmp(fresh.out, join(t.ids, t.length), fresh.out_length - 1), 0);
+    ck_assert_str_eq(fresh.out, join(t.ids, t.length - t.replied));
     fr_command_free(&fresh);
     json_decref(messages);
     fr_command_free(&c);
@@ -353,8 +364,32 @@ START_TEST(a_model_needs_no_option) {
 }
 END_TEST
 
+/* A model without a template, whose tokens tell of no family. */
+static void make_templateless(fr_changed_folder *folder) {
+    char path[128];
+    size_t length;
+    fr_changed_folder_make(folder, "tests/data/models/llama", "{}");
+    char *tokens = fr_load_text("tests/data/models/llama/tokenizer.json", &length);
+    for (char *name = tokens; (name = strstr(name, "start_header_id"));) *name = 'x';
+    fr_changed_folder_write(folder, "tokenizer.json", tokens);
+    snprintf(path, sizeof path, "%s/chat_template.jinja", folder->path);
+    ck_assert_int_eq(unlink(path), 0);
+    free(tokens);
+}
+
 /* Before a turn is typed. */
 START_TEST(a_chat_without_a_template_ends_at_once) {
+    fr_changed_folder folder;
+    char line[128];
+    make_templateless(&folder);
+    snprintf(line, sizeof line, "chat %s", folder.path);
+    fr_command none = fr_command_run(line, "");
+    ck_assert_int_eq(none.status, 1);
+    expect_note(&none, "no chat template");
+    expect_note(&none, "--chat-template-file FILE gives it one");
+    ck_assert_uint_eq(count_of(none.err, "\n"), 1);
+    fr_command_free(&none);
+    fr_changed_folder_remove(&folder);
     fr_command c = fr_command_run("chat " DEMO "--chat-template-file tests/data/chat/reference.json", "");
     ck_assert_str_eq(c.out, "");
     ck_assert_int_eq(c.status, 1);
@@ -372,8 +407,8 @@ int main(void) {
     tcase_add_test(cases, a_conversation_is_kept_in_a_file);
     tcase_add_test(cases, a_conversation_comes_from_elsewhere);
     tcase_add_test(cases, a_file_that_is_no_conversation_is_refused);
-    tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 2);
-    tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 2);
+    tcase_add_loop_test(cases, the_oldest_turns_are_dropped, 0, 3);
+    tcase_add_loop_test(cases, a_turn_makes_room_for_itself, 0, 3);
     tcase_add_test(cases, a_turn_that_is_too_long_drops_nothing);
     tcase_add_test(cases, tools_reach_the_template);
     tcase_add_test(cases, a_model_needs_no_option);

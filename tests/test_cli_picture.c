@@ -209,6 +209,19 @@ START_TEST(pictures_in_a_chat) {
 }
 END_TEST
 
+/* A turn that makes room for itself takes its pictures with it that it drops: the second is shown alone. */
+START_TEST(a_dropped_turn_takes_its_pictures) {
+    const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
+    fr_command c = fr_command_feed(SHOW "/image " SECOND "\nAnd this?\nMore?\n", "chat -m " GLM " %s", options);
+    fr_command fresh = fr_command_feed("/image " SECOND "\nAnd this?\nMore?\n", "chat -m " GLM " %s", options);
+    ck_assert_msg(strstr(c.err, "the oldest turn is dropped") != NULL, "%s", c.err);
+    ck_assert_uint_gt(c.out_length, fresh.out_length);
+    ck_assert_str_eq(c.out + c.out_length - fresh.out_length, fresh.out);
+    fr_command_free(&c);
+    fr_command_free(&fresh);
+}
+END_TEST
+
 /* Each is one line, and the chat goes on. */
 START_TEST(what_is_no_picture_does_not_end_a_chat) {
     static const char *const lines[][3] = {
@@ -332,6 +345,7 @@ int main(void) {
     tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, chat_about_a_picture);
     tcase_add_test(cases, pictures_in_a_chat);
+    tcase_add_test(cases, a_dropped_turn_takes_its_pictures);
     tcase_add_test(cases, what_is_no_picture_does_not_end_a_chat);
     tcase_add_test(cases, a_chat_with_a_cache_takes_no_pictures);
     tcase_add_test(cases, a_trace_names_the_drafter);

@@ -346,7 +346,7 @@ START_TEST(an_interrupt_takes_a_turn_back) {
     type(&p, "", ENTER);
     type(&p, "reading the prompt ", CTRL_C);
     await(&p, "% of ");
-    type(&p, "this turn is taken back", "");
+    type(&p, "the conversation is as it was", "");
     type(&p, FIRST, "Again." ENTER);
     type(&p, NEXT, "/undo" ENTER);
     type(&p, "the conversation has 1 turn", "");

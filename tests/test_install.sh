@@ -127,3 +127,16 @@ done
 
 make -s uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
 [ -z "$(find "$root/usr" ! -type d)" ] || fail "make uninstall left files"
+
+# ------------------------------------------------------------------------------------------------------ a name of words
+
+unset PKG_CONFIG_SYSROOT_DIR
+export PKG_CONFIG_LIBDIR="$root/two words/lib/pkgconfig"
+make -s install BUILD="$BUILD" PREFIX="$root/two words"
+found=$(find "$root/two words" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
+[ "$found" = "$expected" ] || fail "in a folder with a blank not these files: $expected, but $found"
+eval "flags=($(pkg-config --cflags --libs forerun))"
+"${CC:-gcc}" -std=c11 tests/embed/generate.c "${flags[@]}" -o "$root/words"
+[ "$(LD_LIBRARY_PATH="$root/two words/lib" "$root/words" $model $model/assistant)" = "$ids" ] || fail "words: other ids"
+make -s uninstall BUILD="$BUILD" PREFIX="$root/two words"
+[ -z "$(find "$root/two words" ! -type d)" ] || fail "make uninstall left files of a folder with a blank"

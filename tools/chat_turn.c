@@ -20,7 +20,7 @@ static bool wants_abort(void *context) {
 
 static void take_back(fr_chat *chat) {
     chat->interrupted = true;
-    if (!chat->args->given[FR_ARG_QUIET]) fr_note("interrupted before its answer: this turn is taken back");
+    if (!chat->args->given[FR_ARG_QUIET]) fr_note("interrupted before the answer began: the conversation is as it was");
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
@@ -62,7 +62,14 @@ static void drop_turns(fr_chat *chat, size_t count) {
         chat->shown = SIZE_MAX;
     }
     chat->settled = false;
-    if (chat->args->given[FR_ARG_QUIET]) return;
+    chat->dropped += count;
+}
+
+/* Not within a reply, whose text stands on the line. */
+static void say_dropped(fr_chat *chat) {
+    size_t count = chat->dropped;
+    chat->dropped = 0;
+    if (count == 0 || chat->args->given[FR_ARG_QUIET]) return;
     if (count == 1) fr_note("the context is full: the oldest turn is dropped");
     else fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
@@ -106,6 +113,7 @@ static int show_pictures(fr_chat *chat) {
         if (code) return code;
         chat->shown = loaded->picture_count;
         chat->unseen = chat->shown > 0;
+        chat->before = fr_figures_take(loaded->session); /* which begin anew with the timeline */
     } else if (chat->unseen && fr_session_length(loaded->session) > 0) {
         fr_session_reset(loaded->session);
     }
@@ -113,9 +121,8 @@ static int show_pictures(fr_chat *chat) {
 }
 
 /* Gives the session the ids. */
-static fr_status run(fr_chat *chat, const int32_t *ids, size_t count) {
-    fr_status status =
-        fr_prompt_run(chat->loaded.session, ids, count, wants_abort, chat->args->given[FR_ARG_QUIET]);
+static fr_status run(fr_chat *chat, const int32_t *ids, size_t count, bool quiet) {
+    fr_status status = fr_prompt_run(chat->loaded.session, ids, count, wants_abort, quiet);
     if (status == FR_OK) chat->unseen = false;
     return status;
 }
@@ -125,7 +132,8 @@ static int bring_up_to_date(fr_chat *chat, const fr_prompt *prompt, bool *refuse
     *refused = show_pictures(chat) != 0;
     if (*refused) return 0;
     chat->before = fr_figures_take(chat->loaded.session);
-    fr_status status = run(chat, prompt->ids, prompt->count);
+    say_dropped(chat);
+    fr_status status = run(chat, prompt->ids, prompt->count, chat->args->given[FR_ARG_QUIET]);
     *refused = status == FR_INPUT || status == FR_ABORTED;
     if (status == FR_ABORTED) {
         take_back(chat);
@@ -176,7 +184,7 @@ static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     int32_t *ids = fr_resize(NULL, count, sizeof(*ids));
     memcpy(ids, prompt.ids, prompt.count * sizeof(*ids));
     memcpy(ids + prompt.count, reply->ids, reply->count * sizeof(*ids));
-    fr_status status = run(chat, ids, count);
+    fr_status status = run(chat, ids, count, true);
     free(ids);
     fr_prompt_free(&prompt);
     return status;
@@ -204,6 +212,7 @@ static int reply_to(fr_chat *chat, bool *answered) {
     if (*answered) {
         putchar('\n');
         fr_flush_output();
+        say_dropped(chat);
         fr_reply_remark(&reply, &chat->loaded, chat->args);
         code = keep_reply(chat, &reply);
         chat->settled &= reply.end != FR_END_INTERRUPT;
@@ -241,7 +250,8 @@ int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken) {
     int code = fit(chat, 0, &prompt, taken);
     if (!code && !*taken) fr_note("it has %zu tokens, and the context holds %zu (-c N)", prompt.count,
                                   fr_session_context(chat->loaded.session));
-    fr_status status = *taken ? run(chat, prompt.ids, prompt.count) : FR_OK;
+    say_dropped(chat);
+    fr_status status = *taken ? run(chat, prompt.ids, prompt.count, chat->args->given[FR_ARG_QUIET]) : FR_OK;
     *taken &= status == FR_OK;
     if (status == FR_ABORTED) fr_note("interrupted: the conversation is as it was");
     code = status == FR_OK || status == FR_ABORTED ? 0 : fr_exit_status(status);

@@ -23,6 +23,7 @@ typedef struct fr_chat {
     fr_figures before; /* statistics at the start of the turn */
     fr_stream text;    /* of the turn's reply, and its way there */
     fr_reply_view view;
+    size_t dropped;   /* turns, of which nothing has been said yet */
     json_t *asked;    /* the conversation under way */
     bool interrupted; /* it was, before its answer began */
 } fr_chat;

@@ -289,6 +289,10 @@ def lines():
     for name, first in (("system", 0), ("turns", 1)):
         messages = [compact({"role": role, "content": text}) for role, text in turns[first:]]
         write("conversation", name, "[" + ",\n".join(messages) + "]")
+    called = [{"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+              {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": {"name": "f"}}]},
+              {"role": "tool", "content": "wet"}, {"role": "assistant", "content": "Take a coat."}]
+    write("conversation", "called", "[" + ",\n".join(compact(message) for message in called) + "]")
     said = {"messages": [{"role": "user", "content": "Hi"}], "ignore_eos": True, "stop": ["a", "bc"]}
     sampled = {"ids": [2, 5, 9], "temp": 0.9, "seed": 7, "top_k": 5, "top_p": 0.9, "min_p": 0.1}
     chat = {"messages": said["messages"], "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "logit_bias": {"5": -1}}
