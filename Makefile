@@ -61,15 +61,18 @@ else
   $(error forerun runs on x86_64 and aarch64, not on $(ARCH))
 endif
 
-# hwloc and libnuma of another architecture are not asked for.
+# hwloc of another architecture is not asked for.
 ifeq ($(ARCH),$(HOST))
   TOPOLOGY ?= hwloc
 else
   TOPOLOGY ?= plain
 endif
-LIBS_hwloc := -lhwloc -lnuma
+LIBS_hwloc := -lhwloc
 # The command's own is libedit: who links the library does without.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
+# And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
+# is static as a whole takes a library of TOPOLOGY=plain.
+STATIC_LIBS := $(LIBS) -lz
 COMMAND_LIBS := -ledit
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
@@ -89,7 +92,8 @@ ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FORE
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 
-VERSION := $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
+VERSION := $(shell awk '/define FR_VERSION_(MAJOR|MINOR|PATCH)/ { printf "%s%s", dot, $$3; dot = "." }' \
+  include/forerun.h)
 # A program runs with the versions of one series: until 1.0 a minor version may give enumerators other numbers.
 SERIES := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
@@ -448,12 +452,14 @@ bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel w
 # -------------------------------------------------------------------------------------------------------------- install
 
 TO = $(DESTDIR)$(PREFIX)
+EXAMPLES := $(wildcard tests/embed/*)
+EXAMPLE_FOLDER := share/doc/forerun/examples
 OBJCOPY ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))objcopy
 STRIPPED := $(BUILD)/stripped
 INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdir $(SHARED)))
 INSTALLED := bin/forerun bin/.debug/forerun.debug \
   lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug lib/pkgconfig/forerun.pc \
-  include/forerun.h share/man/man1/forerun.1
+  include/forerun.h share/man/man1/forerun.1 $(EXAMPLES:tests/embed/%=$(EXAMPLE_FOLDER)/%)
 SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
 # What a program of another architecture prints, RUN must run.
@@ -467,9 +473,10 @@ $(STRIPPED)/%: $(BUILD)/%
 	$(QUIET)$(OBJCOPY) --strip-unneeded --add-gnu-debuglink=$(STRIPPED)/.debug/$*.debug $< $@
 
 .PHONY: install
-install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man page
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
-	install -d $(addprefix $(TO)/,bin/.debug lib/.debug lib/pkgconfig include share/man/man1)
+install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, examples, pkg-config file, man page
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(STATIC_LIBS)|' tools/forerun.pc.in \
+	  > $(BUILD)/forerun.pc
+	install -d $(addprefix $(TO)/,bin/.debug lib/.debug lib/pkgconfig include share/man/man1 $(EXAMPLE_FOLDER))
 	install -m755 $(STRIPPED)/forerun $(TO)/bin
 	install -m644 $(STRIPPED)/.debug/forerun.debug $(TO)/bin/.debug
 	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) $(TO)/lib
@@ -477,12 +484,13 @@ install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, head
 	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) $(TO)/$$link; done
 	install -m644 $(BUILD)/forerun.pc $(TO)/lib/pkgconfig
 	install -m644 include/forerun.h $(TO)/include
+	install -m644 $(EXAMPLES) $(TO)/$(EXAMPLE_FOLDER)
 	install -m644 $(BUILD)/forerun.1 $(TO)/share/man/man1
 
 .PHONY: uninstall
 uninstall: ## removes what install put there
 	rm -f $(addprefix $(TO)/,$(INSTALLED) $(SHARED_LINKS))
-	@rmdir $(TO)/bin/.debug $(TO)/lib/.debug 2>/dev/null || true
+	@rmdir $(TO)/bin/.debug $(TO)/lib/.debug $(TO)/$(EXAMPLE_FOLDER) $(TO)/share/doc/forerun 2>/dev/null || true
 
 .PHONY: format
 format: ## clang-format over the C sources

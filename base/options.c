@@ -25,6 +25,7 @@ static const option_range ranges[FR_OPT_COUNT] = {
     [FR_OPT_IGNORE_EOS] = {"ignore-eos", 0, 1, 0},
     [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", 0, 1024, 8},
     [FR_OPT_KV_MEMORY] = {"kv-memory", 0, INT64_MAX, 0},
+    [FR_OPT_MEMORY] = {"memory", 0, INT64_MAX, 0},
     [FR_OPT_SWA_FULL] = {"swa-full", 0, 1, 0},
     [FR_OPT_KV_K] = {"cache-type-k", 0, -1, -1}, /* text only */
     [FR_OPT_KV_V] = {"cache-type-v", 0, -1, -1},
@@ -80,11 +81,31 @@ void fr_options_free(fr_options *options) {
     free(options);
 }
 
+/* That there is such an option. */
+static fr_status check_option(fr_option option) {
+    if ((unsigned)option < FR_OPT_COUNT) return FR_OK;
+    return fr_fail(FR_USAGE, "%d is no option: they are 0 to %d", (int)option, FR_OPT_COUNT - 1);
+}
+
+static fr_option_kind kind_of(fr_option option) {
+    if (numbers[option].name) return FR_OPTION_NUMBER;
+    return ranges[option].high < ranges[option].low ? FR_OPTION_TEXT : FR_OPTION_WHOLE;
+}
+
+/* That an option takes such a value. */
+static fr_status check_kind(fr_option option, fr_option_kind kind) {
+    static const char *const kinds[] = {"a whole number", "a number", "a text"};
+    FR_TRY(check_option(option));
+    if (kind_of(option) == kind) return FR_OK;
+    return fr_fail(FR_USAGE, "%s takes %s, not %s", fr_option_name(option), kinds[kind_of(option)], kinds[kind]);
+}
+
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
-    if (!options || (unsigned)option >= FR_OPT_COUNT) return fr_fail(FR_USAGE, "no such option");
+    if (!options) return fr_fail_null("fr_options_set", "options");
+    FR_TRY(check_option(option));
     const option_range *range = &ranges[option];
     if (numbers[option].name) return fr_options_set_number(options, option, (double)value);
-    if (range->high < range->low) return fr_fail(FR_USAGE, "%s takes a text, no number", range->name);
+    FR_TRY(check_kind(option, FR_OPTION_WHOLE));
     if (value < range->low || value > range->high)
         return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", range->name, (long long)range->low,
                        (long long)range->high, (long long)value);
@@ -93,8 +114,8 @@ fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
 }
 
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value) {
-    if (!options || (unsigned)option >= FR_OPT_COUNT || !numbers[option].name)
-        return fr_fail(FR_USAGE, "no such option that takes a number");
+    if (!options) return fr_fail_null("fr_options_set_number", "options");
+    FR_TRY(check_kind(option, FR_OPTION_NUMBER));
     const number_range *range = &numbers[option];
     if (!(value >= range->low && value <= range->high))
         return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", range->name, range->low, range->high, value);
@@ -102,8 +123,35 @@ fr_status fr_options_set_number(fr_options *options, fr_option option, double va
     return FR_OK;
 }
 
+fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value) {
+    if (!value) return fr_fail_null("fr_options_get", "a place for the value");
+    *value = 0;
+    FR_TRY(check_kind(option, FR_OPTION_WHOLE));
+    *value = options ? options->value[option] : ranges[option].fallback;
+    return FR_OK;
+}
+
+fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value) {
+    if (!value) return fr_fail_null("fr_options_get_number", "a place for the value");
+    *value = 0;
+    FR_TRY(check_kind(option, FR_OPTION_NUMBER));
+    *value = options ? options->number[option] : numbers[option].fallback;
+    return FR_OK;
+}
+
 const char *fr_option_name(fr_option option) {
-    return ranges[option].name;
+    if ((unsigned)option >= FR_OPT_COUNT) return NULL;
+    return numbers[option].name ? numbers[option].name : ranges[option].name;
+}
+
+fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high) {
+    FR_TRY(check_option(option));
+    fr_option_kind takes = kind_of(option);
+    bool number = takes == FR_OPTION_NUMBER;
+    if (kind) *kind = takes;
+    if (low) *low = number ? numbers[option].low : (double)ranges[option].low;
+    if (high) *high = number ? numbers[option].high : (double)ranges[option].high;
+    return FR_OK;
 }
 
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context) {

@@ -26,13 +26,12 @@ struct fr_options {
     char spec_type[64];       /* "" for what the drafter is */
     char mmproj[4096];        /* "" for none */
     char chat_template[4096]; /* a path; "" for the model's own */
+    const void *bytes; /* of the model, instead of what its path names; NULL: the path */
+    size_t byte_count;
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;
 };
-
-/* As error lines name it. */
-const char *fr_option_name(fr_option option);
 
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);

@@ -24,7 +24,7 @@ static bool refuse(fr_job *job, const char *format, ...) {
 }
 
 static bool check(fr_job *job, fr_status status) {
-    return status == FR_OK || refuse(job, "%s", fr_last_error());
+    return status == FR_OK || refuse(job, "%s%s", fr_last_error(), fr_failure_hint());
 }
 
 /* ----------------------------------------------------------------------------------------------------------- fields */

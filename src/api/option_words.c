@@ -3,6 +3,7 @@
  * In: an option and its text. Out: fr_options (base/options.h); a word that means nothing is FR_USAGE. */
 #include <errno.h>
 #include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static const char *read_bias(const char *text, fr_logit_bias *bias) {
     text = *end == ':' ? end + 1 : end;
     if (end == text && *text != '+' && *text != '-') return NULL;
     if (strchr(" \t\n\v\f\r", *text)) return NULL; /* which strtod would pass by, and the end of the text */
-    double value = strtod(text, &end);
+    double value = strtod_l(text, &end, newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (end == text || isnan(value) || value > FLT_MAX || (value < -FLT_MAX && !isinf(value))) return NULL;
     *bias = (fr_logit_bias){(int32_t)id, (float)value};
     return end;
@@ -85,7 +86,7 @@ static fr_status add_biases(fr_options *options, const char *list) {
 
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
     bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
-    if (!options || !value) return fr_fail(FR_USAGE, "fr_options_set_text: options and a text are needed");
+    if (!options || !value) return fr_fail_null("fr_options_set_text", "options and a text");
     if (option == FR_OPT_ISA) return set_isa(options, value);
     if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (kv) return set_kv_type(options, option, value);
@@ -95,5 +96,6 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
         return set_path(option, value, options->chat_template, sizeof options->chat_template);
     if (option == FR_OPT_ACCEPT) return set_accept(options, value);
     if (option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
-    return fr_fail(FR_USAGE, "no such option that takes a text");
+    if (!fr_option_name(option)) return fr_fail(FR_USAGE, "%d is no option", (int)option);
+    return fr_fail(FR_USAGE, "%s takes a number, not a text", fr_option_name(option));
 }

@@ -28,6 +28,10 @@ fr_status fr_timeline_run(fr_session *session);
  * they are known, and what is behind waits to be run again. */
 void fr_timeline_recover(fr_session *session);
 
+/* What the target says after the timeline is to be said anew: the last id waits to be run once more, by what is set by
+ * then. Nothing where some of the timeline waits already. FR_INPUT: the last id is an image's. */
+fr_status fr_timeline_again(fr_session *session);
+
 /* The pictures of a prompt are part of the timeline now. */
 void fr_timeline_forget_pictures(fr_session *session);
 
