@@ -324,6 +324,7 @@ START_TEST(rejection_stays_beside_a_method_of_ones_own) {
 END_TEST
 
 START_TEST(every_option_can_be_asked_for) {
+    ck_assert_str_eq(fr_version(), FR_VERSION);
     fr_options *options = fr_options_new();
     for (fr_option o = 0; o < FR_OPT_COUNT; o++) {
         fr_option_kind kind;

@@ -173,6 +173,7 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
 }
 
 static fr_status can_not(const char *path, const char *what) {
+    if (errno == ENOMEM) return fr_fail_memory(path, 0);
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
