@@ -57,7 +57,7 @@
  * and FR_VERSION tells a program that links otherwise. Ids are int32_t, counts and lengths are in tokens, sizes in
  * bytes, times in seconds.
  *
- * Callbacks (progress, log, abort, logits) are called by the thread that called into the library, within that call.
+ * Callbacks (progress, log, abort, mask, ...) are called by the thread that called into the library, within the call.
  * They must not call into the object that they were called from, and must return: neither a C++ exception nor longjmp
  * may leave one. A call may take 300 KB of its thread's stack.
  *
@@ -142,7 +142,7 @@ const char *fr_mapped_file(const void *address);
  * reads what concerns it and passes the rest by:
  *
  *     fr_model_open       THREADS PIN NUMA ISA MMAP MLOCK MMPROJ CHAT_TEMPLATE MEMORY, progress, log
- *     fr_drafter_open     MMAP MLOCK MEMORY, progress, log; threads and kernels are the model's
+ *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
  *     fr_tokenizer_open   CHAT_TEMPLATE
  *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
  *     fr_engine_session   SPEC_TYPE to LOGPROBS, log

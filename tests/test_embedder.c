@@ -378,10 +378,17 @@ static double stat_of(const fr_session *session, fr_stat stat) {
     return fr_session_stat(session, stat);
 }
 
+static bool is_loading(void *context, uint64_t done, uint64_t total) {
+    (void)done, (void)total;
+    ck_abort_msg("an estimate brings weights in: %s", (const char *)context);
+    return false;
+}
+
 START_TEST(an_estimate_is_what_a_session_takes) {
     engine e = open_engine(_i);
     uint64_t bytes[FR_ESTIMATE_COUNT], plain[FR_ESTIMATE_COUNT];
     fr_session *session = open_session(&e, true), *alone = open_session(&e, false);
+    fr_options_set_progress(e.options, is_loading, (void *)(uintptr_t)pairs[_i].target);
     require(fr_model_estimate(pairs[_i].target, pairs[_i].drafter, e.options, 1, bytes));
     require(fr_model_estimate(pairs[_i].target, NULL, e.options, 1, plain));
     ck_assert_double_eq((double)bytes[FR_ESTIMATE_RESIDENT], stat_of(session, FR_STAT_RESIDENT_BYTES));
@@ -470,6 +477,31 @@ START_TEST(a_load_ends_when_it_is_told_to) {
     ck_assert_ptr_null(model);
     ck_assert_int_eq(calls, 3);
     fr_options_free(options);
+}
+END_TEST
+
+static bool after_one(void *context) {
+    return (*(int *)context)++ > 0;
+}
+
+/* Before the second of two pictures. */
+START_TEST(a_tower_asks_whether_to_abort) {
+    fr_model *model;
+    fr_picture *picture;
+    fr_session *session;
+    int asked = 0;
+    require(fr_model_open("tests/data/glm-ocr", NULL, &model));
+    require(fr_picture_open("tests/data/images/jpeg-rgb.jpg", model, &picture));
+    require(fr_session_open(model, NULL, NULL, &session));
+    const fr_picture *both[] = {picture, picture};
+    fr_session_set_abort(session, after_one, &asked);
+    ck_assert_int_eq(fr_session_show(session, both, 2), FR_ABORTED);
+    ck_assert_int_eq(asked, 2);
+    fr_session_set_abort(session, NULL, NULL);
+    require(fr_session_show(session, both, 2));
+    fr_session_close(session);
+    fr_picture_close(picture);
+    fr_model_close(model);
 }
 END_TEST
 
@@ -653,6 +685,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_limit_is_heeded_to_the_byte, 0, PAIRS);
     tcase_add_test(cases, an_engine_gives_way_to_its_limit);
     tcase_add_loop_test(cases, a_load_ends_when_it_is_told_to, 0, 2);
+    tcase_add_test(cases, a_tower_asks_whether_to_abort);
     tcase_add_loop_test(cases, a_prompt_tells_how_far_it_is, 0, PAIRS);
     tcase_add_test(cases, a_child_has_no_sessions_of_its_parent);
     tcase_add_test(cases, a_model_comes_from_memory_or_a_descriptor);
