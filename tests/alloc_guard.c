@@ -2,12 +2,9 @@
 #include "tests/alloc_guard.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -40,6 +37,9 @@ bool fr_alloc_failed(void) {
 }
 
 #else
+
+/* Seen by every library of the process, whose objects are built to hide theirs. */
+#pragma GCC visibility push(default)
 
 static atomic_size_t count, live, failing = SIZE_MAX;
 
@@ -84,36 +84,7 @@ void *aligned_alloc(size_t alignment, size_t size) {
     return counted() ? kept(__libc_memalign(alignment, size), NULL) : NULL;
 }
 
-/* Those that the C library makes out of its own malloc, whoever replaces that. */
-void *reallocarray(void *memory, size_t items, size_t size) {
-    size_t bytes;
-    return __builtin_mul_overflow(items, size, &bytes) ? NULL : realloc(memory, bytes);
-}
-
-char *strndup(const char *text, size_t most) {
-    size_t length = strnlen(text, most);
-    char *copy = malloc(length + 1);
-    if (!copy) return NULL;
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    return copy;
-}
-
-char *strdup(const char *text) {
-    return strndup(text, strlen(text));
-}
-
-int asprintf(char **text, const char *format, ...) {
-    va_list arguments, again;
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    *text = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (*text) vsnprintf(*text, (size_t)length + 1, format, again);
-    va_end(again);
-    va_end(arguments);
-    return *text ? length : -1;
-}
+#pragma GCC visibility pop
 
 bool fr_alloc_counted(void) {
     return true;

@@ -578,7 +578,7 @@ static void *read_file(const char *path, size_t *size) {
     fseek(file, 0, SEEK_END);
     *size = (size_t)ftell(file);
     rewind(file);
-    void *bytes = aligned_alloc(64, (*size + 63) / 64 * 64);
+    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whose pages could be given back */
     ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
     fclose(file);
     return bytes;
