@@ -61,15 +61,18 @@ else
   $(error forerun runs on x86_64 and aarch64, not on $(ARCH))
 endif
 
-# hwloc and libnuma of another architecture are not asked for.
+# hwloc of another architecture is not asked for.
 ifeq ($(ARCH),$(HOST))
   TOPOLOGY ?= hwloc
 else
   TOPOLOGY ?= plain
 endif
-LIBS_hwloc := -lhwloc -lnuma
+LIBS_hwloc := -lhwloc
 # The command's own is libedit: who links the library does without.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
+# And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
+# is static as a whole takes a library of TOPOLOGY=plain.
+STATIC_LIBS := $(LIBS) -lz
 COMMAND_LIBS := -ledit
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
@@ -89,7 +92,8 @@ ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FORE
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
 TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
 
-VERSION := $(shell awk '/define FR_VERSION_/ { printf "%s%s", dot, $$3; dot = "." }' include/forerun.h)
+VERSION := $(shell awk '/define FR_VERSION_(MAJOR|MINOR|PATCH)/ { printf "%s%s", dot, $$3; dot = "." }' \
+  include/forerun.h)
 # A program runs with the versions of one series: until 1.0 a minor version may give enumerators other numbers.
 SERIES := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
@@ -291,9 +295,10 @@ ifneq ($(HOST),aarch64)
   NEON := neon
   NEON_CORE := $(addprefix tests/, \
     test_answers test_one_answer check_kernels check_blocks test_attend test_deltanet test_head test_math)
-  NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_async_draft test_bench test_bench_kernels \
-    test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal test_cli_files \
-    test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm test_ngram \
+  NEON_MORE := $(filter-out $(NEON_CORE) $(addprefix tests/,test_allocations test_async_draft test_bench \
+    test_bench_kernels test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal \
+    test_cli_files test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm \
+    test_ngram \
     test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
     test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
@@ -462,6 +467,8 @@ bench-perf-stat: all $(ONCE) ## compares what the instrument tells of a kernel w
 # -------------------------------------------------------------------------------------------------------------- install
 
 TO = $(DESTDIR)$(PREFIX)
+EXAMPLES := $(wildcard tests/embed/*)
+EXAMPLE_FOLDER := share/doc/forerun/examples
 OBJCOPY ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))objcopy
 STRIPPED := $(BUILD)/stripped
 COMPLETIONS := $(addprefix $(BUILD)/completion.,bash zsh fish)
@@ -472,7 +479,8 @@ PLACE_zsh := share/zsh/site-functions/_forerun
 PLACE_fish := share/fish/vendor_completions.d/forerun.fish
 INSTALLED := bin/forerun bin/.debug/forerun.debug \
   lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug lib/pkgconfig/forerun.pc \
-  include/forerun.h share/man/man1/forerun.1 $(PLACE_bash) $(PLACE_zsh) $(PLACE_fish)
+  include/forerun.h share/man/man1/forerun.1 $(PLACE_bash) $(PLACE_zsh) $(PLACE_fish) \
+  $(EXAMPLES:tests/embed/%=$(EXAMPLE_FOLDER)/%)
 SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
 # What a program of another architecture prints, RUN must run.
@@ -490,9 +498,11 @@ $(STRIPPED)/%: $(BUILD)/%
 
 # PREFIX may have blanks in it, so that no name with it is a word of make.
 .PHONY: install
-install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, pkg-config file, man, completions
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBS)|' tools/forerun.pc.in > $(BUILD)/forerun.pc
-	for folder in bin/.debug lib/.debug lib/pkgconfig include share/man/man1; do install -d "$(TO)/$$folder" || exit; done
+install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, examples, man, completions
+	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(STATIC_LIBS)|' tools/forerun.pc.in \
+	  > $(BUILD)/forerun.pc
+	for folder in bin/.debug lib/.debug lib/pkgconfig include share/man/man1 $(EXAMPLE_FOLDER); do \
+	  install -d "$(TO)/$$folder" || exit; done
 	install -m755 $(STRIPPED)/forerun "$(TO)/bin"
 	install -m644 $(STRIPPED)/.debug/forerun.debug "$(TO)/bin/.debug"
 	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) "$(TO)/lib"
@@ -500,6 +510,7 @@ install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, head
 	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) "$(TO)/$$link"; done
 	install -m644 $(BUILD)/forerun.pc "$(TO)/lib/pkgconfig"
 	install -m644 include/forerun.h "$(TO)/include"
+	install -m644 $(EXAMPLES) "$(TO)/$(EXAMPLE_FOLDER)"
 	install -m644 $(BUILD)/forerun.1 "$(TO)/share/man/man1"
 	@for shell in bash:$(PLACE_bash) zsh:$(PLACE_zsh) fish:$(PLACE_fish); do \
 	  install -Dm644 $(BUILD)/completion.$${shell%%:*} "$(TO)/$${shell#*:}"; done
@@ -507,7 +518,8 @@ install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, head
 .PHONY: uninstall
 uninstall: ## removes what install put there
 	for file in $(INSTALLED) $(SHARED_LINKS); do rm -f "$(TO)/$$file" || exit; done
-	@rmdir "$(TO)/bin/.debug" "$(TO)/lib/.debug" 2>/dev/null || true
+	@for folder in bin/.debug lib/.debug $(EXAMPLE_FOLDER) share/doc/forerun; do \
+	  rmdir "$(TO)/$$folder" 2>/dev/null || true; done
 
 .PHONY: format
 format: ## clang-format over the C sources

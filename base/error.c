@@ -11,10 +11,15 @@
 #define LINE_SIZE 512
 
 static _Thread_local char last_error[LINE_SIZE];
+static _Thread_local fr_option last_about = FR_OPT_COUNT;
 _Static_assert(sizeof((fr_failure){0}.line) == LINE_SIZE, "a line fits a failure");
 
 const char *fr_last_error(void) {
     return last_error;
+}
+
+fr_option fr_last_error_option(void) {
+    return last_about;
 }
 
 const char *fr_status_name(fr_status status) {
@@ -51,13 +56,26 @@ static void write_line(char *line, size_t size, const char *format, va_list argu
     make_printable((unsigned char *)line);
 }
 
-fr_status fr_fail(fr_status status, const char *format, ...) {
+static void fail(fr_option about, const char *format, va_list arguments) {
     char line[LINE_SIZE]; /* not last_error itself: the arguments may hold the line before */
+    write_line(line, sizeof line, format, arguments);
+    memcpy(last_error, line, sizeof line);
+    last_about = about;
+}
+
+fr_status fr_fail(fr_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    write_line(line, sizeof line, format, arguments);
+    fail(FR_OPT_COUNT, format, arguments);
     va_end(arguments);
-    memcpy(last_error, line, sizeof line);
+    return status;
+}
+
+fr_status fr_fail_about(fr_option option, fr_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(option, format, arguments);
+    va_end(arguments);
     return status;
 }
 
@@ -76,13 +94,27 @@ fr_status fr_fail_memory(const char *what, size_t bytes) {
     return fr_fail(FR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
 }
 
+fr_status fr_fail_null(const char *call, const char *what) {
+    return fr_fail(FR_USAGE, "%s: %s is needed, not NULL", call, what);
+}
+
+fr_status fr_fail_no_tokenizer(const char *call) {
+    return fr_fail(FR_INPUT, "%s: there is no tokenizer, as the model has none", call);
+}
+
+fr_status fr_fail_ended(const char *path, uint64_t done, uint64_t total) {
+    return fr_fail(FR_ABORTED, "%s: aborted with %.1f of %.1f MB done", path, (double)done / 1e6, (double)total / 1e6);
+}
+
 fr_failure fr_failure_keep(fr_status status) {
-    fr_failure failure = {.status = status};
+    fr_failure failure = {.status = status, .about = last_about};
     if (status != FR_OK) memcpy(failure.line, last_error, sizeof failure.line);
     return failure;
 }
 
 fr_status fr_failure_raise(const fr_failure *failure) {
-    if (failure->status != FR_OK) memcpy(last_error, failure->line, sizeof last_error);
+    if (failure->status == FR_OK) return FR_OK;
+    memcpy(last_error, failure->line, sizeof last_error);
+    last_about = failure->about;
     return failure->status;
 }

@@ -16,10 +16,24 @@ fr_status fr_fail_also(fr_status status, const char *format, ...) __attribute__(
 /* "out of memory: N bytes for WHAT", FR_MEMORY. */
 fr_status fr_fail_memory(const char *what, size_t bytes);
 
+/* "CALL: WHAT is needed, not NULL", FR_USAGE. */
+fr_status fr_fail_null(const char *call, const char *what);
+
+/* FR_INPUT: a call for a tokenizer was given the one of a model without. */
+fr_status fr_fail_no_tokenizer(const char *call);
+
+/* fr_fail, about an option (fr_last_error_option). */
+fr_status fr_fail_about(fr_option option, fr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* FR_ABORTED: who was told of progress said so. */
+fr_status fr_fail_ended(const char *path, uint64_t done, uint64_t total);
+
 /* A failure on its way to another thread, whose fr_last_error() it is to be. */
 typedef struct fr_failure {
     fr_status status;
     char line[512];
+    fr_option about;
 } fr_failure;
 
 /* Keeps what the calling thread's last call returned, with its line. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/topology.h"
 
-const fr_option_range fr_option_ranges[FR_OPT_COUNT] = {
+const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_THREADS] = {"threads", FR_OPTION_WHOLE, .whole = {1, FR_MAX_THREADS, -1}},
     [FR_OPT_PIN] = {"pin", FR_OPTION_WHOLE, .whole = {-1, 1, -1}},
     [FR_OPT_NUMA] = {"numa", FR_OPTION_WHOLE, .whole = {0, 1, 1}},
@@ -23,45 +23,46 @@ const fr_option_range fr_option_ranges[FR_OPT_COUNT] = {
     [FR_OPT_SPEC_TYPE] = {"spec-type", .kind = FR_OPTION_TEXT},
     [FR_OPT_CTX_CHECKPOINTS] = {"ctx-checkpoints", FR_OPTION_WHOLE, .whole = {0, 1024, 8}},
     [FR_OPT_SWA_FULL] = {"swa-full", FR_OPTION_WHOLE, .whole = {0, 1, 0}},
-    [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", FR_OPTION_REAL, .real = {0.01, 100, 1}},
-    [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", FR_OPTION_REAL, .real = {-1000, 1000, 0}},
-    [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", FR_OPTION_REAL, .real = {-1000, 1000, 0}},
+    [FR_OPT_REPEAT_PENALTY] = {"repeat-penalty", FR_OPTION_NUMBER, .number = {0.01, 100, 1}},
+    [FR_OPT_FREQUENCY_PENALTY] = {"frequency-penalty", FR_OPTION_NUMBER, .number = {-1000, 1000, 0}},
+    [FR_OPT_PRESENCE_PENALTY] = {"presence-penalty", FR_OPTION_NUMBER, .number = {-1000, 1000, 0}},
     [FR_OPT_REPEAT_LAST_N] = {"repeat-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
     [FR_OPT_LOGIT_BIAS] = {"logit-bias", .kind = FR_OPTION_TEXT},
-    [FR_OPT_TEMPERATURE] = {"temperature", FR_OPTION_REAL, .real = {0, 100, 0}},
+    [FR_OPT_TEMPERATURE] = {"temperature", FR_OPTION_NUMBER, .number = {0, 100, 0}},
     [FR_OPT_TOP_K] = {"top-k", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 0}},
-    [FR_OPT_TOP_P] = {"top-p", FR_OPTION_REAL, .real = {0, 1, 1}},
-    [FR_OPT_MIN_P] = {"min-p", FR_OPTION_REAL, .real = {0, 1, 0}},
+    [FR_OPT_TOP_P] = {"top-p", FR_OPTION_NUMBER, .number = {0, 1, 1}},
+    [FR_OPT_MIN_P] = {"min-p", FR_OPTION_NUMBER, .number = {0, 1, 0}},
     [FR_OPT_SEED] = {"seed", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_ACCEPT] = {"accept", FR_OPTION_TEXT, .whole.fallback = FR_ACCEPT_GUMBEL},
     [FR_OPT_LOGPROBS] = {"logprobs", FR_OPTION_WHOLE, .whole = {-1, FR_LOGPROBS_MAX, -1}},
     [FR_OPT_CHAT_TEMPLATE] = {"chat-template-file", .kind = FR_OPTION_TEXT},
     [FR_OPT_KV_MEMORY] = {"kv-memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
-    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_REAL, .real = {0, 1, 0}},
+    [FR_OPT_MEMORY] = {"memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
+    [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_NUMBER, .number = {0, 1, 0}},
     [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
     [FR_OPT_DRY_ALLOWED_LENGTH] = {"dry-allowed-length", FR_OPTION_WHOLE, .whole = {0, INT32_MAX, 2}},
     [FR_OPT_DRY_PENALTY_LAST_N] = {"dry-penalty-last-n", FR_OPTION_WHOLE, .whole = {-1, INT32_MAX, 64}},
     [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", .kind = FR_OPTION_TEXT},
     [FR_OPT_MIROSTAT] = {"mirostat", FR_OPTION_WHOLE, .whole = {0, 2, 0}},
     [FR_OPT_SAMPLERS] = {"samplers", .kind = FR_OPTION_TEXT},
-    [FR_OPT_DRY_MULTIPLIER] = {"dry-multiplier", FR_OPTION_REAL, .real = {0, 1000, 0}},
-    [FR_OPT_DRY_BASE] = {"dry-base", FR_OPTION_REAL, .real = {1, 1000, 1.75}},
-    [FR_OPT_TOP_N_SIGMA] = {"top-nsigma", FR_OPTION_REAL, .real = {-1, 1000, -1}},
-    [FR_OPT_TYPICAL_P] = {"typical-p", FR_OPTION_REAL, .real = {0, 1, 1}},
-    [FR_OPT_XTC_PROBABILITY] = {"xtc-probability", FR_OPTION_REAL, .real = {0, 1, 0}},
-    [FR_OPT_XTC_THRESHOLD] = {"xtc-threshold", FR_OPTION_REAL, .real = {0, 1, 0.1}},
-    [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", FR_OPTION_REAL, .real = {0, 100, 0}},
-    [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_REAL, .real = {0, 100, 1}},
-    [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_REAL, .real = {0, 100, 0.1}},
-    [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_REAL, .real = {0, 100, 5}},
+    [FR_OPT_DRY_MULTIPLIER] = {"dry-multiplier", FR_OPTION_NUMBER, .number = {0, 1000, 0}},
+    [FR_OPT_DRY_BASE] = {"dry-base", FR_OPTION_NUMBER, .number = {1, 1000, 1.75}},
+    [FR_OPT_TOP_N_SIGMA] = {"top-nsigma", FR_OPTION_NUMBER, .number = {-1, 1000, -1}},
+    [FR_OPT_TYPICAL_P] = {"typical-p", FR_OPTION_NUMBER, .number = {0, 1, 1}},
+    [FR_OPT_XTC_PROBABILITY] = {"xtc-probability", FR_OPTION_NUMBER, .number = {0, 1, 0}},
+    [FR_OPT_XTC_THRESHOLD] = {"xtc-threshold", FR_OPTION_NUMBER, .number = {0, 1, 0.1}},
+    [FR_OPT_DYNATEMP_RANGE] = {"dynatemp-range", FR_OPTION_NUMBER, .number = {0, 100, 0}},
+    [FR_OPT_DYNATEMP_EXPONENT] = {"dynatemp-exp", FR_OPTION_NUMBER, .number = {0, 100, 1}},
+    [FR_OPT_MIROSTAT_LR] = {"mirostat-lr", FR_OPTION_NUMBER, .number = {0, 100, 0.1}},
+    [FR_OPT_MIROSTAT_ENT] = {"mirostat-ent", FR_OPTION_NUMBER, .number = {0, 100, 5}},
 };
 
 fr_options fr_options_resolve(const fr_options *options) {
     if (options) return *options;
     fr_options defaults = {0};
     for (size_t i = 0; i < FR_OPT_COUNT; i++) {
-        defaults.value[i] = fr_option_ranges[i].whole.fallback;
-        defaults.number[i] = fr_option_ranges[i].real.fallback;
+        defaults.value[i] = fr_options_bounds[i].whole.fallback;
+        defaults.number[i] = fr_options_bounds[i].number.fallback;
     }
     return defaults;
 }
@@ -82,25 +83,72 @@ void fr_options_free(fr_options *options) {
     free(options);
 }
 
+/* That there is such an option. */
+static fr_status check_option(fr_option option) {
+    if ((unsigned)option < FR_OPT_COUNT) return FR_OK;
+    return fr_fail(FR_USAGE, "%d is no option: they are 0 to %d", (int)option, FR_OPT_COUNT - 1);
+}
+
+/* That an option takes such a value. */
+static fr_status check_kind(fr_option option, fr_option_kind kind) {
+    static const char *const kinds[] = {"a whole number", "a number", "a text"};
+    FR_TRY(check_option(option));
+    fr_option_kind takes = fr_options_bounds[option].kind;
+    if (takes == kind) return FR_OK;
+    return fr_fail(FR_USAGE, "%s takes %s, not %s", fr_option_name(option), kinds[takes], kinds[kind]);
+}
+
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value) {
-    if (!options || (unsigned)option >= FR_OPT_COUNT) return fr_fail(FR_USAGE, "no such option");
-    const fr_option_range *range = &fr_option_ranges[option];
-    if (range->kind == FR_OPTION_REAL) return fr_options_set_number(options, option, (double)value);
-    if (range->kind == FR_OPTION_TEXT) return fr_fail(FR_USAGE, "%s takes a text, no number", range->name);
-    if (value < range->whole.low || value > range->whole.high)
-        return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", range->name, (long long)range->whole.low,
-                       (long long)range->whole.high, (long long)value);
+    if (!options) return fr_fail_null("fr_options_set", "options");
+    FR_TRY(check_option(option));
+    const fr_option_bounds *bounds = &fr_options_bounds[option];
+    if (bounds->kind == FR_OPTION_NUMBER) return fr_options_set_number(options, option, (double)value);
+    FR_TRY(check_kind(option, FR_OPTION_WHOLE));
+    if (value < bounds->whole.low || value > bounds->whole.high)
+        return fr_fail(FR_USAGE, "%s must be %lld to %lld, not %lld", bounds->name, (long long)bounds->whole.low,
+                       (long long)bounds->whole.high, (long long)value);
     options->value[option] = value;
     return FR_OK;
 }
 
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value) {
-    if (!options || (unsigned)option >= FR_OPT_COUNT || fr_option_ranges[option].kind != FR_OPTION_REAL)
-        return fr_fail(FR_USAGE, "no such option that takes a number");
-    const fr_option_range *range = &fr_option_ranges[option];
-    if (!(value >= range->real.low && value <= range->real.high))
-        return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", range->name, range->real.low, range->real.high, value);
+    if (!options) return fr_fail_null("fr_options_set_number", "options");
+    FR_TRY(check_kind(option, FR_OPTION_NUMBER));
+    const fr_option_bounds *bounds = &fr_options_bounds[option];
+    if (!(value >= bounds->number.low && value <= bounds->number.high))
+        return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", bounds->name, bounds->number.low, bounds->number.high,
+                       value);
     options->number[option] = value;
+    return FR_OK;
+}
+
+fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value) {
+    if (!value) return fr_fail_null("fr_options_get", "a place for the value");
+    *value = 0;
+    FR_TRY(check_kind(option, FR_OPTION_WHOLE));
+    *value = options ? options->value[option] : fr_options_bounds[option].whole.fallback;
+    return FR_OK;
+}
+
+fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value) {
+    if (!value) return fr_fail_null("fr_options_get_number", "a place for the value");
+    *value = 0;
+    FR_TRY(check_kind(option, FR_OPTION_NUMBER));
+    *value = options ? options->number[option] : fr_options_bounds[option].number.fallback;
+    return FR_OK;
+}
+
+const char *fr_option_name(fr_option option) {
+    return (unsigned)option < FR_OPT_COUNT ? fr_options_bounds[option].name : NULL;
+}
+
+fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high) {
+    FR_TRY(check_option(option));
+    const fr_option_bounds *bounds = &fr_options_bounds[option];
+    bool number = bounds->kind == FR_OPTION_NUMBER;
+    if (kind) *kind = bounds->kind;
+    if (low) *low = number ? bounds->number.low : (double)bounds->whole.low;
+    if (high) *high = number ? bounds->number.high : (double)bounds->whole.high;
     return FR_OK;
 }
 

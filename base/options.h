@@ -55,25 +55,27 @@ struct fr_options {
     char spec_type[64];       /* "" for what the drafter is */
     char mmproj[4096];        /* "" for none */
     char chat_template[4096]; /* a path; "" for the model's own */
+    const void *bytes; /* of the model, instead of what its path names; NULL: the path */
+    size_t byte_count;
     fr_progress_fn *progress;
     void *progress_context;
     fr_log log;
 };
 
 /* What an option is called in error lines, and what it may be set to. */
-typedef struct fr_option_range {
+typedef struct fr_option_bounds {
     const char *name;
-    enum { FR_OPTION_TEXT, FR_OPTION_WHOLE, FR_OPTION_REAL } kind;
+    fr_option_kind kind;
     struct {
         int64_t low, high, fallback; /* fallback: of words that are kept as numbers too */
     } whole;
     struct {
         double low, high, fallback;
-    } real;
-} fr_option_range;
+    } number;
+} fr_option_bounds;
 
 /* Of FR_OPT_COUNT options. */
-extern const fr_option_range fr_option_ranges[];
+extern const fr_option_bounds fr_options_bounds[];
 
 /* The options, or the defaults where options is NULL. */
 fr_options fr_options_resolve(const fr_options *options);

@@ -1,7 +1,8 @@
 /* Which cores this process may use, which NUMA node each belongs to, and where each thread shall run.
  *
- * In: hwloc's view of the machine within the process's affinity mask and CPU quota (topology_hwloc.c), or the affinity
- * mask and quota alone (topology_plain.c, one node: the arm64 build, which has no hwloc). Out: a plan, plain data.
+ * In: /sys within the process's affinity mask and CPU quota (topology_sys.c); where that doesn't tell, hwloc's view of
+ * the machine (topology_hwloc.c), or one node in builds without hwloc, as that for arm64 is (topology_plain.c). Out: a
+ * plan, plain data.
  * fr_plan_make is pure: tests give it synthetic machines. */
 #ifndef FR_BASE_TOPOLOGY_H
 #define FR_BASE_TOPOLOGY_H

@@ -1,4 +1,4 @@
-/* The machine as hwloc sees it: processing units, cores, NUMA nodes.
+/* The machine as hwloc sees it: processing units, cores, NUMA nodes. It is asked where /sys doesn't say.
  *
  * In: hwloc's topology (already without what the cpuset forbids), the calling thread's affinity, the CPU quota. Out:
  * the usable units in hwloc's order, in which neighbours share caches, with nodes numbered in order of appearance. */
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/topology_sys.h"
 
 /* A unit without a core above it counts as one: below every core's number. */
 static int core_of(hwloc_topology_t topology, hwloc_obj_t unit) {
@@ -50,11 +51,19 @@ static fr_status read_loaded(hwloc_topology_t topology, fr_machine *machine) {
     return status;
 }
 
-fr_status fr_machine_read(fr_machine *machine) {
+static fr_status read_by_hwloc(fr_machine *machine) {
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology)) return fr_fail(FR_MACHINE, "hwloc can't start");
     fr_status status = hwloc_topology_load(topology) ? fr_fail(FR_MACHINE, "hwloc can't read this machine")
                                                      : read_loaded(topology, machine);
     hwloc_topology_destroy(topology);
     return status;
+}
+
+fr_status fr_machine_read(fr_machine *machine) {
+    bool usable[FR_MAX_CPUS];
+    FR_TRY(fr_usable_cpus(usable));
+    if (!fr_machine_from_sys("", usable, machine)) return read_by_hwloc(machine);
+    machine->quota = fr_cpu_quota("");
+    return FR_OK;
 }

@@ -313,6 +313,26 @@ fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool u
     return status;
 }
 
+static fr_status open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name) {
+    checkpoint->path = strdup(name);
+    checkpoint->gguf = calloc(1, sizeof *checkpoint->gguf);
+    if (!checkpoint->path || !checkpoint->gguf) return fr_fail_memory("a model in memory", strlen(name));
+    FR_TRY(reserve_files(checkpoint, 1));
+    checkpoint->file_count = 1;
+    FR_TRY(fr_map_lend(&checkpoint->files[0], bytes, size, name));
+    checkpoint->file_names[0] = strdup(name);
+    if (!checkpoint->file_names[0]) return fr_fail_memory("a model in memory", strlen(name));
+    FR_TRY(fr_gguf_read(checkpoint->gguf, &checkpoint->files[0], 0, &checkpoint->tensors, &checkpoint->unread));
+    return check_shard(checkpoint->gguf, 0, 1);
+}
+
+fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name) {
+    *checkpoint = (fr_checkpoint){0};
+    fr_status status = open_bytes(checkpoint, bytes, size, name);
+    if (status != FR_OK) fr_checkpoint_close(checkpoint);
+    return status;
+}
+
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor) {
     *tensor = fr_tensors_find(&checkpoint->tensors, name);
     if (*tensor) return FR_OK;

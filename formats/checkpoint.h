@@ -32,6 +32,9 @@ typedef struct fr_checkpoint {
 /* use_mmap false: tensors' bytes must be filled by fr_map_fill before they are read (headers are filled on the way in).
  * A failure leaves nothing open. */
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
+
+/* The same of a GGUF file in memory, whole: bytes of a caller who keeps them. */
+fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
 /* The tensor of that name; FR_INPUT when it is missing or of a type that is not read, and the line says which. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <jpeglib.h>
+#include <jerror.h>
 
 #include "base/error.h"
 #include "formats/exif.h"
@@ -36,7 +37,9 @@ static void fail(j_common_ptr jpeg) {
     reader *r = jpeg->client_data;
     char message[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, message);
-    r->status = fr_fail(FR_INPUT, "%s: damaged JPEG: %s", r->file->path, message);
+    bool lost = jpeg->err->msg_code == JERR_OUT_OF_MEMORY;
+    r->status = lost ? fr_fail_memory(r->file->path, r->file->size)
+                     : fr_fail(FR_INPUT, "%s: damaged JPEG: %s", r->file->path, message);
     longjmp(r->back, 1);
 }
 

@@ -3,6 +3,7 @@
  * In: a mapped file. Out: RGB bytes, and what EXIF says of how they lie. */
 #include <png.h>
 #include <setjmp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,14 +19,28 @@ typedef struct reader {
     const fr_map *file;
     size_t at;
     fr_status status;
+    bool lost; /* memory ran out */
     png_structp png;
     png_infop info;
 } reader;
 
 static void fail(png_structp png, png_const_charp message) {
     reader *r = png_get_error_ptr(png);
+    if (r->status == FR_OK && r->lost) r->status = fr_fail_memory(r->file->path, r->file->size);
     if (r->status == FR_OK) r->status = fr_fail(FR_INPUT, "%s: damaged PNG: %s", r->file->path, message);
     longjmp(png_jmpbuf(png), 1);
+}
+
+static png_voidp take(png_structp png, png_alloc_size_t size) {
+    reader *r = png_get_mem_ptr(png);
+    void *memory = malloc(size);
+    r->lost |= !memory;
+    return memory;
+}
+
+static void give_back(png_structp png, png_voidp memory) {
+    (void)png;
+    free(memory);
 }
 
 static void ignore(png_structp png, png_const_charp message) {
@@ -90,7 +105,7 @@ static fr_status read_picture(reader *r) {
 
 fr_status fr_png_decode(fr_image *image, const fr_map *file, int *orientation) {
     reader r = {.image = image, .orientation = orientation, .file = file};
-    r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, fail, ignore);
+    r.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r, fail, ignore, &r, take, give_back);
     if (r.png) r.info = png_create_info_struct(r.png);
     fr_status status = r.info ? read_picture(&r) : fr_fail_memory("a PNG reader", sizeof r);
     png_destroy_read_struct(&r.png, &r.info, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/text_buffer.h"
 #include "formats/json_wide.h"
 #include "formats/map.h"
 
@@ -58,17 +59,46 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
+static json_t *load(const char *text, size_t size, size_t flags, size_t usual, json_error_t *error) {
+    json_t *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, error);
+    if (!root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(error) == json_error_numeric_overflow)
+        root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, error);
+    return root;
+}
+
+/* Jansson doesn't always say so when it had no memory, and may give a wrong reason: one that the text has comes again,
+ * at the same place. */
+static bool had_memory(const json_error_t *first, const json_error_t *second) {
+    return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
+}
+
 /* flags: JSON_DECODE_INT_AS_REAL: once more with integers as doubles where one was too big for int64.
  * tokenizer_config.json has such a number (model_max_length, 1e30 written out), in a key that isn't read. */
 static fr_status parse(const char *text, size_t size, const char *where, size_t flags, json_t **root) {
     *root = NULL;
     FR_TRY(check_limits(text, size, where));
-    json_error_t error;
+    json_error_t error, again;
     size_t usual = flags & (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
-    *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, &error);
-    if (!*root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(&error) == json_error_numeric_overflow)
-        *root = json_loadb(text, size, usual | JSON_DECODE_INT_AS_REAL, &error);
-    return *root ? FR_OK : fail_parse(text, size, where, &error);
+    *root = load(text, size, flags, usual, &error);
+    if (*root) return FR_OK;
+    *root = load(text, size, flags, usual, &again);
+    if (*root) return FR_OK;
+    return had_memory(&error, &again) ? fail_parse(text, size, where, &error) : fr_fail_memory(where, size);
+}
+
+static int add_piece(const char *bytes, size_t size, void *buffer) {
+    fr_text_append(buffer, bytes, size);
+    return ((fr_text_buffer *)buffer)->status == FR_OK ? 0 : -1;
+}
+
+/* Not json_dumps, which gives a text with a hole where its own buffer could not grow (jansson 2.14). */
+fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
+    fr_text_buffer all = {0};
+    bool whole = value && json_dump_callback(value, add_piece, &all, flags) == 0;
+    fr_status status = whole ? FR_OK : fr_fail_memory(what, 0);
+    if (status == FR_OK) status = fr_text_take(&all, what, text, length);
+    fr_text_free(&all);
+    return status;
 }
 
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root) {

@@ -83,6 +83,11 @@ fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
     return status;
 }
 
+fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name) {
+    *map = (fr_map){.fd = -1, .lent = true, .bytes = bytes, .size = size, .path = strdup(name)};
+    return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
+}
+
 /* Systems before Linux 5.14 don't know MADV_POPULATE_READ: reading a byte of each page does the same, slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
@@ -99,13 +104,14 @@ static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
 fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end) {
     if (begin > end || end > map->size)
         return fr_fail(FR_INPUT, "%s: bytes %zu to %zu are not in a file of %zu", map->path, begin, end, map->size);
-    if (begin == end) return FR_OK;
+    if (begin == end || map->lent) return FR_OK;
     if (map->fd < 0) return fault_in(map, begin, end);
     return read_range(map->fd, map->path, (uint8_t *)(uintptr_t)map->bytes, begin, end);
 }
 
 void fr_map_release(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (map->lent) return;
     begin += -begin % page;
     end -= end % page;
     if (begin < end) madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED);
@@ -113,6 +119,7 @@ void fr_map_release(const fr_map *map, size_t begin, size_t end) {
 
 void fr_map_scatter(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
+    if (map->lent) return;
     if (begin < end && map->fd < 0) madvise((void *)(uintptr_t)(map->bytes + first), end - first, MADV_RANDOM);
 }
 
@@ -123,7 +130,7 @@ void fr_map_ahead(const uint8_t *bytes, size_t count) {
 
 void fr_map_close(fr_map *map) {
     if (map->fd < 0) fr_mapped_files_leave(map->bytes);
-    if (map->bytes) munmap((void *)(uintptr_t)map->bytes, map->size);
+    if (map->bytes && !map->lent) munmap((void *)(uintptr_t)map->bytes, map->size);
     if (map->path && map->fd >= 0) close(map->fd);
     free(map->path);
     *map = (fr_map){.fd = -1};

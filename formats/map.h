@@ -12,12 +12,16 @@ typedef struct fr_map {
     const uint8_t *bytes; /* NULL when size is 0 */
     size_t size;
     int fd;               /* -1 when mapped: the pages are the file's own */
+    bool lent;            /* the bytes are a caller's, who keeps them: nothing of them is given back */
     char *path;           /* for error lines */
 } fr_map;
 
 /* With use_mmap false the pages are reserved here but filled later, range by range, so that the thread that will read a
  * range is the first to touch it. */
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
+
+/* A caller's bytes, which must outlive the map, as if they were a file's; name: instead of a path. */
+fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name);
 
 /* Makes bytes [begin, end) present: reads them from the file, or has the system fault mapped pages in. Ranges of
  * different calls may share a page; calls on different ranges may run in different threads. */

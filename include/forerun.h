@@ -1,28 +1,79 @@
 /* forerun: speculative decoding on the CPU, one answer by construction.
  *
- * The data path:   MODEL on disk -> fr_model -> fr_session: prompt, then steps -> token ids -> text
+ * The data path:   MODEL on disk -> fr_model -> fr_session: prompt, then steps -> token ids -> text. A whole program,
+ * which make install puts into share/doc/forerun/examples beside others (an engine, a method of one's own, C++):
  *
- *     fr_options *options = fr_options_new();
- *     fr_model *model;  fr_model_open("gemma-4-E2B-it", options, &model);
- *     fr_drafter *drafter;  fr_drafter_open("gemma-4-E2B-it-assistant", model, options, &drafter);
- *     fr_session *session;  fr_session_open(model, drafter, options, &session);
- *     fr_session_prompt(session, ids, count);
- *     while (fr_session_step(session, new_ids, FR_STEP_MAX, &count, &accepted) == FR_OK && count) ...
- *     fr_session_set_prompt(session, next_turn, next_count);     keeps what both turns begin with
+ *     #include <forerun.h>
+ *     #include <stdio.h>
+ *     #include <string.h>
  *
- * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads.
- * A session is one timeline: one thread at a time may call into it. Everything not in this file is not API; no struct
- * layout is public, so none can change under a caller. Enumerators may get other numbers with a new minor version
- * until 1.0 is out. Ids are int32_t, counts and lengths are in tokens, sizes in bytes, times in seconds.
+ *     static fr_status print_answer(fr_session *session, fr_decoder *decoder) {
+ *         int32_t ids[FR_STEP_MAX];
+ *         size_t count = 1, length = 0, i;
+ *         const char *text = "";
+ *         fr_status status = FR_OK;
+ *         while (status == FR_OK && count > 0) {
+ *             status = fr_session_step(session, ids, FR_STEP_MAX, &count, NULL);
+ *             for (i = 0; i < count && status == FR_OK; i++) {
+ *                 status = fr_decoder_feed(decoder, ids[i], &text, &length);
+ *                 fwrite(text, 1, length, stdout);
+ *             }
+ *         }
+ *         if (status == FR_OK) status = fr_decoder_finish(decoder, &text, &length);
+ *         if (status == FR_OK) fwrite(text, 1, length, stdout);
+ *         return status;
+ *     }
  *
- * Callbacks (progress, log, abort, logits) are called by the thread that called into the library, within that call.
- * They must not call into the object that they were called from. A call may take 300 KB of its thread's stack.
+ *     int main(int argc, char **argv) {
+ *         fr_model *model = NULL;
+ *         fr_drafter *drafter = NULL;
+ *         fr_session *session = NULL;
+ *         fr_decoder *decoder = NULL;
+ *         int32_t *ids = NULL;
+ *         size_t count = 0;
+ *         if (argc < 3) return FR_USAGE;
+ *         fr_status status = fr_model_open(argv[1], NULL, &model);
+ *         if (status == FR_OK && argc > 3) status = fr_drafter_open(argv[3], model, NULL, &drafter);
+ *         if (status == FR_OK) status = fr_session_open(model, drafter, NULL, &session);
+ *         if (status == FR_OK) status = fr_decoder_new(fr_model_tokenizer(model), false, &decoder);
+ *         if (status == FR_OK)
+ *             status = fr_tokenize(fr_model_tokenizer(model), argv[2], strlen(argv[2]), true, false, &ids, &count);
+ *         if (status == FR_OK) status = fr_session_prompt(session, ids, count);
+ *         if (status == FR_OK) status = print_answer(session, decoder);
+ *         if (status != FR_OK) fprintf(stderr, "%s: %s\n", fr_status_name(status), fr_last_error());
+ *         fr_free(ids);
+ *         fr_decoder_free(decoder);
+ *         fr_session_close(session);
+ *         fr_drafter_close(drafter);
+ *         fr_model_close(model);
+ *         return (int)status;
+ *     }
+ *
+ * Three nouns. A model and a drafter never change once opened and may be shared by any number of sessions and threads;
+ * so may a tokenizer, a picture, and options that nobody changes meanwhile. A session is one timeline: one thread at a
+ * time may call into it, any thread, not always the same. Everything not in this file is not API. Enumerators may get
+ * other numbers, and the five structs that are public (fr_span, fr_marked_text, fr_drafting, fr_proposer, fr_round)
+ * other fields, with a new minor version until 1.0 is out: the shared library's name and its symbols' version have it,
+ * and FR_VERSION tells a program that links otherwise. Ids are int32_t, counts and lengths are in tokens, sizes in
+ * bytes, times in seconds.
+ *
+ * Callbacks (progress, log, abort, mask, ...) are called by the thread that called into the library, within the call.
+ * They must not call into the object that they were called from, and must return: neither a C++ exception nor longjmp
+ * may leave one. A call may take 300 KB of its thread's stack.
  *
  * Errors. Functions that can fail return a status. fr_last_error() then has one line that names the file, tensor or
  * number at fault, and behind a line feed perhaps a second one, of what would do instead. It belongs to the calling
  * thread and stays until that thread's next failing call; a status that a caller's own function gave is passed on
- * without one. A failing *_open leaves NULL behind. Every *_close and *_free takes NULL. Options may be NULL, the
- * defaults; any other pointer only where it is said.
+ * without one. A failing *_open leaves NULL behind; what else a failing call would give is 0, NULL or empty. Every
+ * *_close and *_free takes NULL. Options may be NULL, the defaults; any other pointer only where it is said: elsewhere
+ * NULL is FR_USAGE (a tokenizer FR_INPUT: the model has none), and of a function that gives no status the answer is 0,
+ * NULL, false, -1 or NaN.
+ *
+ * Processes. After fork() a child may use models, drafters and tokenizers of its parent, and open sessions of them; a
+ * session or engine that its parent opened has no threads there: calls that would run something are FR_USAGE, and
+ * closing it only gives its memory back. Close everything before the library is unloaded (dlclose): sessions have
+ * threads in it. A weights file may be replaced by another of its name while it is open (rename), but not written to:
+ * answers would change, or the program end (see fr_mapped_file).
  *
  * Floating point. The answer does not depend on the caller's rounding mode, flush-to-zero or exception masks: every
  * call sets the default environment and gives the caller's back. */
@@ -48,7 +99,13 @@ extern "C" {
  * machines and versions while this number is the same (quant/NUMERICS.md, tests/data/answers). */
 #define FR_NUMERICS_VERSION 1
 
-/* "0.2.0" of the library that is linked, as against the macros of the header that was compiled. */
+/* The header that was compiled, as a text: "0.2.0". */
+#define FR_VERSION_TEXT(number) #number
+#define FR_VERSION_OF(major, minor, patch) FR_VERSION_TEXT(major) "." FR_VERSION_TEXT(minor) "." FR_VERSION_TEXT(patch)
+#define FR_VERSION FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
+
+/* The library that is linked. A program that finds it by other means than its soname (dlopen, an archive of its own)
+ * asks for the same text as FR_VERSION, up to the last point. */
 const char *fr_version(void);
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
@@ -81,7 +138,15 @@ const char *fr_mapped_file(const void *address);
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. */
+/* A bag of settings, read while something is opened and not kept: it may be freed or changed right after. Each call
+ * reads what concerns it and passes the rest by:
+ *
+ *     fr_model_open       THREADS PIN NUMA ISA MMAP MLOCK MMPROJ CHAT_TEMPLATE MEMORY, progress, log
+ *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
+ *     fr_tokenizer_open   CHAT_TEMPLATE
+ *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
+ *     fr_engine_session   SPEC_TYPE to LOGPROBS, log
+ *     fr_session_open     what those two read */
 typedef struct fr_options fr_options;
 
 typedef enum fr_option {
@@ -107,10 +172,11 @@ typedef enum fr_option {
 
     /* -- What a session has room for. */
 
-    /* Positions a session can hold; default 4096 or the model's own limit if less */
+    /* Positions a session can hold, 1 to 2^24; default 4096 or the model's own limit if less */
     FR_OPT_CONTEXT,
     /* Prompt rows a forward, 1 to 4096; default 64, of a mixture of experts 256 in a session that has its engine for
-     * itself */
+     * itself. An abort, a cancellation and what fr_session_set_progress is told are as fine as a forward: fewer rows
+     * are finer, and slower */
     FR_OPT_CHUNK,
     /* Text: what keys are cached as, f32 f16 bf16 q8_0 q4_0; q8_0 and q4_0 need heads that are multiples of 32 wide;
      * default f32, or f16 where the weights are quantized */
@@ -127,6 +193,10 @@ typedef enum fr_option {
     FR_OPT_CTX_CHECKPOINTS,
     /* 0 (default) or 1: sliding layers keep every position, and need no checkpoints */
     FR_OPT_SWA_FULL,
+    /* Bytes that a model, its drafter and one engine (or a session with its own) may have in memory together, all that
+     * must stay there; default 0: what the system has. What would not fit is FR_MEMORY before it is taken; of several
+     * sessions the engine's keys and values are given less first, as by FR_OPT_KV_MEMORY. fr_model_estimate tells */
+    FR_OPT_MEMORY,
 
     /* -- Drafting. The text doesn't depend on it. */
 
@@ -167,7 +237,7 @@ typedef enum fr_option {
     FR_OPT_TOP_P,
     /* Number 0 to 1: keep what has this much of the best one's chance; default 0: all */
     FR_OPT_MIN_P,
-    /* Of the noise, default 0; the same seed gives the same text */
+    /* Of the noise, 0 to 2^63 - 1, default 0; the same seed gives the same text */
     FR_OPT_SEED,
     /* Text: gumbel (default), a draft stands where it is the target's own draw; rejection, it stands with
      * probability min(1, p / q): the distribution is the target's, but the text depends on drafter and depth */
@@ -228,15 +298,39 @@ typedef enum fr_option {
  * drafts that stood make worthwhile; none at all where that is faster. */
 #define FR_DRAFT_AUTO (-1)
 
-fr_options *fr_options_new(void); /* NULL when out of memory */
-fr_options *fr_options_copy(const fr_options *options); /* NULL when out of memory */
+/* NULL when out of memory. */
+fr_options *fr_options_new(void);
+fr_options *fr_options_copy(const fr_options *options);
 void fr_options_free(fr_options *options);
 fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
 
-/* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open. */
-typedef void fr_progress_fn(void *context, uint64_t done, uint64_t total);
+/* What is set, or the default; options NULL: the defaults. -1 of a whole number whose default is the model's or the
+ * machine's to say. FR_USAGE for an option that takes another kind of value. */
+fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *value);
+fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
+
+/* The same of a text, into room for `size` bytes, its NUL included; "" where the default is the model's or the
+ * machine's to say. *length: of the whole text; what has no room is FR_USAGE, so text NULL with size 0 asks how long it
+ * is. */
+fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
+
+/* The option that this thread's last failure is about, as a higher or another value of it would do: FR_OPT_CONTEXT
+ * where a prompt is too long, say. FR_OPT_COUNT: none. */
+fr_option fr_last_error_option(void);
+
+/* "temperature", "top-k", ...: as error lines name an option; NULL for none. */
+const char *fr_option_name(fr_option option);
+
+/* What an option takes, and of a number from where to where (as doubles, whole ones beyond 2^53 rounded; NULL: not
+ * asked). Of texts the range is empty. */
+typedef enum fr_option_kind { FR_OPTION_WHOLE, FR_OPTION_NUMBER, FR_OPTION_TEXT } fr_option_kind;
+fr_status fr_option_range(fr_option option, fr_option_kind *kind, double *low, double *high);
+
+/* Called while weights are loaded, with done of total bytes, from the thread that called fr_model_open
+ * (fr_drafter_open): true goes on, false ends the call with FR_ABORTED. */
+typedef bool fr_progress_fn(void *context, uint64_t done, uint64_t total);
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
 
 /* What the library has to say, a line without its newline each, called by the thread that called into the library:
@@ -258,6 +352,31 @@ typedef struct fr_model fr_model;
  * GGUF file, any of its shards. The tokenizer may be missing where only ids are used. */
 fr_status fr_model_open(const char *path, const fr_options *options, fr_model **model);
 void fr_model_close(fr_model *model);
+
+/* The same of a GGUF file's bytes, which are used as they lie and must outlive the model, unchanged; name: what error
+ * lines call it. Begins at a multiple of 32 bytes, or FR_USAGE. (A descriptor has a path: "/proc/self/fd/N".) */
+fr_status fr_model_open_bytes(const void *bytes, size_t size, const char *name, const fr_options *options,
+                              fr_model **model);
+
+/* What opening a model, perhaps its drafter, and an engine of so many sessions would take, without loading any of it:
+ * bytes[FR_ESTIMATE_COUNT] out. drafter: a path, "" for the MTP layer in the model's own checkpoint, NULL for none.
+ * What could not be opened fails as it would; where memory or FR_OPT_MEMORY does not hold it all it is told all the
+ * same. */
+typedef enum fr_estimate {
+    FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and what every token reads */
+    FR_ESTIMATE_MAPPED,      /* weights that are used in files as they lie: they come and go as they are read */
+    FR_ESTIMATE_KV,          /* the target's keys and values, of all sessions */
+    FR_ESTIMATE_KV_LEAST,    /* the least value of FR_OPT_KV_MEMORY that this engine can be opened with; 0: of no use */
+    FR_ESTIMATE_STATES,      /* what recurrent layers keep of all timelines */
+    FR_ESTIMATE_CHECKPOINTS, /* of sliding layers' caches and of states */
+    FR_ESTIMATE_DRAFTING,    /* a drafter's own keys and values, and what drafting works in */
+    FR_ESTIMATE_SCRATCH,     /* what forwards work in, logits, and what else sessions hold */
+    FR_ESTIMATE_TOTAL,       /* of these, all but MAPPED and KV_LEAST: what FR_OPT_MEMORY limits */
+    FR_ESTIMATE_AVAILABLE,   /* what the system has for this process now */
+    FR_ESTIMATE_COUNT
+} fr_estimate;
+fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
+                            uint64_t *bytes);
 
 typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head: one logit each */
@@ -303,6 +422,29 @@ const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index);
 
 /* The model's own tokenizer, NULL if it has none. Belongs to the model. */
 const fr_tokenizer *fr_model_tokenizer(const fr_model *model);
+
+/* Ids: one more than the largest; those that stand for something, -1 where the tokenizer has none. */
+size_t fr_tokenizer_count(const fr_tokenizer *tokenizer);
+int32_t fr_tokenizer_bos(const fr_tokenizer *tokenizer);
+int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer);
+int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);
+
+/* What a token is. Those of the second and third kind are looked for in texts before anything else is. */
+typedef enum fr_token_kind {
+    FR_TOKEN_NONE,    /* no token has this id */
+    FR_TOKEN_TEXT,    /* of the model's own vocabulary */
+    FR_TOKEN_ADDED,   /* added to it, and stands for text: a run of line breaks, say */
+    FR_TOKEN_CONTROL, /* opens or closes what is not text: see below */
+    FR_TOKEN_BYTE,    /* one byte, of characters that the vocabulary lacks */
+    FR_TOKEN_UNKNOWN, /* for what it lacks otherwise */
+} fr_token_kind;
+fr_token_kind fr_token_kind_of(const fr_tokenizer *tokenizer, int32_t id);
+
+/* A token's own text as the vocabulary has it ("<0x0A>", "<bos>"), and the bytes that it prints as (a line feed,
+ * "<bos>"), which may be a part of a character; NULL and a length of 0 for no token. They belong to the tokenizer, and
+ * the second has no NUL. */
+const char *fr_token_text(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
+const char *fr_token_bytes(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
 /* Control tokens are those that open and close what is not text: tokens marked special (tokenizer.json) or CONTROL
  * (GGUF), and other added tokens that the chat template names (Qwen's <think>). Whose text they are in decides whether
@@ -426,7 +568,8 @@ fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *p
 fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id);
 fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length);
 
-/* The reply's end: tells of all that was held back. */
+/* The reply's end: tells of all that was held back. A parser that ran out of memory says so (FR_MEMORY) from then on,
+ * until the next reply begins. */
 fr_status fr_reply_parser_finish(fr_reply_parser *parser);
 
 /* The reply so far as a message in the OpenAI form, JSON text: {"role": "assistant", "content", "reasoning_content" and
@@ -468,8 +611,8 @@ fr_status fr_session_open(const fr_model *model, const fr_drafter *drafter, cons
 void fr_session_close(fr_session *session);
 
 /* The pictures that the image tokens of the next prompt, or of the next call for logits, stand for, in their order:
- * runs the vision tower over them. The pictures may be closed afterwards. A prompt whose image tokens are not as many
- * as its pictures need is FR_INPUT. */
+ * runs the vision tower over them, and asks before each whether to abort. The pictures may be closed afterwards. A
+ * prompt whose image tokens are not as many as its pictures need is FR_INPUT. */
 fr_status fr_session_show(fr_session *session, const fr_picture *const *pictures, size_t count);
 
 /* Appends ids to the timeline and runs them. count >= 1; ids outside the vocabulary or beyond the context are FR_INPUT
@@ -481,7 +624,8 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  * counted from the first, were accepted drafts (the rest, at most one, is the target's own). The first step after a
  * prompt gives the one id that the prompt's forward predicts. limit: at most this many ids (>= 1, the size of ids);
  * drafting is cut to fit. The ids stop at an end of sequence (included), which also ends the session's steps: then, and
- * when the context is full, *count is 0. */
+ * when the context is full, *count is 0. accepted may be NULL. After a failure both are 0, and the timeline is what it
+ * was: the next step goes on from there. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
 /* Makes ids the whole timeline and runs what is new of them: the beginning that they share with the timeline as it is
@@ -505,9 +649,33 @@ fr_status fr_session_truncate(fr_session *session, size_t length);
  * a prompt which has not been run to its end. */
 void fr_session_reset(fr_session *session);
 
-/* Tokens on the timeline: prompts and steps. */
+/* Tokens on the timeline: prompts and steps. And how many there is room for. */
 size_t fr_session_length(const fr_session *session);
 size_t fr_session_context(const fr_session *session);
+
+/* The timeline itself: gives its length. *ids belongs to the session, until its next call. */
+size_t fr_session_ids(const fr_session *session, const int32_t **ids);
+
+/* Raw logits of the token that comes next, [vocab] float32 after soft capping: behind a prompt those that it was chosen
+ * from; behind a step the last id's row is run for them, and the next step gives the id that it predicts, without
+ * drafts. *logits belongs to the engine, until the next call into one of its sessions. So a sampler of one's own is a
+ * loop of this and fr_session_prompt with the id that it draws. The timeline stays as it is; empty, it is FR_USAGE. */
+fr_status fr_session_next_logits(fr_session *session, const float **logits);
+
+/* Changes the target's logits before a token is chosen from them: -INFINITY bans an id, as a grammar does. Called for
+ * each position that a token is chosen for, with the ids before it, drafts among them that may not stand, and a copy of
+ * the raw logits; penalties, bias, temperature and filters come afterwards. What it does must be a function of the ids
+ * alone: then the text is the same with and without drafting, only that drafters don't see it and propose what they
+ * would. Anything but FR_OK fails the round with that status, and the timeline is as before it. */
+typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
+
+/* NULL: none, as of a new session. What a prompt predicted is chosen anew. A fork doesn't have it. */
+fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
+
+/* From the next token on draws by these options: those of how a token is drawn, and IGNORE_EOS, DRAFT_MIN and
+ * DRAFT_P_MIN; the others are passed by. What a prompt predicted is chosen anew. A failure changes nothing. Between
+ * gumbel and rejection there is no change in a session with a method of the caller's own (FR_USAGE). */
+fr_status fr_session_set_options(fr_session *session, const fr_options *options);
 
 /* Asked by the thread that called into the session, before each forward: inside a long prompt every FR_OPT_CHUNK
  * tokens. Once it returns true, that call returns FR_ABORTED, and the session stays usable: what is on the timeline
@@ -515,6 +683,11 @@ size_t fr_session_context(const fr_session *session);
  * timeline to be rid of it). NULL: not asked. It must not call into the session, but for fr_session_waiting. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
+
+/* Told after each forward over a part of a prompt: how many ids of the timeline have been run, of how many.
+ * NULL: nobody is. */
+typedef void fr_prompt_fn(void *context, size_t done, size_t total);
+void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *context);
 
 /* From any thread: the session's call under way, or its next one that would run something, returns FR_ABORTED before
  * its next forward, once. The session stays usable, as after an abort. */
@@ -527,7 +700,7 @@ fr_status fr_session_set_stops(fr_session *session, const char *const *strings, 
 #define FR_STOPS_MAX 16
 
 /* Which of them ended the steps, -1: none has. *before: bytes of the text that stand before it; while none has, bytes
- * before any that may have begun: what can be shown. */
+ * before any that may have begun: what can be shown. before may be NULL. */
 int fr_session_stopped(const fr_session *session, size_t *before);
 
 /* Where in a text, from `from` on, the first of the strings begins that is whole: *which is its index. Or else, *which
@@ -543,10 +716,6 @@ size_t fr_stop_find(const char *const *strings, size_t count, const char *text, 
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values);
 #define FR_LOGPROBS_MAX 100
-
-/* What is drawn from here on is drawn with another seed (FR_OPT_SEED), as if the session had been opened with it:
- * another reply to the same prompt. */
-fr_status fr_session_set_seed(fr_session *session, int64_t seed);
 
 /* Raw logits of a prompt, [count, vocab] float32 after soft capping, handed to the sink rows at a time, in order.
  * Resets the timeline first. first_row: rows before it are run but not handed out (count - 1: the last row alone).
@@ -577,9 +746,10 @@ void fr_engine_close(fr_engine *engine);
 fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
 
 /* The same timeline once more in the same engine: with options of its own (NULL: those of the first), so that it may go
- * on otherwise. Nothing is copied but the page at the frontier, once it is written to. Pictures of a prompt that is
- * still to be run are FR_USAGE; FR_INPUT are those that the fork would have to run again, as its last id is an image's,
- * or as it drafts by a method that follows all rows and the first does not. */
+ * on otherwise. Nothing is copied but the page at the frontier, once it is written to. Of what was set in the first it
+ * has the stops; no abort, progress, mask, trace, method of the caller's own or attached bytes, and statistics from 0.
+ * Pictures of a prompt that is still to be run are FR_USAGE; FR_INPUT are those that the fork would have to run again,
+ * as its last id is an image's, or as it drafts by a method that follows all rows and the first does not. */
 fr_status fr_session_fork(const fr_session *session, const fr_options *options, fr_session **fork);
 
 /* One session's part in a round. */
@@ -588,7 +758,7 @@ typedef struct fr_round {
     int32_t *ids; /* room for `limit` ids, at least one; FR_STEP_MAX are enough */
     size_t limit;
     size_t count, accepted; /* out: as fr_session_step gives them; 0 also while a prompt is being run */
-    fr_status status;       /* out: of this session; those of the others go on */
+    fr_status status;       /* out: of this session, FR_ABORTED where it was stopped; those of the others go on */
     const char *error;      /* out: its line if it failed, until the session's next call */
 } fr_round;
 
@@ -643,15 +813,15 @@ typedef struct fr_proposer {
     size_t (*propose)(void *context, fr_drafting *drafting); /* gives how many drafts there are: 0 to count */
     /* After each round: the timeline with what was accepted, and of how many drafts that is. NULL: not told. */
     void (*commit)(void *context, const int32_t *ids, size_t length, size_t proposed, size_t accepted);
-    void (*close)(void *context); /* when the session is closed; NULL: nothing is */
+    void (*close)(void *context); /* when the session is closed, replaced or not; NULL: nothing is */
     void *context;
 } fr_proposer;
 
-/* Makes it the session's method; what drafted before it makes the suggestions. The struct is copied. Its functions
- * are called by the thread that calls the step, or after fr_draft_submit by the session's own, and must not call into
- * the session. An id outside the vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE,
- * and the session is as before it. Forks of the session don't have the method. A failure leaves its context the
- * caller's. */
+/* Makes it the session's method; what drafted before it, a method of the caller's too, makes the suggestions, so that
+ * it is closed with the session and not before. The struct is copied. Its functions are called by the thread that calls
+ * the step, or after fr_draft_submit by the session's own, and must not call into the session. An id outside the
+ * vocabulary, too many drafts, or chances that are none fail the round with FR_USAGE, and the session is as before it.
+ * Forks of the session don't have the method. A failure leaves its context the caller's. */
 fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);
 
 /* Whether the depth of drafting follows the clock (FR_DRAFT_AUTO and something to draft with): then how many drafts a

@@ -1,7 +1,7 @@
-/* Counts the allocations that this process makes: malloc, calloc and realloc are replaced in every suite.
+/* Counts the allocations that this process makes: malloc and its kin are replaced in every suite.
  *
- * In: the calls themselves. Out: how many there were. Under a sanitizer the sanitizer's own allocator must stay, so
- * nothing is counted and fr_alloc_counted() says so. */
+ * In: the calls themselves. Out: how many there were; one of them fails where that is asked for. Under a sanitizer the
+ * sanitizer's own allocator must stay, so nothing is counted and fr_alloc_counted() says so. */
 #ifndef FR_TESTS_ALLOC_GUARD_H
 #define FR_TESTS_ALLOC_GUARD_H
 
@@ -13,5 +13,14 @@ bool fr_alloc_counted(void);
 
 /* Allocations so far, of all threads. */
 size_t fr_alloc_count(void);
+
+/* Of those, what has not been freed yet. */
+size_t fr_alloc_live(void);
+
+/* From now on the allocation after so many more fails, once, in whichever thread; SIZE_MAX: none does. */
+void fr_alloc_fail(size_t after);
+
+/* Whether it has failed. */
+bool fr_alloc_failed(void);
 
 #endif

@@ -321,7 +321,7 @@ START_TEST(pictures_that_do_not_fit) {
         {"generate -m " GLM " -n 1 -p x --image " GLM "/nothing.png", "nothing.png"},
         {"generate -m " GLM "/model-bf16.gguf -n 1 -p x --image " PICTURE, "has no vision tower"},
         {"generate -m " PAIR " -n 1 --ids 500,507,507,504", "more than the 0 images given"},
-        {"generate -m " GLM "/mmproj-bf16.gguf -n 1 -p x", "is a vision tower (clip): give it with --mmproj"},
+        {"generate -m " GLM "/mmproj-bf16.gguf -n 1 -p x", "with its text model: give a vision tower with --mmproj"},
         {"generate -m " GLM " --mmproj " GLM "/mmproj-bf16.gguf -n 1 -p x", "has a vision tower of its own"},
         {"inspect -m " GLM "/mmproj-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf", "is a vision tower (clip)"},
         {"generate -m " GLM "/model-bf16.gguf -mm " PICTURE " -n 1 -p x", "digits.png"},

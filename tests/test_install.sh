@@ -25,6 +25,8 @@ series=${version%.*}
 expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
 expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc"
 expected+=" share/bash-completion/completions/forerun share/fish/vendor_completions.d/forerun.fish"
+examples=share/doc/forerun/examples
+for example in engine.c first.c generate.c generate.cc own_method.c; do expected+=" $examples/$example"; done
 expected+=" share/man/man1/forerun.1 share/zsh/site-functions/_forerun"
 found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 [ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
@@ -44,12 +46,15 @@ embed() { # NAME FLAG...
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" tests/embed/generate.cc "$@" -o "$root/$name-c++"
     "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/own_method.c "$@" -o "$root/$name-own-c"
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/own_method.c -x none "$@" -o "$root/$name-own-c++"
+    "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/first.c "$@" -o "$root/$name-first-c"
+    "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/first.c -x none "$@" -o "$root/$name-first-c++"
     "${CC:-gcc}" -std=c99 "${warnings[@]}" tests/embed/engine.c "$@" -o "$root/$name-engine-c"
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" -x c++ tests/embed/engine.c -x none "$@" -o "$root/$name-engine-c++"
 }
 
 read -ra dynamic < <(pkg-config --cflags --libs forerun)
 [[ "${dynamic[*]}" != *-ljansson* ]] || fail "forerun.pc: a program links what the shared library does: ${dynamic[*]}"
+[[ "$(pkg-config --static --libs forerun)" == *-lz* ]] || fail "forerun.pc: libpng's archive needs -lz"
 read -ra static < <(pkg-config --static --cflags --libs forerun)
 embed dynamic "${dynamic[@]}"
 embed static "${static[@]/#-lforerun/-l:libforerun.a}"
@@ -70,6 +75,25 @@ done
 for user in "$root"/{dynamic,static}-engine-{c,c++}; do
     [ "$("$user" $model $model/assistant)" = "$texts" ] || fail "$user: other texts than the command's $texts"
 done
+# The first bytes of a text of noise, which goes on until the context is full.
+first() {
+    "$@" 2>/dev/null | head -c 400 | od -An -tx1 || true
+}
+text=$(first "$root/usr/bin/forerun" generate -m $model -p 'the house' -n 400)
+[ "$(wc -w <<<"$text")" = 400 ] || fail "the command goes on with too little: $text"
+for user in "$root"/{dynamic,static}-first-{c,c++}; do
+    said=$(first "$user" $model 'the house' $model/assistant)
+    [ "$said" = "$text" ] || fail "$user: another text than the command's $text: $said"
+    code=0
+    line=$("$user" /nowhere x 2>&1) || code=$?
+    [[ $code = 1 && $line == "input: /nowhere"* ]] || fail "$user: exit status $code for a path that is none: $line"
+done
+
+# The header's program is that one.
+sed -n '/^ \*     #include <forerun.h>/,/^ \* Three nouns/s/^ \* \{0,5\}//p' "$root/usr/include/forerun.h" |
+    sed '/^Three nouns/d' | cat -s | diff -B - <(sed '1,/\*\/$/d' tests/embed/first.c) >&2 ||
+    fail "the program at the top of forerun.h is not tests/embed/first.c"
+
 for language in c c++; do
     [ "$(needs "$root/dynamic-$language")" = "libforerun.so.$series" ] || fail "dynamic-$language: other libraries"
     [[ "$(needs "$root/static-$language")" != *forerun* ]] || fail "static-$language: the shared library"

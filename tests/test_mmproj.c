@@ -321,7 +321,7 @@ START_TEST(wrong_roles) {
     static const struct {
         const char *text, *tower, *words;
     } pairs[] = {
-        {TOWER, "", "is a vision tower (clip): give it with --mmproj, and its text model with -m"},
+        {TOWER, "", "is a vision tower (clip), which is opened with its text model"},
         {TOWER, TOWER, "is a vision tower (clip)"},
         {TEXT, TEXT, "model-bf16.gguf: expected a vision tower"},
         {TEXT, FOLDER, "glm-ocr: expected a vision tower"},

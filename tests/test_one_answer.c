@@ -198,7 +198,8 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-static const fr_test_draws draws[] = {{0.8, 0.95, 0, false}, {1.3, 0.9, 1.1, false}};
+static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
+                                      {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
 #define DRAWS (sizeof draws / sizeof *draws)
 
 /* All factors change from run to run, each in its own cycle. The last depth is the one that follows the clock. */
@@ -230,7 +231,7 @@ END_TEST
 START_TEST(rejection_draws_the_same_on_any_machine) {
     space s = make_space(&subjects[_i]);
     comparison c = {.who = &subjects[_i], .length = text_length()};
-    s.draws = (fr_test_draws){0.8, 0.95, 1.1, true};
+    s.draws = (fr_test_draws){.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true};
     fr_manner manner = manner_of(&s, (size_t[]){s.values[0] - 1, 0, 2, FR_TEST_MTP, 2, 0});
     c.bases[0].answer = fr_answer_of(c.who->target, c.who->assistant, &manner, text_length(), NULL, NULL, false);
     compare_in_turn(&c, &s, runs_in_turn(&s, fr_test_full() ? 5 : 3), false);

@@ -209,7 +209,7 @@ static void expect_line(fr_weights *weights, uint64_t own, const char *const *pa
 START_TEST(copies_larger_than_memory_are_refused_in_a_line) {
     fr_model *plain = opened("model.gguf", true), *read = opened("packed.gguf", false);
     static const char *const pack[] = {"model.gguf: 1.9 MB", " 2.0 MB left", "`forerun pack`", NULL};
-    static const char *const map[] = {"without --no-mmap", NULL};
+    static const char *const map[] = {"mapped files would be used", NULL};
     expect_line(&plain->weights, 1875001, pack);
     expect_line(&read->weights, 1875001, map);
     plain->weights.residence.own = 1875000;

@@ -182,7 +182,7 @@ START_TEST(real_size) {
     remove(file);
     printf("%d tokens, %d merges, %s: opened in %.2f s\n", TOKENS, MERGES, _i == 1 ? "GGUF" : "a folder", best);
     if (is_timed()) ck_assert_double_lt(best, OPEN_SECONDS);
-    ck_assert_uint_eq(fr_tokenizer_size(tokenizer), TOKENS);
+    ck_assert_uint_eq(fr_tokenizer_count(tokenizer), TOKENS);
     json_t *root = fr_load_json(TOKENIZERS "large_cases.json");
     fr_check_encoding(tokenizer, json_object_get(root, "encode"), "the generated tokenizer");
     json_decref(root);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/topology_sys.h"
 #include "src/model/model.h"
 #include "tests/made_root.h"
 
@@ -498,6 +499,72 @@ START_TEST(quota_in_odd_files) {
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------------- /sys */
+
+/* Two sockets as Linux numbers them: the first units of all cores, then their siblings. Two last-level caches each. */
+static void make_sockets(bool nodes) {
+    for (int cpu = 0; cpu < 16; cpu++) {
+        char path[128], list[32];
+        int core = cpu % 8, first = core / 4 * 4, pair = core / 2 * 2;
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        snprintf(list, sizeof list, "%d,%d\n", core, core + 8);
+        fr_made_root_put(path, list);
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/core_siblings_list", cpu);
+        snprintf(list, sizeof list, "%d-%d,%d-%d\n", first, first + 3, first + 8, first + 11);
+        fr_made_root_put(path, list);
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list", cpu);
+        snprintf(list, sizeof list, "%d-%d,%d-%d\n", pair, pair + 1, pair + 8, pair + 9);
+        fr_made_root_put(path, list);
+    }
+    if (!nodes) return;
+    fr_made_root_put("sys/devices/system/node/online", "0-1,4\n");
+    fr_made_root_put("sys/devices/system/node/node0/cpulist", "0-3,8-11\n");
+    fr_made_root_put("sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
+    fr_made_root_put("sys/devices/system/node/node4/cpulist", "\n"); /* memory alone */
+}
+
+static void allow(bool *usable, int first, int last) {
+    for (int cpu = first; cpu <= last; cpu++) usable[cpu] = true;
+}
+
+START_TEST(two_sockets) {
+    static const int cpus[] = {0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15};
+    bool usable[FR_MAX_CPUS] = {false};
+    fr_machine machine;
+    make_sockets(_i == 0);
+    allow(usable, 0, 15);
+    ck_assert(fr_machine_from_sys(fr_made_root, usable, &machine));
+    ck_assert_uint_eq(machine.count, 16);
+    ck_assert_int_eq(machine.nodes, _i == 0 ? 2 : 1);
+    for (size_t i = 0; i < 16; i++) {
+        ck_assert_int_eq(machine.places[i].cpu, cpus[i]);
+        ck_assert_int_eq(machine.places[i].core, cpus[i] % 8);
+        ck_assert_int_eq(machine.places[i].node, _i == 0 ? (int)i / 8 : 0);
+    }
+}
+END_TEST
+
+START_TEST(a_part_of_two_sockets) {
+    bool usable[FR_MAX_CPUS] = {false};
+    fr_machine machine;
+    make_sockets(true);
+    allow(usable, 6, 6);
+    allow(usable, 12, 14);
+    ck_assert(fr_machine_from_sys(fr_made_root, usable, &machine));
+    ck_assert_uint_eq(machine.count, 4);
+    ck_assert_int_eq(machine.nodes, 1);
+    ck_assert_int_eq(machine.places[3].core, machine.places[2].core);
+    ck_assert_int_eq(machine.places[3].cpu, 14);
+    usable[16] = true; /* of which /sys says nothing */
+    ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
+    fr_made_root_put("sys/devices/system/cpu/cpu16/topology/thread_siblings_list", "sixteen\n");
+    ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
+    fr_made_root_put("sys/devices/system/cpu/cpu16/topology/thread_siblings_list", "99999999999999999999\n");
+    ck_assert(!fr_machine_from_sys(fr_made_root, usable, &machine));
+    ck_assert(!fr_machine_from_sys(fr_made_root, (bool[FR_MAX_CPUS]){false}, &machine));
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------- this machine */
 
 START_TEST(this_machine) {
@@ -517,6 +584,17 @@ START_TEST(this_machine) {
     fr_plan_make(&machine, 0, true, true, &plan);
     ck_assert_uint_ge(plan.threads, 1);
     ck_assert(!plan.oversubscribed);
+}
+END_TEST
+
+/* What hwloc reads of its environment is nobody's machine. */
+START_TEST(the_environment_makes_no_machine) {
+    fr_machine machine, again;
+    ck_assert_uint_eq(fr_machine_read(&machine), FR_OK);
+    setenv("HWLOC_SYNTHETIC", "numa:2 core:32 pu:1", 1);
+    ck_assert_uint_eq(fr_machine_read(&again), FR_OK);
+    ck_assert_uint_eq(again.count, machine.count);
+    ck_assert_int_eq(memcmp(again.places, machine.places, machine.count * sizeof *machine.places), 0);
 }
 END_TEST
 
@@ -569,7 +647,10 @@ int main(void) {
     tcase_add_checked_fixture(files, fr_made_root_open, fr_made_root_close);
     tcase_add_loop_test(files, quota, 0, sizeof quotas / sizeof *quotas);
     tcase_add_test(files, quota_in_odd_files);
+    tcase_add_loop_test(files, two_sockets, 0, 2);
+    tcase_add_test(files, a_part_of_two_sockets);
     tcase_add_test(here, this_machine);
+    tcase_add_test(here, the_environment_makes_no_machine);
     tcase_add_test(here, affinity_is_the_machine);
     suite_add_tcase(suite, pure);
     suite_add_tcase(suite, files);

@@ -2,6 +2,8 @@
  * Not part of builds without hwloc. */
 #include "base/topology_hwloc.h"
 
+#include "base/topology_sys.h"
+
 #include <check.h>
 #include <string.h>
 
@@ -103,6 +105,31 @@ START_TEST(more_units_than_seats) {
 }
 END_TEST
 
+/* Cores and nodes may have other numbers, but the same units are of one. */
+START_TEST(sys_says_what_hwloc_says) {
+    static fr_machine by_sys, by_hwloc;
+    bool usable[FR_MAX_CPUS];
+    hwloc_topology_t topology;
+    ck_assert_int_eq(fr_usable_cpus(usable), FR_OK);
+    if (!fr_machine_from_sys("", usable, &by_sys)) return;
+    ck_assert(hwloc_topology_init(&topology) == 0 && hwloc_topology_load(topology) == 0);
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    for (int cpu = 0; cpu < FR_MAX_CPUS; cpu++)
+        if (usable[cpu]) hwloc_bitmap_set(set, (unsigned)cpu);
+    ck_assert_int_eq(fr_machine_from_hwloc(topology, set, &by_hwloc), FR_OK);
+    ck_assert_uint_eq(by_sys.count, by_hwloc.count);
+    ck_assert_int_eq(by_sys.nodes, by_hwloc.nodes);
+    for (size_t i = 0; i < by_sys.count; i++) {
+        const fr_cpu_place *a = &by_sys.places[i], *b = &by_hwloc.places[i];
+        ck_assert_int_eq(a->cpu, b->cpu);
+        ck_assert_int_eq(a->node, b->node);
+        ck_assert(i == 0 || (a->core == a[-1].core) == (b->core == b[-1].core));
+    }
+    hwloc_bitmap_free(set);
+    hwloc_topology_destroy(topology);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("topology_hwloc");
     TCase *cases = tcase_create("synthetic");
@@ -110,6 +137,7 @@ int main(void) {
     tcase_add_loop_test(cases, inside_a_mask, 0, sizeof masked / sizeof *masked);
     tcase_add_test(cases, nothing_usable);
     tcase_add_test(cases, more_units_than_seats);
+    tcase_add_test(cases, sys_says_what_hwloc_says);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -64,7 +64,9 @@ static void add_image(fr_chat *chat, const char *path) {
 static int draw_anew(fr_chat *chat) {
     chat->seed = chat->seed < INT64_MAX ? chat->seed + 1 : 0;
     if (!chat->args->given[FR_ARG_QUIET]) fr_note("another reply, of --seed %lld", (long long)chat->seed);
-    return fr_exit_status(fr_session_set_seed(chat->loaded.session, chat->seed));
+    fr_options *options = chat->loaded.options;
+    fr_status status = fr_options_set(options, FR_OPT_SEED, chat->seed);
+    return fr_exit_status(status == FR_OK ? fr_session_set_options(chat->loaded.session, options) : status);
 }
 
 /* Another reply in the place of the last one; pictures that wait for the next turn go on waiting. */

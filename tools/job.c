@@ -22,7 +22,7 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
 }
 
 bool fr_job_check(fr_job *job, fr_status status) {
-    return status == FR_OK || fr_job_refuse(job, status, "%s", fr_last_error());
+    return status == FR_OK || fr_job_refuse(job, status, "%s%s", fr_last_error(), fr_failure_hint());
 }
 
 /* ---------------------------------------------------------------------------------------------------------- session */

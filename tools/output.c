@@ -51,10 +51,21 @@ void fr_note(const char *format, ...) {
     va_end(values);
 }
 
+const char *fr_failure_hint(void) {
+    switch ((int)fr_last_error_option()) {
+    case FR_OPT_CONTEXT: return ": raise -c";
+    case FR_OPT_SPEC_TYPE: return ": give a drafter with -md, its target with -m";
+    case FR_OPT_MMPROJ: return ": give a vision tower with --mmproj, its text model with -m";
+    case FR_OPT_MLOCK: return ": leave out --mlock";
+    case FR_OPT_MMAP: return ": leave out --no-mmap";
+    default: return "";
+    }
+}
+
 int fr_exit_status(fr_status status) {
     if (status == FR_OK) return 0;
     const char *line = fr_last_error(), *second = strchr(line, '\n');
-    fr_note("%.*s", second ? (int)(second - line) : (int)strlen(line), line);
+    fr_note("%.*s%s", second ? (int)(second - line) : (int)strlen(line), line, fr_failure_hint());
     if (second) fr_note("%s", second + 1);
     return status == FR_USAGE || status == FR_UNBUILT ? 2 : 1;
 }

@@ -17,7 +17,10 @@ int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2))
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The exit status of a library call; a failure's line is written. */
+/* What of the command line would help where the library's last call failed: ": raise -c"; "" for nothing. */
+const char *fr_failure_hint(void);
+
+/* The exit status of a library call; a failure's line is written, with that. */
 int fr_exit_status(fr_status status);
 
 /* realloc of count elements; a system without memory ends the command with exit status 1. */

@@ -8,13 +8,14 @@ fr_progress fr_progress_begin(const char *doing, bool quiet) {
     return (fr_progress){.doing = doing, .on = !quiet && isatty(STDERR_FILENO), .percent = -1};
 }
 
-void fr_progress_show(void *context, uint64_t done, uint64_t total) {
+bool fr_progress_show(void *context, uint64_t done, uint64_t total) {
     fr_progress *progress = context;
     int percent = total ? (int)(100.0 * (double)done / (double)total) : 100;
-    if (!progress->on || percent == progress->percent) return;
+    if (!progress->on || percent == progress->percent) return true;
     progress->percent = percent;
     fprintf(stderr, "\r%s %3d%% of %.0f MB", progress->doing, percent, (double)total / 1e6);
     fflush(stderr);
+    return true;
 }
 
 void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far) {

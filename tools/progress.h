@@ -14,8 +14,8 @@ typedef struct fr_progress {
 
 fr_progress fr_progress_begin(const char *doing, bool quiet);
 
-/* An fr_progress_fn; context is the fr_progress. */
-void fr_progress_show(void *context, uint64_t done, uint64_t total);
+/* An fr_progress_fn; context is the fr_progress. It never ends what it shows. */
+bool fr_progress_show(void *context, uint64_t done, uint64_t total);
 
 /* The same, counted in `things`: "scoring  12% of 40 chunks", and what there is to say so far, which may be "". */
 void fr_progress_count(fr_progress *progress, uint64_t done, uint64_t total, const char *things, const char *so_far);

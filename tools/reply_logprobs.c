@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "reply.h"
-#include "token_text.h"
 
 /* The bytes as numbers: where a token is part of a character its text alone doesn't tell. */
 static json_t *numbers_of(const char *bytes, size_t length) {
@@ -14,13 +13,11 @@ static json_t *numbers_of(const char *bytes, size_t length) {
 /* "token" and "bytes"; of an id that is no token's U+FFFD and null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
-    char *bytes = NULL;
-    size_t length = 0;
+    size_t length;
     if (!tokenizer) return;
-    bool known = fr_token_text(tokenizer, id, &bytes, &length) == FR_OK;
-    fr_json_put(entry, "token", known ? fr_json_bytes(bytes, length) : json_string(FR_NO_TOKEN));
-    fr_json_put(entry, "bytes", known ? numbers_of(bytes, length) : json_null());
-    fr_free(bytes);
+    const char *bytes = fr_token_bytes(tokenizer, id, &length);
+    fr_json_put(entry, "token", bytes ? fr_json_bytes(bytes, length) : json_string(FR_NO_TOKEN));
+    fr_json_put(entry, "bytes", bytes ? numbers_of(bytes, length) : json_null());
 }
 
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {

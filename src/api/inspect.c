@@ -165,7 +165,7 @@ static void print_model(const fr_inspected *what, FILE *out) {
     for (size_t i = 0; i < model->eos_count; i++) fprintf(out, " %d", model->eos[i]);
     print_suppressed(model, out);
     if (model->tokenizer)
-        fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_size(model->tokenizer));
+        fprintf(out, "\ntokenizer      %zu ids\n", fr_tokenizer_count(model->tokenizer));
     else
         fprintf(out, "\ntokenizer      none: ids only\n");
     fprintf(out, "kernels        %s, %zu threads on %d NUMA node%s\n", model->kernels->isa, model->plan.threads,
@@ -353,7 +353,7 @@ static fr_status measure(fr_inspected *what, const fr_drafter *drafter, const fr
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;
     if (what->how->limit) *what->how->limit = limit;
     if (wanted) at.value[FR_OPT_CONTEXT] = (int64_t)(wanted < limit ? wanted : limit);
-    return fr_session_measure(what->model, drafter, &at, &what->memory);
+    return fr_session_measure(what->model, drafter, &at, 1, &what->memory);
 }
 
 /* Of a model, with its own MTP layer or without: NULL. */

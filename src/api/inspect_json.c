@@ -168,7 +168,7 @@ static void put_model(object *o, const fr_inspected *what) {
     put_ids(o, "eos", model->eos, model->eos_count);
     put_ids(o, "suppressed", model->suppressed, model->suppressed_count);
     put(o, "tokenizer_ids",
-        model->tokenizer ? json_integer((json_int_t)fr_tokenizer_size(model->tokenizer)) : json_null());
+        model->tokenizer ? json_integer((json_int_t)fr_tokenizer_count(model->tokenizer)) : json_null());
     put(o, "isa", json_string(model->kernels->isa));
     put_count(o, "threads", model->plan.threads);
     put_count(o, "numa_nodes", (uint64_t)model->plan.nodes);
@@ -258,9 +258,11 @@ fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out) {
         put_model(&o, what);
     if (what->vision) put_vision(&o, what->vision);
     if (what->how->tensors) put_tensors(&o, &what->files->tensors);
-    char *text = o.failed ? NULL : json_dumps(o.json, 0);
-    if (text) fprintf(out, "%s\n", text);
+    char *text = NULL;
+    size_t length;
+    fr_status status = fr_json_dump(o.failed ? NULL : o.json, 0, "a description", &text, &length);
+    if (status == FR_OK) fprintf(out, "%s\n", text);
     free(text);
     json_decref(o.json);
-    return text ? FR_OK : fr_fail_memory("a description", 0);
+    return status;
 }

@@ -3,6 +3,7 @@
  * In: an option and its text. Out: fr_options (base/options.h); a word that means nothing is FR_USAGE. */
 #include <errno.h>
 #include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static fr_status set_isa(fr_options *options, const char *word) {
 static fr_status set_kv_type(fr_options *options, fr_option option, const char *word) {
     fr_dtype type = fr_kv_type_from_word(word);
     if (type == FR_DTYPE_COUNT)
-        return fr_fail(FR_USAGE, "%s %s is not known (%s)", fr_option_ranges[option].name, word,
+        return fr_fail(FR_USAGE, "%s %s is not known (%s)", fr_options_bounds[option].name, word,
                        fr_list_words(fr_kv_type_word).text);
     options->value[option] = type;
     return FR_OK;
@@ -40,7 +41,7 @@ static fr_status set_spec_type(fr_options *options, const char *words) {
 
 static fr_status set_path(fr_option option, const char *path, char *place, size_t size) {
     if (strlen(path) >= size)
-        return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_option_ranges[option].name, size - 1);
+        return fr_fail(FR_USAGE, "%s: a path of more than %zu bytes", fr_options_bounds[option].name, size - 1);
     snprintf(place, size, "%s", path);
     return FR_OK;
 }
@@ -62,7 +63,7 @@ static const char *read_bias(const char *text, fr_logit_bias *bias) {
     text = *end == ':' ? end + 1 : end;
     if (end == text && *text != '+' && *text != '-') return NULL;
     if (strchr(" \t\n\v\f\r", *text)) return NULL; /* which strtod would pass by, and the end of the text */
-    double value = strtod(text, &end);
+    double value = strtod_l(text, &end, newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (end == text || isnan(value) || value > FLT_MAX || (value < -FLT_MAX && !isinf(value))) return NULL;
     *bias = (fr_logit_bias){(int32_t)id, (float)value};
     return end;
@@ -175,7 +176,7 @@ static fr_status add_breaker(fr_options *options, const char *text) {
 
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value) {
     bool kv = option == FR_OPT_KV_K || option == FR_OPT_KV_V;
-    if (!options || !value) return fr_fail(FR_USAGE, "fr_options_set_text: options and a text are needed");
+    if (!options || !value) return fr_fail_null("fr_options_set_text", "options and a text");
     if (option == FR_OPT_ISA) return set_isa(options, value);
     if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (kv) return set_kv_type(options, option, value);
@@ -187,5 +188,6 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (option == FR_OPT_LOGIT_BIAS) return add_biases(options, value);
     if (option == FR_OPT_SAMPLERS) return set_samplers(options, value);
     if (option == FR_OPT_DRY_SEQUENCE_BREAKER) return add_breaker(options, value);
-    return fr_fail(FR_USAGE, "no such option that takes a text");
+    if (!fr_option_name(option)) return fr_fail(FR_USAGE, "%d is no option", (int)option);
+    return fr_fail(FR_USAGE, "%s takes a number, not a text", fr_option_name(option));
 }

@@ -95,11 +95,13 @@ static fr_status render(const fr_tokenizer *tokenizer, json_t *messages, json_t 
 
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          fr_marked_text *text) {
+    if (!messages_json || !text) return fr_fail_null("fr_chat_render", "a text of messages and a place for the prompt");
     *text = (fr_marked_text){0};
-    if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no chat template");
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_chat_render");
     if (!options_json) options_json = "{}";
     json_t *messages = NULL, *options = NULL, *own = json_object();
-    fr_status status = fr_json_parse_texts(messages_json, strlen(messages_json), "messages", &messages);
+    fr_status status = own ? FR_OK : fr_fail_memory("a template's variables", 0);
+    if (status == FR_OK) status = fr_json_parse_texts(messages_json, strlen(messages_json), "messages", &messages);
     if (status == FR_OK) status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
     if (status == FR_OK) status = render(tokenizer, messages, options, own, text);
     json_decref(messages);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "base/unicode_form.h"
+#include "formats/json.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -79,9 +80,7 @@ fr_status fr_reply_message_write(const fr_reply_message *message, char **json, s
     if (good && message->reasoning.length > 0)
         good = json_object_set_new(object, "reasoning_content", string_of(&message->reasoning)) == 0;
     if (good && message->calls) good = json_object_set(object, "tool_calls", message->calls) == 0;
-    *json = good ? json_dumps(object, JSON_COMPACT) : NULL;
+    fr_status status = fr_json_dump(good ? object : NULL, JSON_COMPACT, "a message", json, length);
     json_decref(object);
-    if (!*json) return fr_fail_memory("a message", message->content.length + message->reasoning.length);
-    *length = strlen(*json);
-    return FR_OK;
+    return status;
 }

@@ -16,8 +16,9 @@ struct fr_reply_parser {
 
 fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, void *context,
                               fr_reply_parser **parser) {
+    if (!parser) return fr_fail_null("fr_reply_parser_new", "a place for the parser");
     *parser = NULL;
-    if (!tokenizer) return fr_fail(FR_INPUT, "this model has no tokenizer, so no replies to take apart");
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_reply_parser_new");
     fr_reply_parser *p = calloc(1, sizeof *p);
     if (!p) return fr_fail_memory("a reply", sizeof *p);
     p->tokenizer = tokenizer;
@@ -72,6 +73,7 @@ fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *p
                                 bool whole_calls, uint64_t seed) {
     json_t *options = NULL;
     fr_status status = FR_OK;
+    if (!parser) return fr_fail_null("fr_reply_parser_begin", "a parser");
     if (options_json) status = fr_json_parse_texts(options_json, strlen(options_json), "chat options", &options);
     if (status == FR_OK) status = begin(parser, prompt, options, whole_calls, seed);
     json_decref(options);
@@ -91,7 +93,7 @@ static fr_status feed_rest(fr_reply_parser *p) {
 }
 
 fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id) {
-    if (!parser->decoder) return not_begun();
+    if (!parser || !parser->decoder) return not_begun();
     const fr_reply_format *format = fr_reply_reader_format(parser->reader);
     for (size_t i = 0; i < FR_MARK_COUNT; i++) {
         if (format->ids[i] < 0 || format->ids[i] != id) continue;
@@ -105,17 +107,19 @@ fr_status fr_reply_parser_feed(fr_reply_parser *parser, int32_t id) {
 }
 
 fr_status fr_reply_parser_feed_text(fr_reply_parser *parser, const char *text, size_t length) {
-    if (!parser->decoder) return not_begun();
+    if (!parser || !parser->decoder) return not_begun();
+    if (length && !text) return fr_fail_null("fr_reply_parser_feed_text", "a text");
     FR_TRY(feed_rest(parser));
     return fr_reply_reader_feed(parser->reader, text, length, false);
 }
 
 fr_status fr_reply_parser_finish(fr_reply_parser *parser) {
-    if (!parser->decoder) return not_begun();
+    if (!parser || !parser->decoder) return not_begun();
     FR_TRY(feed_rest(parser));
     return fr_reply_reader_finish(parser->reader);
 }
 
 fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, size_t *length) {
+    if (!parser || !json || !length) return fr_fail_null("fr_reply_parser_message", "a parser, a text and its length");
     return fr_reply_reader_message(parser->reader, json, length);
 }

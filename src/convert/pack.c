@@ -104,7 +104,8 @@ static fr_status write_all(packing *job) {
         const fr_bound *bound = packed_in_file(job, t);
         FR_TRY(bound ? write_packed(job, bound) : write_as_it_is(job, t));
         job->done += t->bytes;
-        if (job->progress) job->progress(job->context, job->done, total);
+        if (job->progress && !job->progress(job->context, job->done, total))
+            return fr_fail_ended(job->files->path, job->done, total);
     }
     return fr_gguf_write_end(&job->writer);
 }

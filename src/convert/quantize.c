@@ -155,6 +155,7 @@ typedef struct stream {
     fr_progress_fn *progress;
     void *progress_context;
     uint64_t done, total; /* bytes of the source */
+    bool ended;           /* by who is told of them */
 } stream;
 
 static void release(const stream *s, const fr_tensor *tensor, size_t begin, size_t end) {
@@ -166,7 +167,7 @@ static void release(const stream *s, const fr_tensor *tensor, size_t begin, size
 /* Bytes [begin, end) of the source are done. */
 static void advance(stream *s, size_t begin, size_t end) {
     s->done += end - begin;
-    if (s->progress) s->progress(s->progress_context, s->done, s->total);
+    if (s->progress) s->ended |= !s->progress(s->progress_context, s->done, s->total);
 }
 
 /* Rows that lie side by side in the source are given back together. */
@@ -202,6 +203,7 @@ static fr_status write_rows(stream *s, batch *b, size_t rows, size_t batch_rows)
         FR_TRY(check_batch(b, s->threads, row));
         FR_TRY(fr_gguf_write_data(s->writer, b->target, b->rows * target_row));
         advance_rows(s, b->output, row, b->rows, source_row);
+        if (s->ended) return fr_fail_ended(s->files->path, s->done, s->total);
     }
     return FR_OK;
 }

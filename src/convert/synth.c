@@ -82,7 +82,8 @@ static void put_bytes(synth *s, const void *bytes, size_t count) {
     s->status = fr_gguf_write_data(&s->writer, bytes, count);
     s->done += count;
     const fr_options *o = s->options;
-    if (o && o->progress) o->progress(o->progress_context, s->done, s->writer.data_size);
+    if (!o || !o->progress || o->progress(o->progress_context, s->done, s->writer.data_size)) return;
+    if (s->status == FR_OK) s->status = fr_fail_ended("a synthetic model", s->done, s->writer.data_size);
 }
 
 /* The pool from a random block on, and from its beginning where it ends. */

@@ -26,7 +26,8 @@ const char *fr_drafter_path(const fr_drafter *drafter) {
 static fr_status bind_own(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (target->mtp_layers == 0)
-        return fr_fail(FR_INPUT, "%s has no MTP layer: give a drafter with -md", target->files.path);
+        return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s has no MTP layer: its drafter is in other files",
+                                                       target->files.path);
     FR_TRY(fr_weights_open(&drafter->weights, &target->files));
     drafter->method = &fr_draft_mtp;
     return drafter->method->load(drafter);
@@ -34,10 +35,9 @@ static fr_status bind_own(fr_drafter *drafter) {
 
 static fr_status refuse(const fr_checkpoint *files) {
     FR_TRY(fr_check_built(files));
-    return fr_fail(FR_INPUT,
-                   "%s: architecture \"%s\" is no drafter's that is known: a model goes with -m, its drafter with -md "
-                   "(a target's MTP layer alone, or %s)",
-                   files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT,
+                         "%s: architecture \"%s\" is no drafter's that is known (a target's MTP layer alone, or %s)",
+                         files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
 /* Beside its target. A draft model did that as a model; without a target nothing is going to run. */
@@ -77,7 +77,9 @@ fr_status fr_drafter_load(const char *path, const fr_model *target, const fr_opt
     fr_plan plan;
     FR_TRY(fr_plan_from_options(options, &machine, &plan));
     FR_TRY(fr_drafter_bind(path, target, options, drafter));
-    fr_status status = fr_weights_load(&(*drafter)->weights, &plan, options);
+    fr_status status = fr_weights_check_limit(&(*drafter)->weights, fr_model_residence(target).stays,
+                                              (uint64_t)options->value[FR_OPT_MEMORY]);
+    if (status == FR_OK) status = fr_weights_load(&(*drafter)->weights, &plan, options);
     if (status == FR_OK) return FR_OK;
     fr_drafter_unload(*drafter);
     *drafter = NULL;

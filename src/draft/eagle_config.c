@@ -177,8 +177,8 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
     if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, MOST_IDS, fallback, &c->layer.trunk.vocab);
-    return fr_fail(FR_USAGE, "%s does not say of how many ids its target is: give that with -m and the drafter "
-                             "with -md", gguf->path);
+    return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE, "%s does not say of how many ids its target is: it is "
+                                                   "opened for that", gguf->path);
 }
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {

@@ -65,7 +65,7 @@ static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t len
 }
 
 static void take_text(fr_jinja_token *token, const char *text, size_t length) {
-    token->kind = FR_TOKEN_TEXT;
+    token->kind = FR_LEX_TEXT;
     token->bytes = text;
     token->length = length;
 }
@@ -149,7 +149,7 @@ static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
             }
         }
         if (opened == 0) {
-            token->kind = FR_TOKEN_END;
+            token->kind = FR_LEX_END;
             return FR_OK;
         }
         token->line = lexer->line;
@@ -161,7 +161,7 @@ static fr_status next_outside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         } else {
             lexer->in_block = opened == '%';
             lexer->in_print = opened == '{';
-            token->kind = opened == '%' ? FR_TOKEN_BLOCK_BEGIN : FR_TOKEN_PRINT_BEGIN;
+            token->kind = opened == '%' ? FR_LEX_BLOCK_BEGIN : FR_LEX_PRINT_BEGIN;
             return FR_OK;
         }
         token->line = lexer->line;
@@ -254,7 +254,7 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         if (!put_escape(&e)) return fr_template_fail(lexer->template, lexer->line, "an escape that means nothing");
     }
     *token = (fr_jinja_token){
-        .kind = FR_TOKEN_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
+        .kind = FR_LEX_STRING, .line = lexer->line, .bytes = text, .length = (size_t)(e.to - text)};
     advance(lexer, end + 1);
     return FR_OK;
 }
@@ -291,7 +291,7 @@ static fr_status take_float(fr_jinja_lexer *lexer, fr_jinja_token *token, const 
     size_t length = 0;
     for (const char *c = lexer->at; c < end && length + 1 < sizeof digits; c++)
         if (*c != '_') digits[length++] = *c;
-    token->kind = FR_TOKEN_FLOAT;
+    token->kind = FR_LEX_FLOAT;
     if (length + 1 >= sizeof digits || !fr_jinja_read_real(digits, length, &token->real))
         return fr_template_fail(lexer->template, lexer->line, "a number that is too long or too large");
     advance(lexer, end);
@@ -323,7 +323,7 @@ static fr_status take_int(fr_jinja_lexer *lexer, fr_jinja_token *token) {
                !__builtin_add_overflow(token->integer, digit_value(*at), &token->integer);
     }
     if (!fits) return fr_template_fail(lexer->template, lexer->line, "a number that is too large");
-    token->kind = FR_TOKEN_INT;
+    token->kind = FR_LEX_INT;
     advance(lexer, at);
     return FR_OK;
 }
@@ -335,32 +335,32 @@ static const struct {
     fr_jinja_token_kind kind;
 } operators[] = {
     /* those of two characters first */
-    {"**", FR_TOKEN_POWER},
-    {"//", FR_TOKEN_FLOOR_DIVIDE},
-    {"==", FR_TOKEN_EQUAL},
-    {"!=", FR_TOKEN_UNEQUAL},
-    {">=", FR_TOKEN_GREATER_EQUAL},
-    {"<=", FR_TOKEN_LESS_EQUAL},
-    {">", FR_TOKEN_GREATER},
-    {"<", FR_TOKEN_LESS},
-    {"+", FR_TOKEN_ADD},
-    {"-", FR_TOKEN_SUBTRACT},
-    {"*", FR_TOKEN_MULTIPLY},
-    {"/", FR_TOKEN_DIVIDE},
-    {"%", FR_TOKEN_REMAINDER},
-    {"~", FR_TOKEN_TILDE},
-    {"[", FR_TOKEN_LEFT_BRACKET},
-    {"]", FR_TOKEN_RIGHT_BRACKET},
-    {"(", FR_TOKEN_LEFT_PARENTHESIS},
-    {")", FR_TOKEN_RIGHT_PARENTHESIS},
-    {"{", FR_TOKEN_LEFT_BRACE},
-    {"}", FR_TOKEN_RIGHT_BRACE},
-    {"=", FR_TOKEN_ASSIGN},
-    {".", FR_TOKEN_DOT},
-    {":", FR_TOKEN_COLON},
-    {"|", FR_TOKEN_PIPE},
-    {",", FR_TOKEN_COMMA},
-    {";", FR_TOKEN_SEMICOLON},
+    {"**", FR_LEX_POWER},
+    {"//", FR_LEX_FLOOR_DIVIDE},
+    {"==", FR_LEX_EQUAL},
+    {"!=", FR_LEX_UNEQUAL},
+    {">=", FR_LEX_GREATER_EQUAL},
+    {"<=", FR_LEX_LESS_EQUAL},
+    {">", FR_LEX_GREATER},
+    {"<", FR_LEX_LESS},
+    {"+", FR_LEX_ADD},
+    {"-", FR_LEX_SUBTRACT},
+    {"*", FR_LEX_MULTIPLY},
+    {"/", FR_LEX_DIVIDE},
+    {"%", FR_LEX_REMAINDER},
+    {"~", FR_LEX_TILDE},
+    {"[", FR_LEX_LEFT_BRACKET},
+    {"]", FR_LEX_RIGHT_BRACKET},
+    {"(", FR_LEX_LEFT_PARENTHESIS},
+    {")", FR_LEX_RIGHT_PARENTHESIS},
+    {"{", FR_LEX_LEFT_BRACE},
+    {"}", FR_LEX_RIGHT_BRACE},
+    {"=", FR_LEX_ASSIGN},
+    {".", FR_LEX_DOT},
+    {":", FR_LEX_COLON},
+    {"|", FR_LEX_PIPE},
+    {",", FR_LEX_COMMA},
+    {";", FR_LEX_SEMICOLON},
 };
 
 /* Inside brackets the end of a tag is none. */
@@ -409,7 +409,7 @@ static fr_status next_inside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     if (lexer->open_count == 0)
         behind = close_at(lexer, lexer->at, lexer->in_block ? "%}" : "}}", lexer->in_block, lexer->in_block);
     if (behind) {
-        token->kind = lexer->in_block ? FR_TOKEN_BLOCK_END : FR_TOKEN_PRINT_END;
+        token->kind = lexer->in_block ? FR_LEX_BLOCK_END : FR_LEX_PRINT_END;
         lexer->in_block = lexer->in_print = false;
         advance(lexer, behind);
         return FR_OK;
@@ -421,7 +421,7 @@ static fr_status next_inside(fr_jinja_lexer *lexer, fr_jinja_token *token) {
         return end > lexer->at ? take_float(lexer, token, end) : take_int(lexer, token);
     }
     if (token->length > 0) {
-        token->kind = FR_TOKEN_NAME;
+        token->kind = FR_LEX_NAME;
         advance(lexer, lexer->at + token->length);
         return FR_OK;
     }

@@ -10,12 +10,12 @@ static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends);
 
 /* The rest of a tag, and what stands between it and one of the end tags, whose word is then the current token. */
 static fr_jinja_nodes parse_block(fr_jinja_parser *p, fr_jinja_node *node, const char *const *ends) {
-    skip(p, FR_TOKEN_COLON);
-    expect(p, FR_TOKEN_BLOCK_END, "\"%}\"");
+    skip(p, FR_LEX_COLON);
+    expect(p, FR_LEX_BLOCK_END, "\"%}\"");
     fr_jinja_nodes body = {0};
     if (enter(p)) body = parse_body(p, ends);
     leave(p);
-    if (ok(p) && is(p, FR_TOKEN_END)) {
+    if (ok(p) && is(p, FR_LEX_END)) {
         const char *last = ends[0];
         for (; *ends; ends++) last = *ends;
         fr_jinja_parser_keep(p, fr_template_fail(p->template, node->line, "a block without its \"%s\"", last));
@@ -44,7 +44,7 @@ static void check_target(fr_jinja_parser *p, fr_jinja_node *node) {
 
 static fr_jinja_node *parse_target_item(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
-    if (!is(p, FR_TOKEN_NAME) || p->ahead.kind != FR_TOKEN_DOT) return fr_jinja_parse_primary(p);
+    if (!is(p, FR_LEX_NAME) || p->ahead.kind != FR_LEX_DOT) return fr_jinja_parse_primary(p);
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_MEMBER, line);
     node->member.name = fr_jinja_parser_name(p);
     fr_jinja_parser_next(p); /* . */
@@ -62,7 +62,7 @@ static fr_jinja_node *parse_target(fr_jinja_parser *p, bool with_members, const 
 
 static fr_jinja_node *parse_set(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *target = parse_target(p, true, NULL);
-    bool plain = skip(p, FR_TOKEN_ASSIGN);
+    bool plain = skip(p, FR_LEX_ASSIGN);
     fr_jinja_node *node = fr_jinja_parser_node(p, plain ? FR_NODE_SET : FR_NODE_SET_BLOCK, line);
     fr_jinja_parser_below(p, node, target);
     if (plain) {
@@ -123,20 +123,20 @@ static fr_jinja_node *parse_for(fr_jinja_parser *p, uint32_t line) {
 /* (a, b=c) */
 static void parse_signature(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_routine *routine) {
     fr_jinja_nodes parameters = {0};
-    expect(p, FR_TOKEN_LEFT_PARENTHESIS, "\"(\"");
-    while (ok(p) && !is(p, FR_TOKEN_RIGHT_PARENTHESIS)) {
-        if (parameters.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
+    expect(p, FR_LEX_LEFT_PARENTHESIS, "\"(\"");
+    while (ok(p) && !is(p, FR_LEX_RIGHT_PARENTHESIS)) {
+        if (parameters.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
         uint32_t line = p->token.line;
         fr_jinja_node *parameter =
             fr_jinja_parser_below(p, node, fr_jinja_parser_name_node(p, fr_jinja_parser_name(p), line));
         parameter->variable.stored = true;
         fr_jinja_parser_append(p, &parameters, parameter);
-        if (skip(p, FR_TOKEN_ASSIGN))
+        if (skip(p, FR_LEX_ASSIGN))
             fr_jinja_parser_append(p, &routine->defaults, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
         else if (routine->defaults.count > 0)
             fr_jinja_parser_refuse(p, line, "a parameter without a default behind one with");
     }
-    expect(p, FR_TOKEN_RIGHT_PARENTHESIS, "\")\"");
+    expect(p, FR_LEX_RIGHT_PARENTHESIS, "\")\"");
     routine->parameters = parameters.items;
     routine->parameter_count = parameters.count;
 }
@@ -160,7 +160,7 @@ static fr_jinja_node *parse_call_block(fr_jinja_parser *p, uint32_t line) {
     if (!routine) return node;
     node->macro.routine = routine;
     routine->name = &caller;
-    if (is(p, FR_TOKEN_LEFT_PARENTHESIS)) parse_signature(p, node, routine);
+    if (is(p, FR_LEX_LEFT_PARENTHESIS)) parse_signature(p, node, routine);
     node->macro.call = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
     if (node->macro.call->kind != FR_NODE_CALL) fr_jinja_parser_refuse(p, line, "a call block that calls nothing");
     routine->body = parse_whole_block(p, node, "endcall");
@@ -176,10 +176,10 @@ static fr_jinja_node *parse_filter_block(fr_jinja_parser *p, uint32_t line) {
 
 static fr_jinja_node *parse_with(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_WITH, line);
-    while (ok(p) && !is(p, FR_TOKEN_BLOCK_END) && !is(p, FR_TOKEN_COLON)) {
-        if (node->with.targets.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
+    while (ok(p) && !is(p, FR_LEX_BLOCK_END) && !is(p, FR_LEX_COLON)) {
+        if (node->with.targets.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
         fr_jinja_parser_append(p, &node->with.targets, fr_jinja_parser_below(p, node, parse_target(p, false, NULL)));
-        expect(p, FR_TOKEN_ASSIGN, "\"=\"");
+        expect(p, FR_LEX_ASSIGN, "\"=\"");
         fr_jinja_parser_append(p, &node->with.values, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
     node->with.body = parse_whole_block(p, node, "endwith");
@@ -188,8 +188,8 @@ static fr_jinja_node *parse_with(fr_jinja_parser *p, uint32_t line) {
 
 static fr_jinja_node *parse_print(fr_jinja_parser *p, uint32_t line) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_OUTPUT, line);
-    while (ok(p) && !is(p, FR_TOKEN_BLOCK_END)) {
-        if (node->items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
+    while (ok(p) && !is(p, FR_LEX_BLOCK_END)) {
+        if (node->items.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
         fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
     return node;
@@ -268,19 +268,19 @@ static void append_output(fr_jinja_parser *p, fr_jinja_nodes *body, fr_jinja_nod
 static fr_jinja_nodes parse_body(fr_jinja_parser *p, const char *const *ends) {
     fr_jinja_nodes body = {0};
     fr_jinja_node *output = NULL; /* what is printed without a statement between */
-    while (ok(p) && !is(p, FR_TOKEN_END)) {
-        if (is(p, FR_TOKEN_TEXT)) {
+    while (ok(p) && !is(p, FR_LEX_END)) {
+        if (is(p, FR_LEX_TEXT)) {
             const fr_jinja_string *text = fr_jinja_parser_string(p, p->token.bytes, p->token.length);
             append_output(p, &body, &output, fr_jinja_parser_constant(p, fr_jinja_of_string(text), p->token.line));
             fr_jinja_parser_next(p);
-        } else if (skip(p, FR_TOKEN_PRINT_BEGIN)) {
+        } else if (skip(p, FR_LEX_PRINT_BEGIN)) {
             append_output(p, &body, &output, fr_jinja_parse_tuple(p, fr_jinja_parse_expression, false, NULL));
-            expect(p, FR_TOKEN_PRINT_END, "\"}}\"");
+            expect(p, FR_LEX_PRINT_END, "\"}}\"");
         } else {
-            expect(p, FR_TOKEN_BLOCK_BEGIN, "\"{%\"");
+            expect(p, FR_LEX_BLOCK_BEGIN, "\"{%\"");
             if (at_any(p, ends)) return body;
             fr_jinja_parser_append(p, &body, parse_statement(p));
-            expect(p, FR_TOKEN_BLOCK_END, "\"%}\"");
+            expect(p, FR_LEX_BLOCK_END, "\"%}\"");
             output = NULL;
         }
     }

@@ -13,7 +13,7 @@ static fr_jinja_node *parse_string(fr_jinja_parser *p) {
     const char *bytes = p->token.bytes;
     size_t length = p->token.length;
     fr_jinja_parser_next(p);
-    while (ok(p) && is(p, FR_TOKEN_STRING)) {
+    while (ok(p) && is(p, FR_LEX_STRING)) {
         char *joined = fr_jinja_parser_take(p, length + p->token.length, 1);
         if (!joined) break;
         memcpy(joined, bytes, length);
@@ -46,33 +46,33 @@ static fr_jinja_node *parse_name(fr_jinja_parser *p) {
 static fr_jinja_node *parse_list(fr_jinja_parser *p) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_LIST, p->token.line);
     fr_jinja_parser_next(p);
-    while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACKET)) {
-        if (node->items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
-        if (is(p, FR_TOKEN_RIGHT_BRACKET)) break;
+    while (ok(p) && !is(p, FR_LEX_RIGHT_BRACKET)) {
+        if (node->items.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
+        if (is(p, FR_LEX_RIGHT_BRACKET)) break;
         fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
-    expect(p, FR_TOKEN_RIGHT_BRACKET, "\"]\"");
+    expect(p, FR_LEX_RIGHT_BRACKET, "\"]\"");
     return node;
 }
 
 static fr_jinja_node *parse_dict(fr_jinja_parser *p) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_DICT, p->token.line);
     fr_jinja_parser_next(p);
-    while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACE)) {
-        if (node->items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
-        if (is(p, FR_TOKEN_RIGHT_BRACE)) break;
+    while (ok(p) && !is(p, FR_LEX_RIGHT_BRACE)) {
+        if (node->items.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
+        if (is(p, FR_LEX_RIGHT_BRACE)) break;
         fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
-        expect(p, FR_TOKEN_COLON, "\":\"");
+        expect(p, FR_LEX_COLON, "\":\"");
         fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p)));
     }
-    expect(p, FR_TOKEN_RIGHT_BRACE, "\"}\"");
+    expect(p, FR_LEX_RIGHT_BRACE, "\"}\"");
     return node;
 }
 
 static fr_jinja_node *parse_number(fr_jinja_parser *p) {
     fr_jinja_token token = p->token;
     fr_jinja_parser_next(p);
-    bool whole = token.kind == FR_TOKEN_INT;
+    bool whole = token.kind == FR_LEX_INT;
     return fr_jinja_parser_constant(
         p, whole ? fr_jinja_of_int(token.integer, false) : fr_jinja_of_real(token.real, false), token.line);
 }
@@ -80,27 +80,27 @@ static fr_jinja_node *parse_number(fr_jinja_parser *p) {
 static fr_jinja_node *parse_parentheses(fr_jinja_parser *p) {
     fr_jinja_parser_next(p);
     fr_jinja_node *node = fr_jinja_parse_tuple(p, fr_jinja_parse_expression, true, NULL);
-    expect(p, FR_TOKEN_RIGHT_PARENTHESIS, "\")\"");
+    expect(p, FR_LEX_RIGHT_PARENTHESIS, "\")\"");
     return node;
 }
 
 fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p) {
     switch (p->token.kind) {
-    case FR_TOKEN_NAME: return parse_name(p);
-    case FR_TOKEN_STRING: return parse_string(p);
-    case FR_TOKEN_INT:
-    case FR_TOKEN_FLOAT: return parse_number(p);
-    case FR_TOKEN_LEFT_PARENTHESIS: return parse_parentheses(p);
-    case FR_TOKEN_LEFT_BRACKET: return parse_list(p);
-    case FR_TOKEN_LEFT_BRACE: return parse_dict(p);
+    case FR_LEX_NAME: return parse_name(p);
+    case FR_LEX_STRING: return parse_string(p);
+    case FR_LEX_INT:
+    case FR_LEX_FLOAT: return parse_number(p);
+    case FR_LEX_LEFT_PARENTHESIS: return parse_parentheses(p);
+    case FR_LEX_LEFT_BRACKET: return parse_list(p);
+    case FR_LEX_LEFT_BRACE: return parse_dict(p);
     default: fr_jinja_parser_unexpected(p, "an expression"); return &p->broken;
     }
 }
 
 /* A tuple without parentheses ends where a tag does, or before the word `end`. */
 static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
-    return is(p, FR_TOKEN_PRINT_END) || is(p, FR_TOKEN_BLOCK_END) || is(p, FR_TOKEN_RIGHT_PARENTHESIS) ||
-           is(p, FR_TOKEN_END) || (end && is_word(p, end));
+    return is(p, FR_LEX_PRINT_END) || is(p, FR_LEX_BLOCK_END) || is(p, FR_LEX_RIGHT_PARENTHESIS) ||
+           is(p, FR_LEX_END) || (end && is_word(p, end));
 }
 
 /* a, b, c: a tuple if there is a comma, otherwise the one thing. */
@@ -111,7 +111,7 @@ fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_
     bool is_tuple = false;
     while (ok(p) && !at_tuple_end(p, end)) {
         fr_jinja_parser_append(p, &items, parse(p));
-        if (!skip(p, FR_TOKEN_COMMA)) break;
+        if (!skip(p, FR_LEX_COMMA)) break;
         is_tuple = true;
     }
     if (!is_tuple && items.count == 1) return items.items[0];
@@ -139,13 +139,13 @@ static void append_keyword(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
 static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
     const char *order = "arguments in an order that means nothing";
     uint32_t line = p->token.line;
-    if (skip(p, FR_TOKEN_MULTIPLY)) {
+    if (skip(p, FR_LEX_MULTIPLY)) {
         if (arguments->star || arguments->star_star) fr_jinja_parser_refuse(p, line, order);
         arguments->star = fr_jinja_parse_expression(p);
-    } else if (skip(p, FR_TOKEN_POWER)) {
+    } else if (skip(p, FR_LEX_POWER)) {
         if (arguments->star_star) fr_jinja_parser_refuse(p, line, order);
         arguments->star_star = fr_jinja_parse_expression(p);
-    } else if (is(p, FR_TOKEN_NAME) && p->ahead.kind == FR_TOKEN_ASSIGN) {
+    } else if (is(p, FR_LEX_NAME) && p->ahead.kind == FR_LEX_ASSIGN) {
         if (arguments->star_star) fr_jinja_parser_refuse(p, line, order);
         append_keyword(p, arguments);
     } else {
@@ -159,13 +159,13 @@ static void parse_argument(fr_jinja_parser *p, fr_jinja_call_nodes *arguments) {
 static fr_jinja_call_nodes *parse_arguments(fr_jinja_parser *p, fr_jinja_node *node) {
     fr_jinja_call_nodes *arguments = fr_jinja_parser_take(p, 1, sizeof *arguments);
     if (!arguments) return NULL;
-    expect(p, FR_TOKEN_LEFT_PARENTHESIS, "\"(\"");
-    for (bool first = true; ok(p) && !is(p, FR_TOKEN_RIGHT_PARENTHESIS); first = false) {
-        if (!first) expect(p, FR_TOKEN_COMMA, "\",\"");
-        if (is(p, FR_TOKEN_RIGHT_PARENTHESIS)) break;
+    expect(p, FR_LEX_LEFT_PARENTHESIS, "\"(\"");
+    for (bool first = true; ok(p) && !is(p, FR_LEX_RIGHT_PARENTHESIS); first = false) {
+        if (!first) expect(p, FR_LEX_COMMA, "\",\"");
+        if (is(p, FR_LEX_RIGHT_PARENTHESIS)) break;
         parse_argument(p, arguments);
     }
-    expect(p, FR_TOKEN_RIGHT_PARENTHESIS, "\")\"");
+    expect(p, FR_LEX_RIGHT_PARENTHESIS, "\")\"");
     for (size_t i = 0; i < arguments->positional.count; i++)
         fr_jinja_parser_below(p, node, arguments->positional.items[i]);
     for (size_t i = 0; i < arguments->keywords.count; i++) fr_jinja_parser_below(p, node, arguments->keywords.items[i]);
@@ -184,13 +184,13 @@ static fr_jinja_node *parse_call(fr_jinja_parser *p, fr_jinja_node *callee) {
 /* Between brackets: an expression, or a slice a:b:c of which any may be missing. */
 static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
-    fr_jinja_node *start = is(p, FR_TOKEN_COLON) ? NULL : fr_jinja_parse_expression(p);
-    if (!skip(p, FR_TOKEN_COLON)) return start ? start : &p->broken;
+    fr_jinja_node *start = is(p, FR_LEX_COLON) ? NULL : fr_jinja_parse_expression(p);
+    if (!skip(p, FR_LEX_COLON)) return start ? start : &p->broken;
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_SLICE, line);
     node->slice.start = fr_jinja_parser_below(p, node, start);
-    if (!is(p, FR_TOKEN_COLON) && !is(p, FR_TOKEN_RIGHT_BRACKET) && !is(p, FR_TOKEN_COMMA))
+    if (!is(p, FR_LEX_COLON) && !is(p, FR_LEX_RIGHT_BRACKET) && !is(p, FR_LEX_COMMA))
         node->slice.stop = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
-    if (skip(p, FR_TOKEN_COLON) && !is(p, FR_TOKEN_RIGHT_BRACKET) && !is(p, FR_TOKEN_COMMA))
+    if (skip(p, FR_LEX_COLON) && !is(p, FR_LEX_RIGHT_BRACKET) && !is(p, FR_LEX_COMMA))
         node->slice.step = fr_jinja_parser_below(p, node, fr_jinja_parse_expression(p));
     return node;
 }
@@ -198,11 +198,11 @@ static fr_jinja_node *parse_subscript(fr_jinja_parser *p) {
 /* a[b], a[b, c] */
 static fr_jinja_node *parse_brackets(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
     fr_jinja_nodes items = {0};
-    while (ok(p) && !is(p, FR_TOKEN_RIGHT_BRACKET)) {
-        if (items.count > 0) expect(p, FR_TOKEN_COMMA, "\",\"");
+    while (ok(p) && !is(p, FR_LEX_RIGHT_BRACKET)) {
+        if (items.count > 0) expect(p, FR_LEX_COMMA, "\",\"");
         fr_jinja_parser_append(p, &items, parse_subscript(p));
     }
-    expect(p, FR_TOKEN_RIGHT_BRACKET, "\"]\"");
+    expect(p, FR_LEX_RIGHT_BRACKET, "\"]\"");
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_ITEM, line);
     node->item.object = fr_jinja_parser_below(p, node, object);
     if (items.count == 1) {
@@ -220,7 +220,7 @@ static fr_jinja_node *parse_brackets(fr_jinja_parser *p, fr_jinja_node *object, 
 
 /* a.b, a.0 */
 static fr_jinja_node *parse_member(fr_jinja_parser *p, fr_jinja_node *object, uint32_t line) {
-    bool number = is(p, FR_TOKEN_INT);
+    bool number = is(p, FR_LEX_INT);
     fr_jinja_node *node = fr_jinja_parser_node(p, number ? FR_NODE_ITEM : FR_NODE_ATTRIBUTE, line);
     if (number) {
         node->item.object = fr_jinja_parser_below(p, node, object);
@@ -235,11 +235,11 @@ static fr_jinja_node *parse_member(fr_jinja_parser *p, fr_jinja_node *object, ui
 static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
     while (ok(p)) {
         uint32_t line = p->token.line;
-        if (skip(p, FR_TOKEN_DOT))
+        if (skip(p, FR_LEX_DOT))
             node = parse_member(p, node, line);
-        else if (skip(p, FR_TOKEN_LEFT_BRACKET))
+        else if (skip(p, FR_LEX_LEFT_BRACKET))
             node = parse_brackets(p, node, line);
-        else if (is(p, FR_TOKEN_LEFT_PARENTHESIS))
+        else if (is(p, FR_LEX_LEFT_PARENTHESIS))
             node = parse_call(p, node);
         else
             break;
@@ -253,17 +253,17 @@ static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
 static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr_jinja_function_table *table) {
     node->filter.name = &fr_jinja_parser_name(p)->string;
     node->filter.function = fr_jinja_function_find(table, node->filter.name);
-    if (is(p, FR_TOKEN_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
+    if (is(p, FR_LEX_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
 }
 
 /* |a|b(c), or without the first bar at the begin of a filter block. subject: NULL in a block. */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside) {
-    while (ok(p) && (inside || skip(p, FR_TOKEN_PIPE))) {
+    while (ok(p) && (inside || skip(p, FR_LEX_PIPE))) {
         fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_FILTER, p->token.line);
         inside = false;
         take_function_name(p, node, &fr_template_filters);
         node->filter.subject = fr_jinja_parser_below(p, node, subject);
-        if (is(p, FR_TOKEN_LEFT_PARENTHESIS)) node->filter.arguments = parse_arguments(p, node);
+        if (is(p, FR_LEX_LEFT_PARENTHESIS)) node->filter.arguments = parse_arguments(p, node);
         subject = node;
     }
     return subject;
@@ -272,12 +272,12 @@ fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject
 /* A test's argument may stand without parentheses. */
 static bool begins_argument(const fr_jinja_parser *p) {
     switch (p->token.kind) {
-    case FR_TOKEN_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
-    case FR_TOKEN_STRING:
-    case FR_TOKEN_INT:
-    case FR_TOKEN_FLOAT:
-    case FR_TOKEN_LEFT_BRACKET:
-    case FR_TOKEN_LEFT_BRACE: return true;
+    case FR_LEX_NAME: return !is_word(p, "else") && !is_word(p, "or") && !is_word(p, "and");
+    case FR_LEX_STRING:
+    case FR_LEX_INT:
+    case FR_LEX_FLOAT:
+    case FR_LEX_LEFT_BRACKET:
+    case FR_LEX_LEFT_BRACE: return true;
     default: return false;
     }
 }
@@ -294,7 +294,7 @@ static fr_jinja_node *parse_test(fr_jinja_parser *p, fr_jinja_node *subject) {
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_TEST, p->token.line);
     take_function_name(p, node, &fr_template_tests);
     node->filter.subject = fr_jinja_parser_below(p, node, subject);
-    if (is(p, FR_TOKEN_LEFT_PARENTHESIS)) {
+    if (is(p, FR_LEX_LEFT_PARENTHESIS)) {
         node->filter.arguments = parse_arguments(p, node);
     } else if (begins_argument(p)) {
         if (is_word(p, "is"))
@@ -308,11 +308,11 @@ static fr_jinja_node *parse_test(fr_jinja_parser *p, fr_jinja_node *subject) {
 
 static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node *node) {
     while (ok(p)) {
-        if (is(p, FR_TOKEN_PIPE))
+        if (is(p, FR_LEX_PIPE))
             node = fr_jinja_parse_filters(p, node, false);
         else if (skip_word(p, "is"))
             node = parse_test(p, node);
-        else if (is(p, FR_TOKEN_LEFT_PARENTHESIS))
+        else if (is(p, FR_LEX_LEFT_PARENTHESIS))
             node = parse_call(p, node);
         else
             break;
@@ -326,9 +326,9 @@ static fr_jinja_node *parse_filters_and_tests(fr_jinja_parser *p, fr_jinja_node 
 static fr_jinja_node *parse_unary(fr_jinja_parser *p, bool with_filters) {
     fr_jinja_node *node = &p->broken;
     uint32_t line = p->token.line;
-    bool negative = is(p, FR_TOKEN_SUBTRACT);
+    bool negative = is(p, FR_LEX_SUBTRACT);
     if (!enter(p)) return node;
-    if (negative || is(p, FR_TOKEN_ADD)) {
+    if (negative || is(p, FR_LEX_ADD)) {
         fr_jinja_parser_next(p);
         node = fr_jinja_parser_node(p, negative ? FR_NODE_NEGATIVE : FR_NODE_POSITIVE, line);
         node->operand = fr_jinja_parser_below(p, node, parse_unary(p, false));
@@ -357,13 +357,13 @@ static bool find_arithmetic(fr_jinja_token_kind token, strength level, fr_jinja_
         strength level;
         fr_jinja_operator operator;
     } rows[] = {
-        {FR_TOKEN_ADD, STRENGTH_ADD, FR_OPERATOR_ADD},
-        {FR_TOKEN_SUBTRACT, STRENGTH_ADD, FR_OPERATOR_SUBTRACT},
-        {FR_TOKEN_MULTIPLY, STRENGTH_MULTIPLY, FR_OPERATOR_MULTIPLY},
-        {FR_TOKEN_DIVIDE, STRENGTH_MULTIPLY, FR_OPERATOR_DIVIDE},
-        {FR_TOKEN_FLOOR_DIVIDE, STRENGTH_MULTIPLY, FR_OPERATOR_FLOOR_DIVIDE},
-        {FR_TOKEN_REMAINDER, STRENGTH_MULTIPLY, FR_OPERATOR_REMAINDER},
-        {FR_TOKEN_POWER, STRENGTH_POWER, FR_OPERATOR_POWER},
+        {FR_LEX_ADD, STRENGTH_ADD, FR_OPERATOR_ADD},
+        {FR_LEX_SUBTRACT, STRENGTH_ADD, FR_OPERATOR_SUBTRACT},
+        {FR_LEX_MULTIPLY, STRENGTH_MULTIPLY, FR_OPERATOR_MULTIPLY},
+        {FR_LEX_DIVIDE, STRENGTH_MULTIPLY, FR_OPERATOR_DIVIDE},
+        {FR_LEX_FLOOR_DIVIDE, STRENGTH_MULTIPLY, FR_OPERATOR_FLOOR_DIVIDE},
+        {FR_LEX_REMAINDER, STRENGTH_MULTIPLY, FR_OPERATOR_REMAINDER},
+        {FR_LEX_POWER, STRENGTH_POWER, FR_OPERATOR_POWER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].token != token || rows[i].level != level) continue;
@@ -379,10 +379,10 @@ static fr_jinja_node *parse_arithmetic(fr_jinja_parser *p, strength level);
 static fr_jinja_node *parse_concat(fr_jinja_parser *p) {
     uint32_t line = p->token.line;
     fr_jinja_node *first = parse_arithmetic(p, STRENGTH_MULTIPLY);
-    if (!is(p, FR_TOKEN_TILDE)) return first;
+    if (!is(p, FR_LEX_TILDE)) return first;
     fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_CONCAT, line);
     fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, first));
-    while (ok(p) && skip(p, FR_TOKEN_TILDE))
+    while (ok(p) && skip(p, FR_LEX_TILDE))
         fr_jinja_parser_append(p, &node->items, fr_jinja_parser_below(p, node, parse_arithmetic(p, STRENGTH_MULTIPLY)));
     return node;
 }
@@ -408,9 +408,9 @@ static bool skip_comparison(fr_jinja_parser *p, fr_jinja_operator *operator) {
         fr_jinja_token_kind token;
         fr_jinja_operator operator;
     } rows[] = {
-        {FR_TOKEN_EQUAL, FR_OPERATOR_EQUAL},     {FR_TOKEN_UNEQUAL, FR_OPERATOR_UNEQUAL},
-        {FR_TOKEN_LESS, FR_OPERATOR_LESS},       {FR_TOKEN_LESS_EQUAL, FR_OPERATOR_LESS_EQUAL},
-        {FR_TOKEN_GREATER, FR_OPERATOR_GREATER}, {FR_TOKEN_GREATER_EQUAL, FR_OPERATOR_GREATER_EQUAL},
+        {FR_LEX_EQUAL, FR_OPERATOR_EQUAL},     {FR_LEX_UNEQUAL, FR_OPERATOR_UNEQUAL},
+        {FR_LEX_LESS, FR_OPERATOR_LESS},       {FR_LEX_LESS_EQUAL, FR_OPERATOR_LESS_EQUAL},
+        {FR_LEX_GREATER, FR_OPERATOR_GREATER}, {FR_LEX_GREATER_EQUAL, FR_OPERATOR_GREATER_EQUAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         *operator= rows[i].operator;

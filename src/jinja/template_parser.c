@@ -8,7 +8,7 @@
 void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status) {
     if (!ok(p) || status == FR_OK) return;
     p->status = status;
-    p->token = p->ahead = (fr_jinja_token){.kind = FR_TOKEN_END, .line = p->token.line, .bytes = ""};
+    p->token = p->ahead = (fr_jinja_token){.kind = FR_LEX_END, .line = p->token.line, .bytes = ""};
 }
 
 void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what) {
@@ -61,16 +61,16 @@ void fr_jinja_parser_next(fr_jinja_parser *p) {
 
 void fr_jinja_parser_unexpected(fr_jinja_parser *p, const char *expected) {
     static const char *const what[] = {
-        [FR_TOKEN_END] = "the end of the template",
-        [FR_TOKEN_TEXT] = "text",
-        [FR_TOKEN_BLOCK_BEGIN] = "\"{%\"",
-        [FR_TOKEN_BLOCK_END] = "\"%}\"",
-        [FR_TOKEN_PRINT_BEGIN] = "\"{{\"",
-        [FR_TOKEN_PRINT_END] = "\"}}\"",
-        [FR_TOKEN_STRING] = "a string",
+        [FR_LEX_END] = "the end of the template",
+        [FR_LEX_TEXT] = "text",
+        [FR_LEX_BLOCK_BEGIN] = "\"{%\"",
+        [FR_LEX_BLOCK_END] = "\"%}\"",
+        [FR_LEX_PRINT_BEGIN] = "\"{{\"",
+        [FR_LEX_PRINT_END] = "\"}}\"",
+        [FR_LEX_STRING] = "a string",
     };
     const fr_jinja_token *token = &p->token;
-    const char *name = token->kind <= FR_TOKEN_STRING ? what[token->kind] : NULL;
+    const char *name = token->kind <= FR_LEX_STRING ? what[token->kind] : NULL;
     if (!ok(p)) return;
     if (name)
         fr_jinja_parser_keep(p, fr_template_fail(p->template, token->line, "expected %s, not %s", expected, name));
@@ -131,7 +131,7 @@ static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
 
 /* The current token, a name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p) {
-    if (!is(p, FR_TOKEN_NAME)) fr_jinja_parser_unexpected(p, "a name");
+    if (!is(p, FR_LEX_NAME)) fr_jinja_parser_unexpected(p, "a name");
     fr_jinja_name *name = intern(p, &p->token);
     fr_jinja_parser_next(p);
     return name;

@@ -66,7 +66,7 @@ static inline bool is(const fr_jinja_parser *p, fr_jinja_token_kind kind) {
 }
 
 static inline bool token_is_word(const fr_jinja_token *token, const char *word) {
-    return token->kind == FR_TOKEN_NAME && token->length == strlen(word) &&
+    return token->kind == FR_LEX_NAME && token->length == strlen(word) &&
            memcmp(token->bytes, word, token->length) == 0;
 }
 

@@ -30,13 +30,13 @@ bool fr_model_is_of(const fr_model *model, const char *architecture) {
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family) {
     const char *architecture = fr_checkpoint_architecture(files);
     if (fr_is_drafter(files))
-        return fr_fail(FR_INPUT, "%s is a drafter (%s): give it with -md, and its target with -m", files->path,
-                       architecture);
+        return fr_fail_about(FR_OPT_SPEC_TYPE, FR_INPUT, "%s is a drafter (%s), which is opened for its target",
+                                                       files->path, architecture);
     *family = fr_family_of(architecture);
     if (*family) return FR_OK;
     if (fr_is_mmproj(files))
-        return fr_fail(FR_INPUT, "%s is a vision tower (%s): give it with --mmproj, and its text model with -m",
-                       files->path, architecture);
+        return fr_fail_about(FR_OPT_MMPROJ, FR_INPUT, "%s is a vision tower (%s), which is opened with its "
+                                                    "text model", files->path, architecture);
     FR_TRY(fr_check_built(files));
     return fr_family_refuse(files, NULL);
 }
@@ -108,12 +108,17 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     return FR_OK;
 }
 
+static fr_status open_files(fr_model *model, const char *path, const fr_options *options) {
+    if (!options->bytes) return fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0);
+    return fr_checkpoint_open_bytes(&model->files, options->bytes, options->byte_count, path);
+}
+
 typedef fr_status bind_model(fr_model *model, const char *path, const fr_options *options);
 
 static fr_status bind(fr_model *model, const char *path, const fr_options *options) {
     FR_TRY(fr_kernels_select(*options->isa ? options->isa : NULL, &model->kernels));
     FR_TRY(fr_plan_from_options(options, &model->machine, &model->plan));
-    FR_TRY(fr_open_files(&model->files, path, options->value[FR_OPT_MMAP] != 0));
+    FR_TRY(open_files(model, path, options));
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_weights_compare(&model->weights, fr_spec_mixture_size(&model->trunk.spec), NULL, fr_memory_available(""));
     return *options->mmproj ? open_mmproj(model, options) : FR_OK;

@@ -2,6 +2,7 @@
 #include "src/session/async_draft.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -82,7 +83,7 @@ void fr_async_draft_cancel(fr_session *s) {
 
 void fr_async_draft_close(fr_session *s) {
     fr_engine_settle(s->engine);
-    fr_worker_close(s->async.worker);
+    if (s->engine->process == getpid()) fr_worker_close(s->async.worker);
 }
 
 fr_status fr_async_draft_now(fr_session *s, size_t steps, int32_t *ids, size_t *count, float *logits) {

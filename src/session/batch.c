@@ -17,6 +17,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
 }
 
 fr_forward fr_batch_forward(fr_engine *e, size_t count) {
+    e->runs++;
     return (fr_forward){.model = e->model,
                         .activations = e->activations,
                         .batch = {.rows = e->batch, .count = count, .timelines = e->timelines},
@@ -85,6 +86,7 @@ static size_t place_heads(fr_engine *e, fr_part *parts, size_t count, size_t row
         fr_batch_rows(s, s->kv.length + plain, p->heads, p->heads_at, plain ? (int32_t)(p->at + plain) - 1 : -1);
         s->logits = e->logits + (rows - first) * vocab;
         s->best = e->best + (rows - first);
+        s->run = e->runs + 1; /* the forward that is about to be */
         rows += p->heads;
     }
     return rows;

@@ -185,7 +185,6 @@ void fr_cycle_round(fr_engine *e, fr_round *rounds, size_t count) {
 
 fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count, size_t *accepted) {
     fr_round round = {.session = s, .ids = ids, .limit = limit};
-    *count = *accepted = 0;
     if (s->pending) {
         fr_async_draft_cancel(s); /* which has nothing to draft from */
         FR_TRY(fr_timeline_run(s));
@@ -197,6 +196,15 @@ fr_status fr_cycle_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
 }
 
 /* ----------------------------------------------------------------------------------------------------------- scores */
+
+fr_status fr_cycle_next_logits(fr_session *s, const float **logits) {
+    if (!s->fresh || s->run != s->engine->runs) {
+        FR_TRY(fr_timeline_again(s));
+        FR_TRY(fr_timeline_run(s));
+    }
+    *logits = s->logits;
+    return FR_OK;
+}
 
 /* Logits of the batch's rows from `first` on, as many at a time as there is room for. */
 static fr_status hand_out(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {
@@ -249,6 +257,7 @@ fr_status fr_cycle_score_drafts(fr_session *s, const int32_t *ids, size_t count,
                                 void *context) {
     int32_t drafts[FR_STEP_MAX];
     float *logits = s->engine->logits;
+    s->engine->runs++;
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));

@@ -82,7 +82,7 @@ static fr_status try_token(fr_dry *d, breaker *b, int32_t id) {
 
 static fr_status add_breaker(fr_dry *d, const fr_tokenizer *tokenizer, const char *text, size_t vocab) {
     breaker b = {.tokenizer = tokenizer, .text = text, .length = strlen(text)};
-    size_t count = fr_smaller(fr_tokenizer_size(tokenizer), vocab);
+    size_t count = fr_smaller(fr_tokenizer_count(tokenizer), vocab);
     fr_status status = FR_OK;
     for (size_t id = 0; id < count && status == FR_OK; id++) status = try_token(d, &b, (int32_t)id);
     for (size_t i = 0; i < b.length; i++) free(b.ids[i]);

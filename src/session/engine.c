@@ -2,6 +2,7 @@
 #include "src/session/engine.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/cores.h"
 #include "base/error.h"
@@ -79,7 +80,9 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->best = fr_arena_take(&e->arena, threads * e->head_rows, sizeof *e->best);
     const fr_draft_method *method = e->drafts ? e->drafter->method : &fr_draft_none;
     const fr_draft_sizes sizes = fr_engine_draft_sizes(e);
+    size_t before = e->arena.used;
     if (method->workspace) e->draft_workspace = method->workspace(e->drafter, &e->arena, &sizes);
+    e->drafting_bytes = e->arena.used - before;
     if (e->capacity == 1) return;
     bool caches = method->workspace_kv && e->draft_workspace;
     fr_kv_prefixes_layout(&e->prefixes, &e->arena, &e->kv, caches ? method->workspace_kv(e->draft_workspace) : NULL);
@@ -88,8 +91,9 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
 static fr_status measure(fr_engine *e, const fr_kv_shape *shapes) {
     layout(e, shapes);
     if (e->kv_memory && e->kv_memory < e->kv.fewest_bytes)
-        return fr_fail(FR_INPUT, "%zu bytes of keys and values: a context of %zu needs at least %zu", e->kv_memory,
-                       e->context, e->kv.fewest_bytes);
+        return fr_fail_about(FR_OPT_KV_MEMORY, FR_INPUT,
+                             "%zu bytes of keys and values: a context of %zu needs at least %zu", e->kv_memory,
+                             e->context, e->kv.fewest_bytes);
     if (!e->arena.overflow) return FR_OK;
     return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
 }
@@ -120,14 +124,25 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
 
 static fr_status prepare(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                          size_t sessions, bool measure_only) {
-    *e = (fr_engine){.model = model, .drafter = drafter, .capacity = sessions};
+    *e = (fr_engine){.model = model, .drafter = drafter, .capacity = sessions, .process = getpid()};
     FR_TRY(choose_sizes(e, options));
     FR_TRY(choose_drafting(e, options));
     return take_memory(e, measure_only);
 }
 
-fr_status fr_engine_measure(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options) {
-    return prepare(e, model, drafter, options, 1, true);
+fr_status fr_engine_measure(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
+                            size_t sessions) {
+    return prepare(e, model, drafter, options, sessions, true);
+}
+
+static bool is_foreign(const fr_engine *e) {
+    return e->process != getpid();
+}
+
+fr_status fr_engine_check_process(const fr_engine *e) {
+    if (!is_foreign(e)) return FR_OK;
+    return fr_fail(FR_USAGE, "process %d opened the session, and its threads are there: open one here, in process %d",
+                   (int)e->process, (int)getpid());
 }
 
 static fr_status open_engine(fr_engine *e, const fr_model *model, const fr_drafter *drafter, const fr_options *options,
@@ -154,13 +169,13 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
 
 void fr_engine_destroy(fr_engine *e) {
     if (!e) return;
-    fr_pool_close(e->pool);
+    if (!is_foreign(e)) fr_pool_close(e->pool); /* else there is nobody to be waited for */
     fr_cores_release(&e->plan);
     fr_arena_close(&e->arena);
     free(e);
 }
 
 void fr_engine_settle(fr_engine *e) {
-    if (e->drafting) fr_worker_wait(e->drafting);
+    if (e->drafting && !is_foreign(e)) fr_worker_wait(e->drafting);
     e->drafting = NULL;
 }

@@ -7,6 +7,8 @@
 #ifndef FR_SRC_ENGINE_H
 #define FR_SRC_ENGINE_H
 
+#include <sys/types.h>
+
 #include "base/worker.h"
 #include "src/cache/kv_prefixes.h"
 #include "src/draft/draft.h"
@@ -18,6 +20,7 @@ struct fr_engine {
     fr_arena arena;
     fr_plan plan; /* no thread until it is claimed (cores.h) */
     fr_pool *pool;
+    pid_t process;    /* that opened it: its threads are there alone */
     size_t capacity;  /* sessions that there is room for */
     size_t context;   /* positions that each may have */
     size_t chunk;     /* rows of prompts in a forward */
@@ -46,22 +49,27 @@ struct fr_engine {
     /* [rows, seen_width] what a draft method sees of the rows: the hidden ones, or their aux_layers */
     const float *seen;
     size_t seen_width;
+    size_t runs;      /* what has written to these so far: forwards, drafts that are scored */
     float *logits;    /* [head_rows, vocab] */
     int64_t *best;    /* [threads, head_rows] */
 
     fr_kv_prefixes prefixes; /* what was run before; of no use to a session alone */
     fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
+    size_t drafting_bytes;        /* of the arena: what drafting works in */
 };
 
 /* Reads the options and lays it out without memory: arena.used is what it would take. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
-                            const fr_options *options);
+                            const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine);
 
 /* Its sessions are closed already. NULL is nothing. */
 void fr_engine_destroy(fr_engine *engine);
+
+/* FR_USAGE in another process than the one that opened it, a child that fork(2) made: no thread of it is there. */
+fr_status fr_engine_check_process(const fr_engine *engine);
 
 /* What a draft method has room for in it. */
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);

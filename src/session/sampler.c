@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -109,6 +110,15 @@ void fr_sampler_suppress(fr_sampler *s, const int32_t *ids, size_t count) {
     s->suppressed = ids;
     s->suppressed_count = count;
     s->on |= count > 0;
+}
+
+fr_status fr_sampler_mask(fr_sampler *s, fr_mask_fn *mask, void *context) {
+    if (mask && !s->masked) s->masked = malloc(s->vocab * sizeof *s->masked);
+    if (mask && !s->masked) return fr_fail_memory("masked logits", s->vocab * sizeof *s->masked);
+    s->mask = mask;
+    s->mask_context = context;
+    s->mask_status = FR_OK;
+    return FR_OK;
 }
 
 static void set_biases(fr_sampler *s) {
@@ -362,11 +372,21 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const fr_past *befor
     return stands;
 }
 
+/* The row as the mask leaves it; NULL: it has failed. Drafts lie behind the timeline's ids. */
+static const float *masked(fr_sampler *s, const float *row, const fr_past *past) {
+    if (!s->mask) return row;
+    memcpy(s->masked, row, s->vocab * sizeof *row);
+    s->mask_status = s->mask(s->mask_context, past->ids, past->length + past->drafted, s->masked, s->vocab);
+    return s->mask_status == FR_OK ? s->masked : NULL;
+}
+
 size_t fr_sampler_verify(fr_sampler *s, const float *logits, const fr_past *past, int32_t *token) {
     fr_past before = *past;
     double mu = s->mu;
+    *token = -1;
     for (before.drafted = 0;; before.drafted++) {
-        const fr_scores row = {.logits = logits + before.drafted * s->vocab, .count = s->vocab};
+        const fr_scores row = {.logits = masked(s, logits + before.drafted * s->vocab, &before), .count = s->vocab};
+        if (!row.logits) break;
         const int32_t *draft = before.drafted < past->drafted ? &past->drafts[before.drafted] : NULL;
         if (!verify_row(s, &row, &before, draft, token)) break;
     }

@@ -58,6 +58,11 @@ typedef struct fr_sampler {
     size_t bias_count;
     const int32_t *suppressed; /* the model's, banned whatever the biases say */
     size_t suppressed_count;
+
+    fr_mask_fn *mask; /* the caller's; NULL: none */
+    void *mask_context;
+    float *masked;         /* [vocab] a row as the mask has left it, malloc'd; */
+    fr_status mask_status; /* what it said last */
 } fr_sampler;
 
 /* Reads the settings; a bias for an id outside the vocabulary is FR_INPUT. */
@@ -81,6 +86,9 @@ void fr_sampler_commit(fr_sampler *sampler, size_t count);
 
 /* Whether it is elsewhere than where it begins. */
 bool fr_sampler_moved(const fr_sampler *sampler);
+
+/* What the target's rows go through before anything else, NULL: nothing. FR_MEMORY leaves it as it was. */
+fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 
 /* Takes its memory, or measures it; depths: of drafts whose distributions it will be told. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);

@@ -24,7 +24,9 @@ static void layout(fr_session *s) {
     fr_kv_checkpoints_layout(&s->kv_checkpoints, &s->arena, &s->kv);
     fr_kv_path_layout(&s->path, &s->arena, &s->kv);
     s->digests = fr_arena_take(&s->arena, s->kv.blocks, sizeof *s->digests);
+    size_t before = s->arena.used;
     s->draft = fr_draft_list_open(&s->methods, s->drafter, &s->arena, &sizes);
+    s->drafting_bytes = s->arena.used - before;
     s->ids = fr_arena_take(&s->arena, s->context, sizeof *s->ids);
     s->rope_positions = fr_arena_take(&s->arena, s->context + FR_STEP_MAX, sizeof *s->rope_positions);
     s->hidden = fr_arena_take(&s->arena, FR_STEP_MAX * e->seen_width, sizeof *s->hidden);
@@ -38,7 +40,8 @@ static void layout(fr_session *s) {
 static fr_status measure(fr_session *s) {
     layout(s);
     if (!s->arena.overflow) return FR_OK;
-    return fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", s->context);
+    return fr_fail_about(FR_OPT_CONTEXT, FR_MEMORY, "a context of %zu does not fit this machine's memory",
+                                                 s->context);
 }
 
 static fr_status take_memory(fr_session *s) {
@@ -72,13 +75,13 @@ static void note_memory(fr_session *s) {
     value[FR_STAT_SCRATCH_BYTES] = (double)(e->arena.used - e->kv_bytes - drafter + s->arena.used);
 }
 
-static fr_status check_fewest(const fr_session *s, const fr_options *options) {
+fr_status fr_session_check_n_min(const fr_session *s, const fr_options *options) {
     bool rejects = options->value[FR_OPT_ACCEPT] == FR_ACCEPT_REJECTION &&
                    (options->number[FR_OPT_TEMPERATURE] > 0 || options->number[FR_OPT_DYNATEMP_RANGE] > 0);
-    if (s->draft_max && s->draft_min > s->draft_max)
-        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", s->draft_min,
-                       s->draft_max);
-    if (rejects && s->draft_min > 1)
+    size_t n_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
+    if (s->draft_max && n_min > s->draft_max)
+        return fr_fail(FR_USAGE, "draft-min %zu is more than the %zu drafts of draft-max", n_min, s->draft_max);
+    if (rejects && n_min > 1)
         return fr_fail(FR_USAGE, "draft-min can't be heeded under rejection: the text would have another distribution");
     return FR_OK;
 }
@@ -93,7 +96,7 @@ static fr_status choose_drafting(fr_session *s, const fr_options *options) {
     s->draft_max = most == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : (size_t)most;
     s->draft_min = (size_t)options->value[FR_OPT_DRAFT_MIN];
     s->draft_p_min = options->number[FR_OPT_DRAFT_P_MIN];
-    FR_TRY(check_fewest(s, options));
+    FR_TRY(fr_session_check_n_min(s, options));
     fr_budget_join(&s->engine->budget, &s->budget);
     return FR_OK;
 }
@@ -125,15 +128,27 @@ static fr_session *new_session(fr_engine *engine, const fr_options *options) {
     return s;
 }
 
+/* Of an engine that was laid out, and one of its sessions. */
+static fr_session_bytes bytes_of(const fr_engine *e, const fr_session *s) {
+    const fr_recurrent *r = &s->kv.recurrent;
+    return (fr_session_bytes){.context = e->context,
+                              .target_kv = e->kv_bytes - e->spare_bytes,
+                              .states = e->capacity * fr_recurrent_page_bytes(r->shapes, r->count),
+                              .least_kv = e->capacity > 1 ? e->kv.fewest_bytes : 0,
+                              .checkpoints = e->spare_bytes,
+                              .drafting = s->drafter ? e->drafting_bytes + e->capacity * s->drafting_bytes : 0,
+                              .all = e->arena.used + e->capacity * s->arena.used};
+}
+
 fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
-                             fr_session_bytes *bytes) {
+                             size_t sessions, fr_session_bytes *bytes) {
     fr_engine engine;
-    FR_TRY(fr_engine_measure(&engine, model, drafter, options));
+    FR_TRY(fr_engine_measure(&engine, model, drafter, options, sessions));
     fr_session *s = new_session(&engine, options);
     if (!s) return fr_fail_memory("session", sizeof *s);
     fr_status status = choose_sizes(s, options);
     if (status == FR_OK) status = measure(s);
-    *bytes = (fr_session_bytes){s->context, engine.kv_bytes - engine.spare_bytes, engine.arena.used + s->arena.used};
+    *bytes = bytes_of(&engine, s);
     free(s);
     return status;
 }
@@ -208,16 +223,23 @@ void fr_session_destroy(fr_session *s) {
     fr_stops_close(&s->stops);
     fr_sampler_close(&s->sampler);
     fr_shown_free(&s->shown);
+    free(s->sampler.masked);
+    fr_arena_close(&s->sampler_arena);
     fr_arena_close(&s->arena);
     fr_engine_destroy(s->own_engine);
     free(s->attached);
     free(s);
 }
 
+static fr_status ask_abort(void *session) {
+    return fr_session_check_abort(session);
+}
+
 fr_status fr_session_look(fr_session *s, const fr_picture *const *pictures, size_t count) {
     double start = fr_clock();
     if (s->embeddings != &fr_no_input_embeddings) return fr_fail(FR_USAGE, "a prompt with pictures is still to be run");
-    FR_TRY(fr_shown_run(&s->shown, s->engine->pool, s->model->plan.threads, pictures, count));
+    const fr_shown_ask ask = {ask_abort, s};
+    FR_TRY(fr_shown_run(&s->shown, s->engine->pool, s->model->plan.threads, pictures, count, &ask));
     s->stats.value[FR_STAT_VISION_SECONDS] += fr_clock() - start;
     return FR_OK;
 }

@@ -2,6 +2,7 @@
 #include "src/session/session_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,16 +59,39 @@ void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef struct fr_sink {
-    FILE *file;
+    FILE *file; /* NULL: into memory, malloc'd */
+    uint8_t *memory;
+    size_t length, capacity;
     uint64_t hash;
     int error;   /* why the first write that failed did */
     size_t held; /* bytes that wait to be hashed and written */
     uint8_t bytes[1 << 16];
 } fr_sink;
 
+/* Doubling, so that n bytes are copied O(n) times in all. */
+static void append(fr_sink *sink, const void *bytes, size_t size) {
+    size_t capacity = fr_larger(2 * sink->capacity, sizeof sink->bytes);
+    if (sink->length + size > sink->capacity) {
+        uint8_t *memory = realloc(sink->memory, capacity);
+        if (!memory) sink->error = ENOMEM;
+        if (!memory) return;
+        sink->memory = memory;
+        sink->capacity = capacity;
+    }
+    memcpy(sink->memory + sink->length, bytes, size);
+    sink->length += size;
+}
+
+/* At most so many bytes as a sink holds. */
+static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
+    if (sink->error) return;
+    if (!sink->file) append(sink, bytes, size);
+    else if (fwrite(bytes, 1, size, sink->file) != size) sink->error = errno;
+}
+
 static void flush(fr_sink *sink) {
     sink->hash = fr_hash(sink->hash, sink->bytes, sink->held);
-    if (!sink->error && fwrite(sink->bytes, 1, sink->held, sink->file) != sink->held) sink->error = errno;
+    hand_on(sink, sink->bytes, sink->held);
     sink->held = 0;
 }
 
@@ -153,10 +177,11 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     put(sink, s->attached, s->attached_size);
     if (head.version == VERSION_BOUND) put(sink, &s->sampler.mu, sizeof s->sampler.mu);
     flush(sink);
-    fwrite(&sink->hash, sizeof sink->hash, 1, sink->file);
+    hand_on(sink, &sink->hash, sizeof sink->hash);
 }
 
 static fr_status can_not(const char *path, const char *what) {
+    if (errno == ENOMEM) return fr_fail_memory(path, 0);
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
@@ -190,7 +215,7 @@ static fr_status write_to(const fr_session *s, uint64_t model, const char *path)
     if (!temporary) return fr_fail_memory("path", length + sizeof ending);
     memcpy(temporary, path, length);
     memcpy(temporary + length, ending, sizeof ending);
-    int fd = mkstemp(temporary);
+    int fd = mkostemp(temporary, O_CLOEXEC);
     fr_status status = fd < 0 ? can_not(path, "written") : write_named(s, model, fd, temporary, path);
     if (fd >= 0 && status != FR_OK) unlink(temporary);
     free(temporary);
@@ -213,18 +238,15 @@ fr_status fr_session_write(const fr_session *s, const char *path) {
 
 fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size) {
     uint64_t model;
-    char *memory = NULL;
+    fr_sink sink = {.file = NULL};
     FR_TRY(check_savable(s, IN_MEMORY, &model));
-    fr_sink sink = {.file = open_memstream(&memory, size)};
-    if (!sink.file) return fr_fail_memory(IN_MEMORY, sizeof sink);
     put_session(&sink, s, model);
-    bool whole = !sink.error && fflush(sink.file) == 0;
-    whole &= fclose(sink.file) == 0;
-    if (!whole) {
-        free(memory);
+    if (sink.error) {
+        free(sink.memory);
         return fr_fail_memory(IN_MEMORY, fr_kv_bytes(&s->kv));
     }
-    *bytes = memory;
+    *bytes = sink.memory;
+    *size = sink.length;
     return FR_OK;
 }
 
@@ -283,7 +305,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
                        path, fr_dtype_name(s->engine->kv_types.k),
                        fr_dtype_name(s->engine->kv_types.v));
     if (head->length > s->context)
-        return fr_fail(FR_INPUT, "%s holds %llu tokens, the context %zu: raise -c", path,
+        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "%s holds %llu tokens, the context %zu", path,
                        (unsigned long long)head->length, s->context);
     if (head->frontier > head->length || (head->length && head->frontier == head->length)) return damaged(saved);
     if (head->from > head->frontier || head->checkpoints > MAX_CHECKPOINTS) return damaged(saved);

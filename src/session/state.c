@@ -87,8 +87,9 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
 
 fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_t *token) {
     fr_past past = {.ids = s->ids, .length = s->length, .drafts = s->ids + s->length, .drafted = drafted};
-    if (s->sampler.on) {
+    if (s->sampler.on || s->sampler.mask) {
         *stood = fr_sampler_verify(&s->sampler, s->logits, &past, token);
+        if (s->sampler.mask_status != FR_OK) return s->sampler.mask_status;
     } else {
         *stood = fr_accept_greedy(s->best, past.drafts, drafted);
         *token = (int32_t)s->best[*stood];
@@ -96,8 +97,8 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     for (size_t r = 0; r <= *stood; r++)
         if (s->best[r] < 0) return fr_session_not_finite(s, s->length - 1 + r);
     if (*token < 0)
-        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias or the model's suppress_tokens ban all",
-                       s->length + *stood);
+        return fr_fail(FR_INPUT, "no token is left at position %zu: logit bias, a mask or the model's suppress_tokens "
+                                 "ban all", s->length + *stood);
     return FR_OK;
 }
 

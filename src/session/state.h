@@ -43,6 +43,8 @@ struct fr_session {
     atomic_bool cancelled; /* by another thread, for the next forward to see */
     fr_abort_fn *abort; /* NULL: never asked */
     void *abort_context;
+    fr_prompt_fn *progress; /* NULL: nobody is told */
+    void *progress_context;
 
     fr_kv kv;
     fr_kv_checkpoints kv_checkpoints;
@@ -52,6 +54,7 @@ struct fr_session {
     bool restored;         /* its pages are as a file said: nobody else's */
     fr_draft_list methods;
     fr_draft *draft;
+    size_t drafting_bytes; /* of the arena: the methods' */
     fr_async_draft async;
     fr_budget_timeline budget; /* if `adapts`: what is known of its drafts */
     fr_stage stage;            /* of the round that runs */
@@ -69,11 +72,13 @@ struct fr_session {
     size_t told;    /* ids before it are those that the draft method was last shown */
     float *hidden;  /* [FR_STEP_MAX, seen_width] the target's rows as the method sees them */
     size_t hidden_row;
-    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine */
+    const float *logits; /* [rows, vocab] of the last forward, while they stand in the engine: */
+    size_t run;          /* while this is the engine's count of runs */
     const int64_t *best; /* [rows] the id of each row's largest logit */
     int32_t next;
     bool fresh, pending, ended;
 
+    fr_arena sampler_arena; /* of a sampler that was set since it was opened; empty: its memory is the session's */
     fr_sampler sampler;
     fr_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;

@@ -18,7 +18,10 @@ static bool begins(const char *string, const char *text, size_t length, size_t a
 size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from,
                     int *which) {
     size_t held = length;
+    int unasked;
+    which = which ? which : &unasked;
     *which = -1;
+    if (!strings || !text) return length;
     for (size_t at = from; at < length; at++)
         for (size_t i = 0; i < count; i++) {
             if (begins(strings[i], text, length, at, false)) {

@@ -15,12 +15,13 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_session_share(s, prompt_end);
 }
 
-/* That ids fit behind the first `kept` of the timeline. */
-static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count) {
-    if (count > s->context - kept)
-        return fr_fail(FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu: raise -c", count,
-                       s->context - kept, s->context);
-    for (size_t i = 0; i < count; i++)
+/* That a prompt's ids fit behind the first `kept` of the timeline, of which `same` are the prompt's own first ones. */
+static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
+    if (count - same > s->context - kept)
+        return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT,
+                             "the prompt has %zu tokens, the context has room for %zu of %zu", count,
+                             s->context - kept + same, s->context);
+    for (size_t i = same; i < count; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= s->model->trunk.spec.vocab)
             return fr_fail(FR_INPUT, "id %d at index %zu of the prompt is outside the vocabulary of %zu", ids[i], i,
                            s->model->trunk.spec.vocab);
@@ -96,7 +97,7 @@ static size_t met(const fr_session *s) {
 }
 
 fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
-    FR_TRY(check(s, s->length, ids, count));
+    FR_TRY(check(s, s->length, ids, count, 0));
     FR_TRY(place(s, ids, count));
     memcpy(s->ids + s->length, ids, count * sizeof *ids);
     fr_session_begin_text(s);
@@ -174,6 +175,7 @@ static fr_status advance(const fr_part *piece) {
         seen += plain;
     }
     fr_timeline_advance(s, first + piece->rows, piece->heads);
+    if (s->progress) s->progress(s->progress_context, s->kv.length, s->length);
     return piece->heads || s->draft->follows ? give_back(s, seen, see(piece, piece->rows)) : FR_OK;
 }
 
@@ -228,6 +230,19 @@ void fr_timeline_recover(fr_session *s) {
     go_back(s, s->kv.length);
 }
 
+fr_status fr_timeline_again(fr_session *s) {
+    if (s->pending || s->length == 0) return FR_OK;
+    if (s->ids[s->length - 1] == s->model->image_token)
+        return fr_fail(FR_INPUT, "the image token at position %zu can't be run again without its picture",
+                       s->length - 1);
+    FR_TRY(fr_session_follow(s));
+    s->met = s->length;
+    s->fresh = false;
+    s->pending = true;
+    go_back(s, s->length - 1);
+    return FR_OK;
+}
+
 /* Pictures of a prompt that was not run to its end: their rows are kept while one of them is still to be run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
@@ -258,16 +273,6 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
-fr_status fr_timeline_choose_again(fr_session *s) {
-    if (!s->fresh) return FR_OK;
-    FR_TRY(fr_session_follow(s));
-    s->met = met(s);
-    s->fresh = false;
-    s->pending = true;
-    go_back(s, s->length - 1);
-    return FR_OK;
-}
-
 /* How many of `kept` ids may stay: other pictures have the same ids, and half a picture can't be run again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
@@ -282,7 +287,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     size_t kept = 0, most = fr_smaller(s->length, count);
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
     kept = before_pictures(s, ids, kept);
-    FR_TRY(check(s, kept, ids + kept, count - kept));
+    FR_TRY(check(s, kept, ids, count, kept));
     if (kept < count) FR_TRY(check_shown(s, ids + kept, count - kept));
     FR_TRY(fr_timeline_truncate(s, kept));
     s->ended = false;

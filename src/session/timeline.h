@@ -14,9 +14,6 @@ fr_status fr_timeline_put(fr_session *session, const int32_t *ids, size_t count)
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
-/* What a prompt has just predicted is chosen anew, by its last id's own run: the sampler draws otherwise now. */
-fr_status fr_timeline_choose_again(fr_session *session);
-
 /* Makes a session that nothing was run in what another of its engine is, by holding its pages. FR_INPUT: it would have
  * to run pictures again, which are gone. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
@@ -30,6 +27,10 @@ fr_status fr_timeline_run(fr_session *session);
 /* A forward has run whose outcome was a failure: recurrent states that it moved on past the frontier go back to where
  * they are known, and what is behind waits to be run again. */
 void fr_timeline_recover(fr_session *session);
+
+/* What the target says after the timeline is to be said anew: the last id waits to be run once more, by what is set by
+ * then. Nothing where some of the timeline waits already. FR_INPUT: the last id is an image's. */
+fr_status fr_timeline_again(fr_session *session);
 
 /* The pictures of a prompt are part of the timeline now. */
 void fr_timeline_forget_pictures(fr_session *session);

@@ -107,6 +107,15 @@ fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary
     return status;
 }
 
+const char *fr_printed_bytes(const fr_printed_tokens *printed, int32_t id, size_t *length) {
+    *length = printed->tokens[id].length;
+    return *length ? printed->bytes + printed->tokens[id].offset : "";
+}
+
+bool fr_printed_as_byte(const fr_printed_tokens *printed, const fr_token *token, int32_t id) {
+    return printed->tokens[id].length == 1 && fallback_byte((fr_text){token->text, token->length}) >= 0;
+}
+
 void fr_printed_tokens_close(fr_printed_tokens *printed) {
     free(printed->tokens);
     free(printed->bytes);
@@ -123,6 +132,9 @@ const char *fr_tokenizer_printed(const fr_tokenizer *tokenizer, int32_t id, size
 /* ---------------------------------------------------------------------------------------------------------- decoder */
 
 fr_status fr_decoder_new(const fr_tokenizer *tokenizer, bool print_special, fr_decoder **decoder) {
+    if (decoder) *decoder = NULL;
+    if (!decoder) return fr_fail_null("fr_decoder_new", "a place for the decoder");
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_decoder_new");
     size_t size = sizeof **decoder + MAX_HELD + tokenizer->printed.longest + 1;
     *decoder = malloc(size);
     if (!*decoder) return fr_fail_memory("a decoder", size);
@@ -186,6 +198,7 @@ static void forget_done(fr_decoder *decoder) {
 }
 
 fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, size_t *length) {
+    if (!decoder || !text || !length) return fr_fail_null("fr_decoder_feed", "a decoder, a text and its length");
     const fr_tokenizer *tokenizer = decoder->tokenizer;
     *text = "";
     *length = 0;
@@ -202,6 +215,7 @@ fr_status fr_decoder_feed(fr_decoder *decoder, int32_t id, const char **text, si
 }
 
 fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *length) {
+    if (!decoder || !text || !length) return fr_fail_null("fr_decoder_finish", "a decoder, a text and its length");
     forget_done(decoder);
     hand_out(decoder, 0, text, length);
     return FR_OK;
@@ -222,8 +236,10 @@ static fr_status print_all(fr_decoder *decoder, const int32_t *ids, size_t count
 }
 
 fr_status fr_detokenize(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, char **text, size_t *length) {
+    if (!text || !length || (count && !ids)) return fr_fail_null("fr_detokenize", "ids, a text and its length");
     *text = NULL;
     *length = 0;
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_detokenize");
     fr_decoder *decoder;
     FR_TRY(fr_decoder_new(tokenizer, true, &decoder));
     fr_text_buffer out = {0};

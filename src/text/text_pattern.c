@@ -31,6 +31,7 @@ static fr_status compile(fr_text_pattern *pattern, const char *where) {
     int code;
     PCRE2_SIZE offset;
     pattern->regex = pcre2_compile((PCRE2_SPTR)pattern->source, pattern->length, COMPILE_OPTIONS, &code, &offset, NULL);
+    if (!pattern->regex && code == PCRE2_ERROR_HEAP_FAILED) return fr_fail_memory(where, pattern->length);
     if (!pattern->regex) {
         PCRE2_UCHAR reason[128];
         pcre2_get_error_message(code, reason, sizeof reason);
@@ -91,6 +92,7 @@ static int count_steps(pcre2_callout_block *block, void *context) {
 
 static fr_status fail_match(const pattern_walk *walk, int code) {
     PCRE2_UCHAR reason[128];
+    if (code == PCRE2_ERROR_NOMEMORY) return fr_fail_memory("a pattern's steps", walk->length);
     pcre2_get_error_message(code, reason, sizeof reason);
     bool endless = code == PCRE2_ERROR_CALLOUT || code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
                    code == PCRE2_ERROR_HEAPLIMIT;

@@ -137,11 +137,8 @@ const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer) {
 }
 
 const char *fr_tokenizer_note(const fr_tokenizer *tokenizer, size_t index) {
+    if (!tokenizer) return NULL;
     return fr_notes_line(&tokenizer->notes, index);
-}
-
-size_t fr_tokenizer_size(const fr_tokenizer *tokenizer) {
-    return tokenizer->vocabulary.size;
 }
 
 static const char *text_of(const fr_tokenizer *tokenizer, size_t id) {
@@ -273,13 +270,19 @@ static fr_status tokenize(const fr_tokenizer *tokenizer, const char *text, size_
 fr_status fr_tokenize(const fr_tokenizer *tokenizer, const char *text, size_t length, bool add_special,
                       bool parse_special, int32_t **ids, size_t *count) {
     fr_span whole = {0, length};
+    if (!ids || !count || (length && !text)) return fr_fail_null("fr_tokenize", "a text, ids and their count");
+    *ids = NULL;
+    *count = 0;
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_tokenize");
     return tokenize(tokenizer, text, length, fr_trust_of(&whole, parse_special), add_special, ids, count);
 }
 
 fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text *text, int32_t **ids, size_t *count) {
     size_t end = 0;
+    if (!text || !ids || !count) return fr_fail_null("fr_tokenize_marked", "a text, ids and their count");
     *ids = NULL;
     *count = 0;
+    if (!tokenizer) return fr_fail_no_tokenizer("fr_tokenize_marked");
     for (size_t i = 0; i < text->trusted_count; i++) {
         fr_span span = text->trusted[i];
         if (span.begin < end || span.end < span.begin || span.end > text->length)

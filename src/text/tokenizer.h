@@ -9,9 +9,6 @@
 #include "forerun.h"
 #include "formats/notes.h"
 
-/* One more than the largest id. */
-size_t fr_tokenizer_size(const fr_tokenizer *tokenizer);
-
 /* The id of a token by its exact text, -1 when there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
 

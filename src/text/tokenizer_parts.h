@@ -46,6 +46,11 @@ void fr_tokenizer_free(fr_tokenizer *tokenizer);
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,
                                  const fr_tokenizer_source *source);
+
+/* The bytes that a token prints as, and whether it stands for a single byte (<0xNN>). */
+const char *fr_printed_bytes(const fr_printed_tokens *printed, int32_t id, size_t *length);
+bool fr_printed_as_byte(const fr_printed_tokens *printed, const fr_token *token, int32_t id);
+
 void fr_printed_tokens_close(fr_printed_tokens *printed);
 
 #endif

@@ -78,6 +78,7 @@ static fr_status add_added(fr_vocabulary *vocabulary, const fr_added_entry *adde
         return fr_fail(FR_INPUT, "%s: \"%.99s\" has the ids %d and %d", where, added->text.bytes, id, added->id);
     if (id < 0) FR_TRY(add(vocabulary, added->text, added->id, free_text, where));
     fr_token *token = &vocabulary->tokens[added->id];
+    token->added = true;
     token->special |= added->special;
     token->control |= added->special;
     return FR_OK;

@@ -15,6 +15,7 @@ typedef struct fr_token {
     const char *text; /* UTF-8, NUL-terminated; NULL: no token has this id */
     uint32_t length;
     bool in_model; /* in the model's own vocabulary, not just an added token */
+    bool added;    /* looked for in texts before anything else is */
     bool special;  /* an added token that decoding may leave out */
     bool control;  /* opens or closes something: only who is trusted may write it */
 } fr_token;

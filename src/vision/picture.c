@@ -48,8 +48,10 @@ void fr_shown_free(fr_shown *shown) {
     *shown = (fr_shown){0};
 }
 
-static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures) {
+static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
+                         const fr_shown_ask *ask) {
     for (size_t i = 0; i < shown->count; i++) {
+        FR_TRY(ask->goes_on(ask->context));
         fr_vision_rows *rows = &shown->rows[i];
         FR_TRY(fr_vision_run(pictures[i]->vision, pool, threads, &pictures[i]->image, rows));
         shown->grids[i] = rows->grid;
@@ -59,7 +61,7 @@ static fr_status run_all(fr_shown *shown, fr_pool *pool, size_t threads, const f
 }
 
 fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures,
-                       size_t count) {
+                       size_t count, const fr_shown_ask *ask) {
     fr_shown_free(shown);
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
@@ -67,7 +69,7 @@ fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_
     shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
     shown->count = count;
     bool room = shown->rows && shown->grids && shown->digests && shown->embeddings;
-    fr_status status = room ? run_all(shown, pool, threads, pictures) : fr_fail_memory("pictures", count);
+    fr_status status = room ? run_all(shown, pool, threads, pictures, ask) : fr_fail_memory("pictures", count);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }

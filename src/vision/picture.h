@@ -37,8 +37,15 @@ typedef struct fr_shown {
 /* A prompt of text: every embedding is that of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
+/* Asked before each picture; a failure ends the run with it. */
+typedef struct fr_shown_ask {
+    fr_status (*goes_on)(void *context);
+    void *context;
+} fr_shown_ask;
+
 /* Replaces what was shown before. */
-fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count);
+fr_status fr_shown_run(fr_shown *shown, fr_pool *pool, size_t threads, const fr_picture *const *pictures, size_t count,
+                       const fr_shown_ask *ask);
 void fr_shown_free(fr_shown *shown);
 
 /* Where the ids from position `first` on stand, from *next on, which moves behind them; and which positions the rows

@@ -1,4 +1,5 @@
 /* Bound tensors brought into memory, each row by the thread that will read it: see weights.h. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@ typedef struct placing {
     fr_progress_fn *progress;
     void *context;
     fr_failure *failures; /* [threads] of each */
+    atomic_bool ended;    /* by who is told of progress */
 } placing;
 
 /* Whether a load should bring this tensor in. Of a mapped file, look-up tables come in row by row as they are used,
@@ -123,12 +125,14 @@ static void place(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
     uint64_t done = 0;
-    for (size_t i = 0; i < weights->count; i++) {
+    for (size_t i = 0; i < weights->count && !atomic_load(&job->ended); i++) {
         const fr_bound *bound = &weights->bound[i];
         if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
             job->failures[team->index] = fr_failure_keep(place_tensor(weights, bound, team));
         done += bound->tensor->bytes;
-        if (team->index == 0 && job->progress) job->progress(job->context, done, weights->bytes);
+        if (team->index > 0 || !job->progress || job->progress(job->context, done, weights->bytes)) continue;
+        atomic_store(&job->ended, true);
+        job->failures[0] = fr_failure_keep(fr_fail_ended(weights->files->path, done, weights->bytes));
     }
 }
 
@@ -207,9 +211,9 @@ fr_status fr_weights_lock(const fr_weights *weights) {
         if (bound->packed)
             bytes = bound->matrices * fr_packed_bytes(tensor->type, bound->rows, tensor->shape[tensor->dims - 1]);
         if (bytes && mlock((const void *)begin, first + bytes - begin) != 0)
-            return fr_fail(FR_MACHINE,
-                           "%s: can't lock %llu MB of weights in memory: raise `ulimit -l` or leave out --mlock",
-                           weights->files->path, (unsigned long long)(weights->bytes >> 20));
+            return fr_fail_about(FR_OPT_MLOCK, FR_MACHINE,
+                                 "%s: can't lock %llu MB of weights in memory: the system's limit is `ulimit -l`",
+                                 weights->files->path, (unsigned long long)(weights->bytes >> 20));
     }
     return FR_OK;
 }

@@ -73,16 +73,31 @@ void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_w
     if (weights->exceed) note(weights, mapped);
 }
 
-static const char *advice(const fr_weights *weights) {
+static bool has_read_files(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count; i++)
-        if (!is_mapped(weights, &weights->bound[i])) return ": without --no-mmap files are used as they lie";
+        if (!is_mapped(weights, &weights->bound[i])) return true;
+    return false;
+}
+
+static const char *advice(const fr_weights *weights) {
+    if (has_read_files(weights)) return ": mapped files would be used as they lie";
     return weights->packed.used ? ": `forerun pack` writes a file that is used as it lies" : "";
 }
 
 fr_status fr_weights_check_memory(const fr_weights *weights) {
     uint64_t own = weights->residence.own;
     if (own <= for_weights(weights->available)) return FR_OK;
-    return fr_fail(FR_MEMORY,
+    fr_option about = has_read_files(weights) ? FR_OPT_MMAP : FR_OPT_COUNT;
+    return fr_fail_about(about, FR_MEMORY,
                    "%s: %.1f MB of its weights would have to be copied into memory, which has %.1f MB left%s",
                    weights->files->path, (double)own / 1e6, (double)weights->available / 1e6, advice(weights));
+}
+
+fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit) {
+    uint64_t stays = weights->residence.stays;
+    if (limit == 0 || stays + others <= limit) return FR_OK;
+    return fr_fail_about(FR_OPT_MEMORY, FR_MEMORY,
+                         "%s: %.1f MB of weights must stay in memory, which is limited to %.1f MB%s",
+                         weights->files->path, (double)stays / 1e6, (double)limit / 1e6,
+                         others ? ", its target's among them" : "");
 }

@@ -37,6 +37,9 @@ typedef struct fr_mixture_size {
  * none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
+/* FR_MEMORY where what must stay is more than the limit leaves beside `others` bytes; limit 0: none. */
+fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit);
+
 /* FR_MEMORY where that doesn't hold the process's own part; the line names both sizes, and what to do. */
 fr_status fr_weights_check_memory(const fr_weights *weights);
 

@@ -1,0 +1,59 @@
+/* What opening a model, a drafter and an engine would take: see fr_model_estimate of forerun.h.
+ *
+ * In: paths and options. Out: bytes by their kind. Files are mapped and described; no weight is brought in, no memory
+ * of an engine taken. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fpenv.h"
+#include "base/memory.h"
+#include "src/draft/draft.h"
+#include "src/session/session.h"
+
+static void add_weights(uint64_t *bytes, const fr_residence *residence) {
+    bytes[FR_ESTIMATE_RESIDENT] += residence->stays;
+    bytes[FR_ESTIMATE_MAPPED] += residence->mapped;
+}
+
+static void add_sessions(uint64_t *bytes, const fr_session_bytes *sessions) {
+    size_t rest = sessions->all - sessions->target_kv - sessions->checkpoints - sessions->drafting;
+    bytes[FR_ESTIMATE_KV] = sessions->target_kv - sessions->states;
+    bytes[FR_ESTIMATE_KV_LEAST] = sessions->least_kv;
+    bytes[FR_ESTIMATE_STATES] = sessions->states;
+    bytes[FR_ESTIMATE_CHECKPOINTS] = sessions->checkpoints;
+    bytes[FR_ESTIMATE_DRAFTING] = sessions->drafting;
+    bytes[FR_ESTIMATE_SCRATCH] = rest;
+    bytes[FR_ESTIMATE_TOTAL] = bytes[FR_ESTIMATE_RESIDENT] + sessions->all;
+}
+
+static fr_status estimate(const fr_model *model, const char *drafter_path, const fr_options *options, size_t sessions,
+                          uint64_t *bytes) {
+    fr_drafter *drafter = NULL;
+    fr_session_bytes taken;
+    fr_residence residence = fr_model_residence(model);
+    if (drafter_path) FR_TRY(fr_drafter_bind(*drafter_path ? drafter_path : NULL, model, options, &drafter));
+    add_weights(bytes, &residence);
+    if (drafter) add_weights(bytes, &drafter->weights.residence);
+    fr_status status = fr_session_measure(model, drafter, options, sessions, &taken);
+    if (status == FR_OK) add_sessions(bytes, &taken);
+    fr_drafter_unload(drafter);
+    return status;
+}
+
+fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
+                            uint64_t *bytes) {
+    fr_model *model;
+    if (!path || !bytes) return fr_fail_null("fr_model_estimate", "a path and a place for the bytes");
+    memset(bytes, 0, FR_ESTIMATE_COUNT * sizeof *bytes);
+    if (sessions == 0 || sessions > FR_SESSIONS_MAX)
+        return fr_fail(FR_USAGE, "fr_model_estimate: 1 to %d sessions, not %zu", FR_SESSIONS_MAX, sessions);
+    fr_options resolved = fr_options_resolve(options);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_model_bind(path, &resolved, &model);
+    if (status == FR_OK) status = estimate(model, drafter, &resolved, sessions, bytes);
+    if (status == FR_OK) bytes[FR_ESTIMATE_AVAILABLE] = fr_memory_available("");
+    if (status != FR_OK) memset(bytes, 0, FR_ESTIMATE_COUNT * sizeof *bytes);
+    fr_model_unload(model);
+    fr_fpenv_leave(environment);
+    return status;
+}
