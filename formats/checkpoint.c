@@ -177,6 +177,11 @@ static fr_status read_weights(fr_checkpoint *checkpoint, bool use_mmap) {
     return add_file(checkpoint, "model.safetensors", use_mmap);
 }
 
+fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
+    for (size_t i = 0; i < checkpoint->file_count; i++) FR_TRY(fr_map_check(&checkpoint->files[i]));
+    return FR_OK;
+}
+
 fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folder) {
     *checkpoint = (fr_checkpoint){0};
     fr_status status = read_configs(checkpoint, folder);

@@ -37,6 +37,9 @@ fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool u
 fr_status fr_checkpoint_open_bytes(fr_checkpoint *checkpoint, const void *bytes, size_t size, const char *name);
 void fr_checkpoint_close(fr_checkpoint *checkpoint);
 
+/* FR_INPUT where one of its files was written to since it was mapped. */
+fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
+
 /* The tensor of that name; FR_INPUT when it is missing or of a type that is not read, and the line says which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 

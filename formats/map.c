@@ -15,15 +15,11 @@
 #include "formats/mapped_files.h"
 
 /* O_NONBLOCK: opening a FIFO must not wait for a writer. It changes nothing for a regular file. */
-static fr_status open_regular(const char *path, int *fd, size_t *size) {
+static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
-    struct stat info;
-    bool known = fstat(*fd, &info) == 0;
-    if (known && S_ISREG(info.st_mode)) {
-        *size = (size_t)info.st_size;
-        return FR_OK;
-    }
+    bool known = fstat(*fd, info) == 0;
+    if (known && S_ISREG(info->st_mode)) return FR_OK;
     fr_status status = known ? fr_fail(FR_INPUT, "%s is not a regular file", path) : fr_fail(FR_INPUT, "%s: %m", path);
     close(*fd);
     *fd = -1;
@@ -62,14 +58,19 @@ static fr_status enter(uint8_t *bytes, size_t size, const char *path) {
     return status;
 }
 
+static int64_t written_at(const struct stat *info) {
+    return (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+}
+
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
     *map = (fr_map){.fd = -1};
     char *copy = strdup(path);
     if (!copy) return fr_fail_memory("a path", strlen(path) + 1);
     int fd = -1;
-    size_t size = 0;
+    struct stat info = {0};
     uint8_t *bytes = NULL;
-    fr_status status = open_regular(path, &fd, &size);
+    fr_status status = open_regular(path, &fd, &info);
+    size_t size = (size_t)info.st_size;
     if (status == FR_OK) status = take_pages(path, fd, size, use_mmap, &bytes);
     if (bytes && use_mmap) status = enter(bytes, size, copy);
     if (fd >= 0 && (use_mmap || status != FR_OK)) {
@@ -77,7 +78,13 @@ fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap) {
         fd = -1;
     }
     if (status == FR_OK)
-        *map = (fr_map){.bytes = bytes, .size = size, .fd = fd, .path = copy};
+        *map = (fr_map){.bytes = bytes,
+                        .size = size,
+                        .fd = fd,
+                        .path = copy,
+                        .device = info.st_dev,
+                        .inode = info.st_ino,
+                        .written = written_at(&info)};
     else
         free(copy);
     return status;
@@ -128,6 +135,16 @@ void fr_map_ahead(const uint8_t *bytes, size_t count) {
     if (count) madvise((void *)begin, (uintptr_t)bytes + count - begin, MADV_WILLNEED);
 }
 
+fr_status fr_map_check(const fr_map *map) {
+    struct stat now;
+    if (map->fd >= 0 || !map->bytes || stat(map->path, &now) != 0) return FR_OK;
+    if (now.st_dev != map->device || now.st_ino != map->inode) return FR_OK;
+    if ((uint64_t)now.st_size < map->size)
+        return fr_fail(FR_INPUT, "%s: it got shorter while it was open, or can't be read any more", map->path);
+    if ((uint64_t)now.st_size == map->size && written_at(&now) == map->written) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: it was written to while it was open", map->path);
+}
+
 void fr_map_close(fr_map *map) {
     if (map->fd < 0) fr_mapped_files_leave(map->bytes);
     if (map->bytes && !map->lent) munmap((void *)(uintptr_t)map->bytes, map->size);
@@ -140,8 +157,9 @@ fr_status fr_read_text(const char *path, size_t limit, char **text, size_t *size
     *text = NULL;
     *size = 0;
     int fd;
-    size_t length;
-    FR_TRY(open_regular(path, &fd, &length));
+    struct stat info;
+    FR_TRY(open_regular(path, &fd, &info));
+    size_t length = (size_t)info.st_size;
     char *bytes = NULL;
     fr_status status = FR_OK;
     if (length > limit)

@@ -2,7 +2,8 @@
  *
  * In: a path. Out: bytes [0, size), mapped and used as they lie in the file, or read into anonymous memory (--no-mmap).
  * Only regular files are taken. A file that shrinks while it is mapped is outside the contract: the system sends
- * SIGBUS, and fr_mapped_file says which file it is about. */
+ * SIGBUS, and fr_mapped_file says which file it is about. One that is written to, or cut within its last page, is seen
+ * by fr_map_check alone. */
 #ifndef FR_FORMATS_MAP_H
 #define FR_FORMATS_MAP_H
 
@@ -13,6 +14,8 @@ typedef struct fr_map {
     size_t size;
     int fd;               /* -1 when mapped: the pages are the file's own */
     bool lent;            /* the bytes are a caller's, who keeps them: nothing of them is given back */
+    uint64_t device, inode; /* which file that is */
+    int64_t written;        /* when it was written to last, in nanoseconds */
     char *path;           /* for error lines */
 } fr_map;
 
@@ -37,6 +40,10 @@ void fr_map_scatter(const fr_map *map, size_t begin, size_t end);
 
 /* Has the system begin to read mapped bytes, and returns: whoever reads one that is not there yet waits for it. */
 void fr_map_ahead(const uint8_t *bytes, size_t count);
+
+/* FR_INPUT where the file of a map was written to or cut since it was opened. Another file of its name is none of it:
+ * what was mapped is still there. A system call; no memory. */
+fr_status fr_map_check(const fr_map *map);
 
 void fr_map_close(fr_map *map);
 

@@ -131,9 +131,9 @@ const char *fr_last_error(void);
 void fr_free(void *memory);
 
 /* A weights file that gets shorter while it is open, or whose disk fails, ends the program by SIGBUS as soon as a byte
- * is read that is gone; the library handles no signals. A handler can tell by this what happened: the path of the
- * library's mapped file that the address (siginfo_t's si_addr) lies in, as it was opened; NULL: in none.
- * Async-signal-safe. The path lasts as long as what it was opened for. */
+ * is read that is gone (one that is written to, or cut by less than a page, is FR_INPUT). The library handles no
+ * signals; a handler can tell by this what happened: the path of the mapped file that the address (si_addr) lies in,
+ * as it was opened; NULL: in none. Async-signal-safe. The path lasts as long as what it was opened for. */
 const char *fr_mapped_file(const void *address);
 
 /* ---------------------------------------------------------------------------------------------------------- options */

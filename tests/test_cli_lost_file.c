@@ -1,4 +1,5 @@
-/* tools/: a weights file that gets shorter while the command has it open ends it with a line that names the file.
+/* tools/: a weights file that gets shorter while the command has it open, or is written to, ends it with a line that
+ * names the file.
  *
  * No test depends on speed: what the command writes goes into a pipe that holds less than all of it, so that it waits
  * for its reader, before whom the file is cut. */
@@ -102,6 +103,44 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
+/* What is done to a file, and what is said. Another file under its name is none of it: the one that was opened is still
+ * there. */
+static const struct {
+    const char *line, *change, *says;
+} changes[] = {
+    {"generate -m %1$s/packed.gguf -p x -n 3000 -c 4096 --ignore-eos -t 2",
+     "truncate -s -1 %1$s/packed.gguf",
+     "%1$s/packed.gguf: it got shorter while it was open, or can't be read any more"},
+    {"generate -m %1$s/target -p x -n 3000 -c 4096 --ignore-eos -t 1",
+     "printf x | dd of=%1$s/target/model.safetensors bs=1 seek=9000 conv=notrunc status=none",
+     "%1$s/target/model.safetensors: it was written to while it was open"},
+    {"generate -m %1$s/packed.gguf -md %1$s/assistant --draft-max 4 -p x -n 3000 -c 4096 --ignore-eos",
+     "printf x >> %1$s/assistant/model.safetensors",
+     "%1$s/assistant/model.safetensors: it was written to while it was open"},
+    {"chat -m %1$s/packed.gguf -n 3000 -c 4096 --ignore-eos", "touch %1$s/packed.gguf",
+     "%1$s/packed.gguf: it was written to while it was open"},
+    {"batch -m %1$s/packed.gguf -f %1$s/in.jsonl -o - -n 1000 --ignore-eos -np 2", "touch %1$s/packed.gguf",
+     "%1$s/packed.gguf: it was written to while it was open"},
+    {"generate -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "cp %1$s/q.gguf %1$s/n && mv %1$s/n %1$s/packed.gguf",
+     NULL},
+    {"generate -m %1$s/packed.gguf -p x -n 300 --ignore-eos", "rm %1$s/packed.gguf", NULL},
+    {"generate -m %1$s/target --no-mmap -p x -n 300 --ignore-eos", "touch %1$s/target/model.safetensors", NULL},
+};
+
+START_TEST(a_file_that_is_changed_is_named) {
+    char line[512], change[512], err[4096], says[512], expected[560] = "";
+    snprintf(line, sizeof line, changes[_i].line, folder);
+    snprintf(change, sizeof change, changes[_i].change, folder);
+    if (changes[_i].says) snprintf(says, sizeof says, changes[_i].says, folder);
+    if (changes[_i].says) snprintf(expected, sizeof expected, "forerun: %s\n", says);
+    running r = start_writing(line);
+    ck_assert_int_eq(system(change), 0);
+    int status = finish(&r, err, sizeof err);
+    ck_assert_msg(status == (changes[_i].says != NULL), "exit %d: %s", status, err);
+    ck_assert_str_eq(err, expected);
+}
+END_TEST
+
 /* One that somebody sends is no file's. A sanitizer would tell of it in its own words. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUS_ERRORS 0
@@ -124,6 +163,7 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_files, remove_files);
     tcase_add_loop_test(cases, a_file_that_is_cut_is_named, 0, sizeof cuts / sizeof *cuts);
+    tcase_add_loop_test(cases, a_file_that_is_changed_is_named, 0, sizeof changes / sizeof *changes);
     tcase_add_loop_test(cases, another_bus_error_stays_one, 0, BUS_ERRORS);
     Suite *suite = suite_create("cli_lost_file");
     suite_add_tcase(suite, cases);

@@ -206,14 +206,15 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-static pid_t start_and_await(FILE *err) {
+/* Until OUT is as long as that, or 0: has something in it. */
+static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    snprintf(line, sizeof line, "batch " DEMO "-t 1 -np 1 -c 4096 -f %s -o %s", in, out);
+    snprintf(line, sizeof line, "batch " DEMO "-t 1 -np 1 -c 4096 -f %s -o %s %s", in, out, options);
     pid_t process = fr_command_start(line, null, null, fileno(err));
     close(null);
-    while (stat(out, &info) != 0 || info.st_size == 0) usleep(1000);
+    while (stat(out, &info) != 0 || (size ? info.st_size != size : info.st_size == 0)) usleep(1000);
     return process;
 }
 
@@ -222,7 +223,7 @@ START_TEST(an_interrupted_batch_goes_on) {
     unsigned done, all;
     FILE *err = tmpfile();
     write_rest(3500);
-    pid_t process = start_and_await(err);
+    pid_t process = start_and_await(err, "", 0);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     ck_assert_int_eq(fr_command_wait(process), 128 + SIGINT);
     rewind(err);
@@ -248,6 +249,31 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
+/* One that is interrupted again keeps what lies behind the line that it was at. */
+START_TEST(answers_behind_are_kept_again) {
+    static const char first[] = "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}\n";
+    static const char third[] = "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}";
+    char left[512], *got[3];
+    FILE *err = tmpfile();
+    write_file(in, "{\"id\": 0, \"ids\": [2]}\n{\"id\": 1, \"ids\": [2], \"ignore_eos\": true, \"n\": 3500}\n"
+                   "{\"id\": 2, \"ids\": [2]}\n{\"id\": 3, \"ids\": [2]}\n");
+    snprintf(left, sizeof left, "%s{\"id\":1,\"ids\":[],\"text\":\"\",\"stop\":\"interrupt\"}\n%s\n", first, third);
+    write_file(out, left);
+    pid_t process = start_and_await(err, "--resume", sizeof first - 1);
+    ck_assert_int_eq(kill(process, SIGINT), 0);
+    ck_assert_int_eq(fr_command_wait(process), 128 + SIGINT);
+    fclose(err);
+    char *answers = read_file(out);
+    ck_assert_uint_eq(split(answers, got, 3), 3);
+    json_t *cut = json_loads(got[1], 0, NULL);
+    ck_assert_int_eq(json_integer_value(fr_json_get(cut, "id")), 1);
+    ck_assert_str_eq(json_string_value(fr_json_get(cut, "stop")), "interrupt");
+    ck_assert_str_eq(got[2], third);
+    json_decref(cut);
+    free(answers);
+}
+END_TEST
+
 int main(void) {
     TCase *cases = tcase_create("resume");
     tcase_set_timeout(cases, 120);
@@ -256,6 +282,7 @@ int main(void) {
     tcase_add_loop_test(cases, another_batchs_answers_are_refused, 0, sizeof others / sizeof *others);
     tcase_add_test(cases, places_that_hold_no_answers);
     tcase_add_test(cases, an_interrupted_batch_goes_on);
+    tcase_add_test(cases, answers_behind_are_kept_again);
     Suite *suite = suite_create("cli_resume");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -31,6 +31,11 @@ typedef struct batch {
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
+/* Whether an earlier run has answered it. */
+static bool is_kept(const batch *b, const fr_job_line *line) {
+    return line->number < b->kept.first || b->kept.answers[line->number];
+}
+
 /* What is to be begun next; false: nothing. */
 static bool take_line(batch *b, fr_job_line *line) {
     if (b->crowded) return false;
@@ -40,7 +45,7 @@ static bool take_line(batch *b, fr_job_line *line) {
     }
     while (fr_batch_input_next(&b->input, line)) {
         b->begun++;
-        if (line->number >= b->kept.first && !b->kept.answers[line->number]) return true;
+        if (!is_kept(b, line)) return true;
         b->done++;
     }
     return false;
@@ -138,6 +143,13 @@ static int run_round(batch *b, size_t *under_way) {
     return code;
 }
 
+/* Answered with nothing. */
+static void pass_over(batch *b, const fr_job_line *line) {
+    b->lines[0] = *line;
+    fr_job_pass_over(&b->jobs[0], &b->setting, line);
+    end_job(b, 0);
+}
+
 /* Behind the last line that has an answer. */
 static size_t behind_answers(const batch *b) {
     size_t last = b->input.total;
@@ -153,11 +165,10 @@ static int stop_here(batch *b) {
         fr_job_interrupt(&b->jobs[place]);
         end_job(b, place);
     }
+    for (; b->aside_count; b->aside_count--) pass_over(b, &b->aside[b->aside_count - 1]);
     size_t last = behind_answers(b);
-    while ((b->aside_count || b->begun < last) && take_line(b, &b->lines[0])) {
-        fr_job_pass_over(&b->jobs[0], &b->setting, &b->lines[0]);
-        end_job(b, 0);
-    }
+    for (fr_job_line line; b->begun < last && fr_batch_input_next(&b->input, &line); b->begun++)
+        if (!is_kept(b, &line)) pass_over(b, &line);
     return write_answers(b);
 }
 

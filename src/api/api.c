@@ -217,6 +217,7 @@ static fr_status check_rounds(const fr_engine *engine, const fr_round *rounds, s
 
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     FR_TRY(check_rounds(engine, rounds, count));
+    FR_TRY(fr_engine_check_files(engine));
     uint64_t environment = fr_fpenv_enter();
     fr_cycle_round(engine, rounds, count);
     fr_fpenv_leave(environment);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/session/batch.h"
+#include "src/vision/mmproj.h"
 
 /* Rows that logits are made of at a time: beyond, each costs as much as any, and logits are megabytes. */
 enum { MOST_HEAD_ROWS = 64 };
@@ -165,6 +167,18 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
     else
         fr_engine_destroy(e);
     return status;
+}
+
+#define FILES_SECONDS 0.01
+
+fr_status fr_engine_check_files(fr_engine *e) {
+    double now = fr_clock();
+    if (now < e->files_checked + FILES_SECONDS) return FR_OK;
+    FR_TRY(fr_checkpoint_check(&e->model->files));
+    if (e->model->mmproj) FR_TRY(fr_checkpoint_check(&e->model->mmproj->files));
+    if (e->drafter) FR_TRY(fr_checkpoint_check(&e->drafter->files));
+    e->files_checked = now;
+    return FR_OK;
 }
 
 void fr_engine_destroy(fr_engine *e) {

@@ -55,6 +55,7 @@ struct fr_engine {
 
     fr_kv_prefixes prefixes; /* what was run before; of no use to a session alone */
     fr_worker *drafting; /* the session's that drafts on the pool meanwhile (async_draft.h); NULL: none does */
+    double files_checked; /* when its files were looked at last */
     size_t kv_bytes, spare_bytes; /* of the arena: pages, and those of them for checkpoints */
     size_t drafting_bytes;        /* of the arena: what drafting works in */
 };
@@ -64,6 +65,10 @@ fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_d
                             const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine);
+
+/* FR_INPUT once a mapped file of its model or drafter has been written to. They are looked at a hundred times a second
+ * at most: before a forward that is short it takes no time. */
+fr_status fr_engine_check_files(fr_engine *engine);
 
 /* Its sessions are closed already. NULL is nothing. */
 void fr_engine_destroy(fr_engine *engine);

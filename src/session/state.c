@@ -76,7 +76,7 @@ void fr_session_place(fr_session *s, size_t first, size_t place) {
 
 fr_status fr_session_check_abort(fr_session *s) {
     bool cancelled = atomic_exchange(&s->cancelled, false);
-    if (!cancelled && !(s->abort && s->abort(s->abort_context))) return FR_OK;
+    if (!cancelled && !(s->abort && s->abort(s->abort_context))) return fr_engine_check_files(s->engine);
     return fr_fail(FR_ABORTED, "aborted with %zu of %zu tokens run", s->kv.length, s->length);
 }
 

@@ -112,7 +112,7 @@ void fr_session_begin_text(fr_session *session);
 /* Text stands at consecutive places: those of positions from `first` on begin with `place`. */
 void fr_session_place(fr_session *session, size_t first, size_t place);
 
-/* FR_ABORTED once the caller wants no more; FR_NUMERIC, of logits at a position that are not finite. */
+/* FR_ABORTED once the caller wants no more, FR_INPUT if a file has changed; FR_NUMERIC, of logits not finite. */
 fr_status fr_session_check_abort(fr_session *session);
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
