@@ -114,9 +114,10 @@ START_TEST(a_conversation_comes_from_elsewhere) {
         char lines[512];
         fr_folder_make(&folder);
         put(&folder, "messages.json", forms[i]);
-        snprintf(lines, sizeof lines, "/load %s\nAnd?\n/undo\n/undo\n/undo\n", folder.file);
+        snprintf(lines, sizeof lines, "/save x\n/load %s\nAnd?\n/undo\n/undo\n/undo\n", folder.file);
         fr_command c = fr_command_feed(lines, "chat " DEMO "-n 12 --stop ~"), plain;
         plain = fr_command_feed("Hello.\nAnd?\n", "chat " DEMO "-n 12 --stop ~");
+        expect_note(&c, "nothing has been said yet");
         expect_note(&c, "there is no turn to take back");
         expect_same(&c, &plain);
         unlink(folder.file);

@@ -202,6 +202,7 @@ START_TEST(a_line_goes_on_after_other_signals) {
     await(&p, "Hel");
     type(&p, "", "lo." ENTER);
     type(&p, NEXT, "/exit" ENTER);
+    ck_assert_msg(!strstr(p.shown, "> Hel> "), "shown twice: %s", p.shown);
     expect_answers(&p, CHAT, "Hello.\n");
 }
 END_TEST
@@ -212,6 +213,7 @@ START_TEST(pasted_lines_are_a_turn) {
     type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
     type(&p, "", LEFT ERASE "r" ENTER); /* the last line's end is before the cursor */
     type(&p, PASTE_OFF, "");
+    ck_assert_msg(!strstr(p.shown, "> It is: > "), "shown twice: %s", p.shown);
     type(&p, NEXT, PASTED("/undo\rOne") ENTER);
     type(&p, NEXT, PASTED("Two") "." ENTER);
     type(&p, NEXT, ESCAPE "[200" ENTER);

@@ -109,6 +109,8 @@ int fr_chat_say_instead(fr_chat *chat, const char *bytes, size_t length) {
 static void save(const fr_chat *chat, const char *path) {
     if (chat->loaded.picture_count) {
         fr_note("/save: a conversation with pictures can't be saved yet");
+    } else if (json_array_size(chat->messages) == 0) {
+        fr_note("/save: nothing has been said yet");
     } else if (fr_chat_file_write(path, chat->messages)) {
         remark_file(chat, path, ": written");
     }

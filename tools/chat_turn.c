@@ -54,8 +54,10 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
+/* Of the conversation before it too, unless that is another one: what is dropped stays so if the turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
-    if (chat->messages != chat->asked) fr_conversation_drop(chat->messages, count);
+    bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
+    if (same) fr_conversation_drop(chat->messages, count);
     size_t pictures = fr_conversation_drop(chat->asked, count);
     if (pictures) {
         fr_loaded_drop_pictures(&chat->loaded, pictures);
@@ -172,10 +174,11 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     fr_chat *chat = context;
     fr_prompt prompt;
+    size_t turns = fr_conversation_turns(chat->asked);
     *made = false;
     if (!chat->args->given[FR_ARG_CONTEXT_SHIFT]) return FR_OK;
     int code = fit(chat, reply->count, &prompt, made);
-    if (code || !*made || show_pictures(chat)) {
+    if (code || !*made || fr_conversation_turns(chat->asked) == turns || show_pictures(chat)) {
         *made = false;
         fr_prompt_free(&prompt);
         return FR_OK;

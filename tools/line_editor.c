@@ -19,6 +19,9 @@ enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what 
 /* Bracketed paste: asked for with these, a terminal puts marks around what is pasted. */
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
+
+/* A character that no keyboard sends. */
+#define SHOW_CHANGED L'\x80'
 static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
 enum { MARK = sizeof paste_begin - 1 };
 
@@ -54,14 +57,20 @@ static void stop(fr_line_editor *editor) {
     prepare_terminal(editor);
 }
 
-/* After a signal: whether the line goes on. */
+/* In the place of what stands on the terminal's line. */
+static void show_again(fr_line_editor *editor) {
+    fputs("\r\033[J", stderr);
+    el_set(editor->edit, EL_REFRESH);
+}
+
+/* After a signal: whether the line goes on. SIGCONT comes where SIGTSTP has stopped the process. */
 static bool go_on_after(fr_line_editor *editor, int signal_number) {
     if (signal_number == SIGINT) editor->dropped = true;
     if (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP) return false;
     if (signal_number == SIGWINCH) el_resize(editor->edit);
     if (signal_number == SIGTSTP) stop(editor);
     if (signal_number == SIGCONT) prepare_terminal(editor);
-    el_set(editor->edit, EL_REFRESH);
+    if (signal_number != SIGTSTP) show_again(editor);
     return true;
 }
 
@@ -132,7 +141,13 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     text[count] = L'\0';
     if (count) el_winsertstr(editor->edit, text);
     free(text);
-    el_set(editor->edit, EL_REFRESH);
+}
+
+/* An el_addfn function, for the key that is sent behind what has been put in: libedit shows what is new. */
+static unsigned char show_changed(EditLine *edit, int key) {
+    (void)edit;
+    (void)key;
+    return CC_REFRESH;
 }
 
 /* Terminals send Enter for the end of a pasted line. */
@@ -176,20 +191,19 @@ static int begins_paste(fr_line_editor *editor) {
     return 0;
 }
 
-/* The next byte that is a key's; what is pasted before it is put in. As next_byte. */
-static int next_key(fr_line_editor *editor, char *byte) {
-    for (;;) {
-        if (editor->agains) {
-            *byte = take_again(editor);
-            return 1;
-        }
-        int got = next_byte(editor, byte, FOR_EVER);
-        if (got <= 0 || *byte != paste_begin[0]) return got;
-        int pasted = begins_paste(editor);
-        if (pasted == 0) return 1;
-        if (pasted > 0) pasted = paste(editor);
-        if (pasted <= 0) return pasted;
+/* The next byte that is a key's; *pasted: instead of it something was put in. As next_byte. */
+static int next_key(fr_line_editor *editor, char *byte, bool *pasted) {
+    *pasted = false;
+    if (editor->agains) {
+        *byte = take_again(editor);
+        return 1;
     }
+    int got = next_byte(editor, byte, FOR_EVER);
+    if (got <= 0 || *byte != paste_begin[0]) return got;
+    int begins = begins_paste(editor);
+    if (begins <= 0) return begins < 0 ? begins : 1;
+    *pasted = true;
+    return paste(editor);
 }
 
 static void forget_initial(fr_line_editor *editor) {
@@ -201,13 +215,17 @@ static void forget_initial(fr_line_editor *editor) {
 static int next_character(EditLine *edit, wchar_t *character) {
     fr_line_editor *editor;
     el_get(edit, EL_CLIENTDATA, &editor);
-    if (editor->initial) put_text(editor, editor->initial, strlen(editor->initial));
-    forget_initial(editor);
+    *character = SHOW_CHANGED;
+    if (editor->initial) {
+        put_text(editor, editor->initial, strlen(editor->initial));
+        forget_initial(editor);
+        return 1;
+    }
     for (;;) {
         char byte;
-        bool again;
-        int got = next_key(editor, &byte);
-        if (got <= 0) return got;
+        bool again, pasted;
+        int got = next_key(editor, &byte, &pasted);
+        if (got <= 0 || pasted) return got;
         bool whole = take_byte(&editor->half, byte, character, &again);
         if (again) put_again(editor, &byte, 1);
         if (whole) return 1;
@@ -251,6 +269,9 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* what is pasted may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
     el_source(editor->edit, NULL); /* the user's own ~/.editrc */
+    el_set(editor->edit, EL_ADDFN, "show-changed", "show what was put in", show_changed);
+    el_set(editor->edit, EL_BIND, "\\200", "show-changed", NULL); /* of both maps that vi's users have */
+    el_set(editor->edit, EL_BIND, "-a", "\\200", "show-changed", NULL);
     return editor;
 }
 

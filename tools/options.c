@@ -87,6 +87,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     fr_arg arg = bare_word_of(args);
     if ((*word != '-' || !word[1]) && !args->given[arg]) {
         args->given[arg] = true;
+        args->bare_model = arg == FR_ARG_MODEL;
         return fr_option_take(args, arg, fr_option_table[arg].names, word);
     }
     if (*word != '-') return fr_wrong_usage("%s: what is this word for? (forerun %s --help)", word, args->verb->name);
@@ -102,6 +103,8 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     }
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
     bool once = (row->kind == FR_KIND_TEXT || row->kind == FR_KIND_IDS) && !row->again;
+    if (once && args->given[arg] && arg == FR_ARG_MODEL && args->bare_model)
+        return fr_wrong_usage("%s: what is this word for? %s names the model", args->text[arg], name);
     if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
     return fr_option_take(args, arg, name, equals ? equals + 1 : words[(*at)++]);

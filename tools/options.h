@@ -197,6 +197,7 @@ struct fr_arguments {
     int32_t *ids; /* --ids */
     size_t id_count;
     bool uses_drafter; /* unless --spec-type says otherwise */
+    bool bare_model; /* it is named without -m */
     bool seed_drawn; /* the number of --seed is not the command line's -1: it was drawn */
 };
 
