@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/text_buffer.h"
+#include "formats/json_read.h"
 #include "formats/json_wide.h"
 #include "formats/map.h"
 
@@ -59,6 +60,7 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
+/* By jansson's own reader. */
 static json_t *load(const char *text, size_t size, size_t flags, size_t usual, json_error_t *error) {
     json_t *root = (flags & JSON_ALLOW_NUL ? fr_json_load_wide : json_loadb)(text, size, usual, error);
     if (!root && flags & JSON_DECODE_INT_AS_REAL && json_error_code(error) == json_error_numeric_overflow)
@@ -79,6 +81,10 @@ static fr_status parse(const char *text, size_t size, const char *where, size_t 
     FR_TRY(check_limits(text, size, where));
     json_error_t error, again;
     size_t usual = flags & (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES);
+    bool lost;
+    *root = fr_json_read_text(text, size, usual, &lost);
+    if (*root) return FR_OK;
+    if (lost) return fr_fail_memory(where, size);
     *root = load(text, size, flags, usual, &error);
     if (*root) return FR_OK;
     *root = load(text, size, flags, usual, &again);

@@ -68,7 +68,7 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     const char *rows[FR_ATTN_SCORES];
     float *s = states->weights + first;
     for (int32_t i = 0; i < FR_ATTN_SCORES; i++) rows[i] = fr_attn_seen_row(states, k, first, i);
-    dots(load_f32, sizeof(float), s, 0, states->q, 0, 1, rows, FR_ATTN_SCORES, FR_ATTN_SCORES, head_dim);
+    dots(load_f32, sizeof(float), (dots_job){s, 0, states->q, 0, 1, rows, FR_ATTN_SCORES, FR_ATTN_SCORES, head_dim});
     vst1q_f32(s, vmulq_n_f32(vld1q_f32(s), scale));
 }
 

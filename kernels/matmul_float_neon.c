@@ -16,6 +16,20 @@ FR_INLINE float32x4_t load_bf16(const char *w) {
     return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
 }
 
+/* `rows` rows from `row` on by FEATURES outputs, or the last, from `feature` on. */
+FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, const char *const *w, size_t rows) {
+    size_t left = job->features - feature;
+    return (dots_job){.y = job->y + row * job->y_stride + feature,
+                      .y_stride = job->y_stride,
+                      .x = job->x + row * job->x_stride,
+                      .x_stride = job->x_stride,
+                      .rows = rows,
+                      .w = w,
+                      .features = FEATURES,
+                      .kept = left < FEATURES ? left : FEATURES,
+                      .cols = job->cols};
+}
+
 /* Rows are split evenly over as few tiles as can be. */
 FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     for (size_t o = 0; o < job.features; o += FEATURES) {
@@ -25,12 +39,10 @@ FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
         size_t tiles = (job.rows + ROWS - 1) / ROWS;
         for (size_t r = 0, count; r < job.rows; r += count, tiles--) {
             count = (job.rows - r + tiles - 1) / tiles;
-            float *y = job.y + r * job.y_stride + o;
-            const float *x = job.x + r * job.x_stride;
             switch (count) {
-            case 1: dots(load, width, y, job.y_stride, x, job.x_stride, 1, w_rows, FEATURES, kept, job.cols); break;
-            case 2: dots(load, width, y, job.y_stride, x, job.x_stride, 2, w_rows, FEATURES, kept, job.cols); break;
-            default: dots(load, width, y, job.y_stride, x, job.x_stride, 3, w_rows, FEATURES, kept, job.cols);
+            case 1: dots(load, width, tile_of(&job, r, o, w_rows, 1)); break;
+            case 2: dots(load, width, tile_of(&job, r, o, w_rows, 2)); break;
+            default: dots(load, width, tile_of(&job, r, o, w_rows, 3));
             }
         }
     }
@@ -43,7 +55,7 @@ FR_INLINE void gather(load_fn *load, size_t width, fr_gather job) {
         const char *w_rows[GATHERED];
         for (size_t o = 0; o < GATHERED; o++)
             w_rows[o] = (const char *)job.w + (size_t)job.ids[j + (o < kept ? o : kept - 1)] * job.w_stride;
-        dots(load, width, job.y + j, 0, job.x, 0, 1, w_rows, GATHERED, kept, job.cols);
+        dots(load, width, (dots_job){job.y + j, 0, job.x, 0, 1, w_rows, GATHERED, kept, job.cols});
     }
 }
 

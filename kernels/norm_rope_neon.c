@@ -15,7 +15,7 @@ FR_INLINE float32x4_t scale_weighted(float32x4_t a, float32x4_t b, float32x4_t f
 void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, float eps) {
     const char *const itself[] = {(const char *)x};
     float squares;
-    dots(load_f32, sizeof(float), &squares, 0, x, 0, 1, itself, 1, 1, n);
+    dots(load_f32, sizeof(float), (dots_job){&squares, 0, x, 0, 1, itself, 1, 1, n});
     float r = 1.0f / sqrtf(squares / (float)n + eps);
     if (weight) map(scale_weighted, y, x, weight, n, r);
     else map(scale, y, x, NULL, n, r);

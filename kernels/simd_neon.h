@@ -63,46 +63,60 @@ FR_INLINE float32x4_t load_f32(const char *w) {
     return vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)w));
 }
 
-/* 16 columns of dots() below, of which the first `count` are added. */
-FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], const float *x, size_t x_stride, size_t rows,
-                         const char *const *w, size_t features, size_t count) {
+enum { MOST_DOTS = 6 };
+
+/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], x_r = x + r * x_stride. rows and features are
+ * constants; rows x features <= 6, so that 24 registers hold the sums. w has `features` rows, of which the last may
+ * stand for rows that there aren't: kept <= features. */
+typedef struct dots_job {
+    float *y;
+    size_t y_stride;
+    const float *x;
+    size_t x_stride, rows;
+    const char *const *w;
+    size_t features, kept, cols;
+} dots_job;
+
+/* 16 columns, of which the first `count` are added. */
+FR_INLINE void dots_step(load_fn *load, size_t width, float32x4_t (*p)[4], dots_job job, size_t count) {
     FR_UNROLLED for (size_t c = 0; c < 4; c++) {
         float32x4_t weights[4];
-        FR_UNROLLED for (size_t o = 0; o < features; o++) weights[o] = load(w[o] + 4 * c * width);
-        FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-            float32x4_t values = vld1q_f32(x + r * x_stride + 4 * c);
-            FR_UNROLLED for (size_t o = 0; o < features; o++) {
-                float32x4_t *sum = &p[r * features + o][c], added = vfmaq_f32(*sum, weights[o], values);
+        FR_UNROLLED for (size_t o = 0; o < job.features; o++) weights[o] = load(job.w[o] + 4 * c * width);
+        FR_UNROLLED for (size_t r = 0; r < job.rows; r++) {
+            float32x4_t values = vld1q_f32(job.x + r * job.x_stride + 4 * c);
+            FR_UNROLLED for (size_t o = 0; o < job.features; o++) {
+                float32x4_t *sum = &p[r * job.features + o][c], added = vfmaq_f32(*sum, weights[o], values);
                 *sum = count < 16 ? vbslq_f32(lanes_below(4 * c, count), added, *sum) : added;
             }
         }
     }
 }
 
-enum { MOST_DOTS = 6 };
-
-/* y[r * y_stride + o] = dot(w_o, x_r), r < rows, o < kept; w_o = w[o], `width` bytes a weight, x_r = x + r * x_stride.
- * rows, features and width are constants; rows x features <= 6, so that 24 registers hold the sums. w has `features`
- * rows, of which the last may stand for rows that there aren't: kept <= features. */
-FR_INLINE void dots(load_fn *load, size_t width, float *y, size_t y_stride, const float *x, size_t x_stride,
-                    size_t rows, const char *const *w, size_t features, size_t kept, size_t cols) {
+/* A weight is `width` bytes, a constant. */
+FR_INLINE void dots(load_fn *load, size_t width, dots_job job) {
     float32x4_t p[MOST_DOTS][4] = {{{0}}};
     const char *at[4];
-    size_t left = cols % 16, whole = cols - left;
+    size_t left = job.cols % 16, whole = job.cols - left;
+    dots_job step = job;
+    step.w = at;
     for (size_t i = 0; i < whole; i += 16) {
-        FR_UNROLLED for (size_t o = 0; o < features; o++) at[o] = w[o] + i * width;
-        dots_step(load, width, p, x + i, x_stride, rows, at, features, 16);
+        FR_UNROLLED for (size_t o = 0; o < job.features; o++) at[o] = job.w[o] + i * width;
+        step.x = job.x + i;
+        dots_step(load, width, p, step, 16);
     }
     if (left) {
         char w_end[4][16 * sizeof(float)] = {{0}};
         float x_end[4][16] = {{0}};
-        for (size_t o = 0; o < features; o++) at[o] = memcpy(w_end[o], w[o] + whole * width, left * width);
-        for (size_t r = 0; r < rows; r++) memcpy(x_end[r], x + r * x_stride + whole, left * sizeof *x);
-        dots_step(load, width, p, x_end[0], 16, rows, at, features, left);
+        for (size_t o = 0; o < job.features; o++) at[o] = memcpy(w_end[o], job.w[o] + whole * width, left * width);
+        for (size_t r = 0; r < job.rows; r++)
+            memcpy(x_end[r], job.x + r * job.x_stride + whole, left * sizeof *job.x);
+        step.x = x_end[0];
+        step.x_stride = 16;
+        dots_step(load, width, p, step, left);
     }
-    FR_UNROLLED for (size_t r = 0; r < rows; r++) {
-        FR_UNROLLED for (size_t o = 0; o < features; o++) {
-            if (o < kept) y[r * y_stride + o] = sum16(p[r * features + o]);
+    FR_UNROLLED for (size_t r = 0; r < job.rows; r++) {
+        FR_UNROLLED for (size_t o = 0; o < job.features; o++) {
+            if (o < job.kept) job.y[r * job.y_stride + o] = sum16(p[r * job.features + o]);
         }
     }
 }

@@ -3,6 +3,7 @@
  * An object's members may come in any order: arguments that come before the name are kept until there is one. */
 #include <string.h>
 
+#include "formats/json_read.h"
 #include "src/chat/reply_call.h"
 
 enum {
@@ -61,9 +62,12 @@ static bool take_field(fr_reply_call *call, char byte) {
     return fr_call_take(object ? &call->arguments : &call->value, byte, field_limit(call));
 }
 
-/* A JSON string's text; NULL: it is not UTF-8, say. */
-static json_t *decode(const fr_text_buffer *text) {
-    return json_loadb(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+/* A JSON string's text; NULL: it is not UTF-8, say, or there was no memory, which the buffer keeps. */
+static json_t *decode(fr_text_buffer *text) {
+    bool lost;
+    json_t *string = fr_json_read_text(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &lost);
+    if (lost) text->status = FR_MEMORY;
+    return string;
 }
 
 /* Arguments may also be a string whose text is the object, or null. */
