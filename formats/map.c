@@ -137,7 +137,7 @@ void fr_map_ahead(const uint8_t *bytes, size_t count) {
 
 fr_status fr_map_check(const fr_map *map) {
     struct stat now;
-    if (map->fd >= 0 || !map->bytes || stat(map->path, &now) != 0) return FR_OK;
+    if (map->fd >= 0 || map->lent || !map->bytes || stat(map->path, &now) != 0) return FR_OK;
     if (now.st_dev != map->device || now.st_ino != map->inode) return FR_OK;
     if ((uint64_t)now.st_size < map->size)
         return fr_fail(FR_INPUT, "%s: it got shorter while it was open, or can't be read any more", map->path);
