@@ -20,7 +20,7 @@ enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds: what 
 #define PASTE_ON  "\033[?2004h"
 #define PASTE_OFF "\033[?2004l"
 
-/* A character that no keyboard sends. */
+/* A character that no keyboard sends: behind what was put in, it has libedit show the line. */
 #define SHOW_CHANGED L'\x80'
 static const char paste_begin[] = "\033[200~", paste_end[] = "\033[201~";
 enum { MARK = sizeof paste_begin - 1 };
@@ -143,13 +143,6 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* An el_addfn function, for the key that is sent behind what has been put in: libedit shows what is new. */
-static unsigned char show_changed(EditLine *edit, int key) {
-    (void)edit;
-    (void)key;
-    return CC_REFRESH;
-}
-
 /* Terminals send Enter for the end of a pasted line. */
 static void keep_pasted(fr_line_editor *editor, char byte) {
     if (editor->length == editor->capacity) {
@@ -269,9 +262,9 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* what is pasted may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
     el_source(editor->edit, NULL); /* the user's own ~/.editrc */
-    el_set(editor->edit, EL_ADDFN, "show-changed", "show what was put in", show_changed);
-    el_set(editor->edit, EL_BIND, "\\200", "show-changed", NULL); /* of both maps that vi's users have */
-    el_set(editor->edit, EL_BIND, "-a", "\\200", "show-changed", NULL);
+    /* SHOW_CHANGED, in both maps that users of vi have. */
+    el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
+    el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
     return editor;
 }
 
