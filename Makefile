@@ -285,7 +285,8 @@ THEN_ALONE = -- $(call suites,$(ALONE))
 # number of them, so that each has runs of every value of every factor. And thousands of random calls, a model a part.
 parts = $(if $(FULL),$(foreach i,$(shell seq $(3)), \
   '$(1)/$(2)/$i env CK_RUN_CASE=$(2) SHARD=$i/$(3) $(BUILD)/tests/test_$(1)'))
-PARTS := $(call parts,one_answer,product,23) $(call parts,one_answer_engine,product,23) $(call parts,engine,calls,8)
+PARTS := $(call parts,one_answer,product,23) $(call parts,one_answer_engine,product,23) $(call parts,engine,calls,8) \
+  $(call parts,allocations,allocations,7)
 
 # The AArch64 build, under an emulator on other machines: what depends on instructions; with FULL everything but what
 # depends on files or time.

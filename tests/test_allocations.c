@@ -1,7 +1,7 @@
 /* Each allocation of a run fails once, whoever makes it: the library, jansson, PCRE2, the C library. The call says that
  * there was no memory, or does without; nothing is kept of it; and the same run once more gives what it gave.
  *
- * A part of them, spread over the whole, but with FULL all. */
+ * A part of them, spread over the whole; with FULL all, in parts. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "forerun.h"
 #include "tests/alloc_guard.h"
+#include "tests/parts.h"
 #include "tests/reference.h"
 
 #define COUNT 12
@@ -237,10 +238,12 @@ START_TEST(each_allocation_may_fail) {
     }
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     fr_status status = runs[_i].run(runs[_i].which, &again);
-    size_t now = fr_alloc_live(), count = fr_alloc_count() - before, step = getenv("FULL") ? 1 : count / FEW + 1;
+    size_t now = fr_alloc_live(), count = fr_alloc_count() - before;
+    fr_test_part part = {0, count / FEW + 1};
+    if (fr_test_in_parts()) part = fr_test_part_here();
     ck_assert_msg(status == FR_OK && again.hash == expected.hash, "%s: another outcome", runs[_i].name);
     ck_assert_msg(now == live, "%s: %zd are kept", runs[_i].name, (ssize_t)(now - live));
-    for (size_t nth = 0; nth < count; nth += step) fail_one(_i, nth, &expected, live);
+    for (size_t nth = part.first; nth < count; nth += part.step) fail_one(_i, nth, &expected, live);
 }
 END_TEST
 
