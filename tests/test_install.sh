@@ -24,9 +24,10 @@ series=${version%.*}
 [[ $series == 0.* ]] || series=${series%.*}
 expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
 expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc"
-expected+=" share/bash-completion/completions/forerun share/fish/vendor_completions.d/forerun.fish"
+expected+=" share/bash-completion/completions/forerun"
 examples=share/doc/forerun/examples
 for example in engine.c first.c generate.c generate.cc own_method.c; do expected+=" $examples/$example"; done
+expected+=" share/fish/vendor_completions.d/forerun.fish"
 expected+=" share/man/man1/forerun.1 share/zsh/site-functions/_forerun"
 found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 [ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
