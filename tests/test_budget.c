@@ -619,7 +619,27 @@ static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *ra
     return stood;
 }
 
-/* Expected tokens a second of what the controller chooses, while it sees draws and a noisy clock. */
+/* A round as the controller chooses it, which sees draws and a noisy clock; gives the seconds that it takes. */
+static double run_round(const world *w, fr_budget *budget, fr_budget_part *parts, size_t *behind, clock_noise *noise) {
+    size_t longest = 0, rows = w->timelines;
+    double draft = 0;
+    fr_budget_choose(budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
+    for (size_t i = 0; i < w->timelines; i++) {
+        parts[i].drafted = parts[i].asked;
+        parts[i].accepted = draw(w, i, parts[i].drafted, &noise->random);
+        draft += chain_seconds(w, parts[i].asked);
+        if (parts[i].asked) draft += follow_seconds(w->follow, behind[i]);
+        behind[i] = parts[i].asked ? 1 : behind[i] + 1;
+        rows += parts[i].asked;
+        if (parts[i].asked > longest) longest = parts[i].asked;
+    }
+    draft += longest_seconds(w, longest);
+    double draft_read = reading(noise, 1e-3 * draft);
+    fr_budget_report(budget, parts, w->timelines, 0, draft_read, reading(noise, 1e-3 * w->verify[rows]));
+    return draft + w->verify[rows];
+}
+
+/* Expected tokens a second. */
 static double controlled(const world *w, clock_noise noise) {
     static fr_budget budget;
     fr_budget_timeline timelines[TIMELINES];
@@ -629,25 +649,10 @@ static double controlled(const world *w, clock_noise noise) {
     fr_budget_reset(&budget);
     for (size_t i = 0; i < w->timelines; i++) fr_budget_join(&budget, &timelines[i]);
     for (size_t round = 0; round < ROUNDS; round++) {
-        size_t longest = 0, rows = w->timelines;
-        double draft = 0;
         for (size_t i = 0; i < w->timelines; i++)
             parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = MOST, .lags = w->follow > 0};
-        fr_budget_choose(&budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
-        for (size_t i = 0; i < w->timelines; i++) {
-            parts[i].drafted = parts[i].asked;
-            parts[i].accepted = draw(w, i, parts[i].drafted, &noise.random);
-            tokens += tokens_of(w, i, parts[i].asked);
-            draft += chain_seconds(w, parts[i].asked);
-            if (parts[i].asked) draft += follow_seconds(w->follow, behind[i]);
-            behind[i] = parts[i].asked ? 1 : behind[i] + 1;
-            rows += parts[i].asked;
-            if (parts[i].asked > longest) longest = parts[i].asked;
-        }
-        draft += longest_seconds(w, longest);
-        seconds += draft + w->verify[rows];
-        double draft_read = reading(&noise, 1e-3 * draft);
-        fr_budget_report(&budget, parts, w->timelines, 0, draft_read, reading(&noise, 1e-3 * w->verify[rows]));
+        seconds += run_round(w, &budget, parts, behind, &noise);
+        for (size_t i = 0; i < w->timelines; i++) tokens += tokens_of(w, i, parts[i].asked);
     }
     return tokens / seconds;
 }
@@ -678,8 +683,6 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
     fr_budget_reset(&budget);
     for (size_t i = 0; i < w->timelines; i++) made[i] = IDS;
     while (done < CROWD) {
-        size_t longest = 0, rows = w->timelines;
-        double draft = 0;
         for (size_t i = 0; i < w->timelines; i++) {
             if (made[i] >= IDS && begun++ < CROWD) {
                 fr_budget_join(&budget, &timelines[i]);
@@ -689,24 +692,13 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
             }
             parts[i] = (fr_budget_part){.timeline = &timelines[i], .limit = made[i] < IDS ? most : 0, .lags = true};
         }
-        fr_budget_choose(&budget, parts, w->timelines, FR_BUDGET_ROWS - w->timelines, 0);
+        seconds += run_round(w, &budget, parts, behind, &noise);
         for (size_t i = 0; i < w->timelines; i++) {
             if (made[i] >= IDS) continue;
-            parts[i].drafted = parts[i].asked;
-            parts[i].accepted = draw(w, i, parts[i].drafted, &noise.random);
             tokens += 1 + (double)parts[i].accepted;
             made[i] += 1 + parts[i].accepted;
             done += made[i] >= IDS;
-            draft += chain_seconds(w, parts[i].asked);
-            if (parts[i].asked) draft += follow_seconds(w->follow, behind[i]);
-            behind[i] = parts[i].asked ? 1 : behind[i] + 1;
-            rows += parts[i].asked;
-            if (parts[i].asked > longest) longest = parts[i].asked;
         }
-        draft += longest_seconds(w, longest);
-        seconds += draft + w->verify[rows];
-        double draft_read = reading(&noise, 1e-3 * draft);
-        fr_budget_report(&budget, parts, w->timelines, 0, draft_read, reading(&noise, 1e-3 * w->verify[rows]));
     }
     return tokens / seconds;
 }
