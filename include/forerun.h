@@ -145,7 +145,7 @@ const char *fr_mapped_file(const void *address);
  *     fr_drafter_open     THREADS PIN NUMA MMAP MLOCK MEMORY, progress, log; kernels are the model's
  *     fr_tokenizer_open   CHAT_TEMPLATE
  *     fr_engine_open      CONTEXT to MEMORY, SPEC_TYPE, DRAFT_MAX
- *     fr_engine_session   SPEC_TYPE to LOGPROBS, log
+ *     fr_engine_session   SPEC_TYPE to SAMPLERS, log
  *     fr_session_open     what those two read */
 typedef struct fr_options fr_options;
 
@@ -313,7 +313,7 @@ fr_status fr_options_get_number(const fr_options *options, fr_option option, dou
 
 /* The same of a text, into room for `size` bytes, its NUL included; "" where the default is the model's or the
  * machine's to say. *length: of the whole text; what has no room is FR_USAGE, so text NULL with size 0 asks how long it
- * is. */
+ * is. It sets the option again, but for several of FR_OPT_DRY_SEQUENCE_BREAKER: a NUL stands between those. */
 fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
 
 /* The option that this thread's last failure is about, as a higher or another value of it would do: FR_OPT_CONTEXT

@@ -316,6 +316,8 @@ static const char *const accepted[] = {
     "generate " MODEL "-p x -n 2 --temp 1 --sampling-seq edskypmxt --typical-p 0 --xtc-probability 1 --xtc-threshold 0",
     "generate " MODEL "-p x -n 2 --dry-multiplier 1000 --dry-base 1000 --dry-sequence-breaker none",
     "generate " MODEL "-p x -n 2 --temp 1 --mirostat 2",
+    "generate " MODEL "-p x -n 9 --temp 0 --samplers 'temperature;typ_p;xtc' --typical 0.5 --xtc-probability 1",
+    "generate " MODEL "-p x -n 2 -tb 2 --no-display-prompt -fit off --single-turn --quiet",
     "generate " MODEL DRAFTER
     "-p x -n 2 --temp 1 --mirostat 2 --mirostat-ent 0 --mirostat-lr 100 --draft 2 --accept rejection",
     "generate " MODEL "-p x -n 1 --ctx-size 64 --threads 2 --ubatch-size 8 --no-pin --numa off --no-mmap",

@@ -88,6 +88,33 @@ static void expect_ids(const int32_t *got, const int32_t *expected, size_t count
 
 /* --------------------------------------------------------------------------------------------------- ids and logits */
 
+/* The same ids put again are a new text, whatever was looked at before: mirostat's bound begins anew. */
+START_TEST(a_look_at_logits_leaves_no_bound_behind) {
+    engine e = open_engine(_i);
+    require(fr_options_set_number(e.options, FR_OPT_TEMPERATURE, 1));
+    require(fr_options_set(e.options, FR_OPT_MIROSTAT, 2));
+    require(fr_options_set_number(e.options, FR_OPT_MIROSTAT_LR, 1));
+    for (int64_t seed = 0; seed < 8; seed++) {
+        int32_t said[2][COUNT], timeline[PROMPT + COUNT];
+        require(fr_options_set(e.options, FR_OPT_SEED, seed));
+        for (int looks = 0; looks < 2; looks++) {
+            fr_session *session = open_session(&e, false);
+            const int32_t *ids;
+            const float *logits;
+            begin(&e, session);
+            generate(session, said[looks], COUNT);
+            memcpy(timeline, (fr_session_ids(session, &ids), ids), sizeof timeline);
+            if (looks) require(fr_session_next_logits(session, &logits));
+            require(fr_session_set_prompt(session, timeline, PROMPT + COUNT));
+            generate(session, said[looks], COUNT);
+            fr_session_close(session);
+        }
+        expect_ids(said[1], said[0], COUNT);
+    }
+    close_engine(&e);
+}
+END_TEST
+
 START_TEST(a_restored_timeline_tells_its_ids) {
     engine e = open_engine(_i);
     fr_session *session = open_session(&e, true), *other = open_session(&e, false);
@@ -459,6 +486,39 @@ START_TEST(an_engine_gives_way_to_its_limit) {
 }
 END_TEST
 
+/* Whatever lies between the least and all opens, with no more pages than it has room for. */
+START_TEST(every_limit_from_the_least_on_opens) {
+    enum { SESSIONS = 4, LIMITS = 5 };
+    engine e = open_engine(_i);
+    uint64_t all[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];
+    double before = INFINITY;
+    require(fr_options_set(e.options, FR_OPT_CONTEXT, 256));
+    require(fr_model_estimate(pairs[_i].target, NULL, e.options, SESSIONS, all));
+    fr_options *limited = fr_options_copy(e.options);
+    require(fr_options_set(limited, FR_OPT_KV_MEMORY, (int64_t)all[FR_ESTIMATE_KV_LEAST]));
+    require(fr_model_estimate(pairs[_i].target, NULL, limited, SESSIONS, least));
+    require(fr_options_set(limited, FR_OPT_KV_MEMORY, 0));
+    uint64_t lowest = least[FR_ESTIMATE_TOTAL], range = all[FR_ESTIMATE_TOTAL] - lowest;
+    ck_assert_uint_gt(range, 0);
+    for (uint64_t i = LIMITS; i-- > 0;) {
+        fr_engine *shared;
+        fr_session *session;
+        uint64_t limit = lowest + (i == LIMITS - 1 ? range - 1 : range * i / LIMITS);
+        require(fr_options_set(limited, FR_OPT_MEMORY, (int64_t)limit));
+        require(fr_engine_open(e.model, NULL, limited, SESSIONS, &shared));
+        require(fr_engine_session(shared, e.options, &session));
+        double kv = stat_of(session, FR_STAT_TARGET_KV_BYTES);
+        ck_assert_double_lt(kv, (double)(all[FR_ESTIMATE_KV] + all[FR_ESTIMATE_STATES]));
+        ck_assert_double_le(kv, before);
+        before = kv;
+        fr_session_close(session);
+        fr_engine_close(shared);
+    }
+    fr_options_free(limited);
+    close_engine(&e);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- progress */
 
 static bool stop_at(void *context, uint64_t done, uint64_t total) {
@@ -540,6 +600,7 @@ static int in_child(const engine *e, fr_session *session, const int32_t *expecte
     if (fr_draft_submit(session) != FR_USAGE) return 3;
     if (!isnan(fr_session_stat(session, FR_STAT_KV_USED_BYTES))) return 4;
     if (fr_session_length(session) != PROMPT) return 5;
+    if (fr_session_set_proposer(session, &(fr_proposer){.propose = propose_nothing}) != FR_USAGE) return 10;
     fr_session_reset(session);
     fr_session_close(session);
     if (fr_session_open(e->model, e->drafter, e->options, &own) != FR_OK) return 6;
@@ -671,6 +732,7 @@ int main(void) {
     Suite *suite = suite_create("embedder");
     TCase *cases = tcase_create("embedder");
     tcase_set_timeout(cases, 120);
+    tcase_add_loop_test(cases, a_look_at_logits_leaves_no_bound_behind, 0, PAIRS);
     tcase_add_loop_test(cases, a_restored_timeline_tells_its_ids, 0, PAIRS);
     tcase_add_loop_test(cases, logits_of_the_next_token_are_those_of_its_prompt, 0, PAIRS);
     tcase_add_loop_test(cases, a_sampler_of_ones_own_is_a_loop, 0, PAIRS);
@@ -684,6 +746,7 @@ int main(void) {
     tcase_add_loop_test(cases, an_estimate_is_what_a_session_takes, 0, PAIRS);
     tcase_add_loop_test(cases, a_limit_is_heeded_to_the_byte, 0, PAIRS);
     tcase_add_test(cases, an_engine_gives_way_to_its_limit);
+    tcase_add_loop_test(cases, every_limit_from_the_least_on_opens, 0, PAIRS);
     tcase_add_loop_test(cases, a_load_ends_when_it_is_told_to, 0, 2);
     tcase_add_test(cases, a_tower_asks_whether_to_abort);
     tcase_add_loop_test(cases, a_prompt_tells_how_far_it_is, 0, PAIRS);

@@ -19,8 +19,9 @@ static int edit(fr_chat *chat, fr_turn *turn, fr_line_input *input) {
     if (!said) fr_note("/edit: there is no turn yet");
     else if (chat->waiting) fr_note("/edit: pictures wait for the next turn; /undo takes them back");
     else if (!fr_turn_begin_with(input, said)) fr_note("/edit: that takes a terminal; /undo takes a turn back");
-    else if (fr_turn_read(turn, input) && turn->length > 0 && !turn->command)
-        code = fr_chat_say_instead(chat, turn->bytes, turn->length);
+    else if (fr_turn_read(turn, input) && turn->length > 0 && turn->command)
+        fr_note("/edit: that is a command: the turn is as it was");
+    else if (turn->length > 0 && !turn->command) code = fr_chat_say_instead(chat, turn->bytes, turn->length);
     free(said);
     return code;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conversation.h"
@@ -26,14 +27,30 @@ static bool write_messages(const json_t *messages, FILE *out) {
     return written;
 }
 
-/* A model, say, whose name was typed by mistake. */
+/* The conversation of a file's bytes; NULL, and what is wrong with them. */
+static json_t *take_messages(const fr_prompt *file, const char *path, char *why, size_t size) {
+    json_error_t error;
+    json_t *read = fr_json_load(file->bytes ? file->bytes : "", file->length, &error);
+    json_t *messages = json_is_object(read) ? json_object_get(read, "messages") : read;
+    const char *fault = read ? fr_conversation_fault(messages) : NULL;
+    if (!read) snprintf(why, size, "%s:%d: not JSON: %s", path, error.line, error.text);
+    if (fault) snprintf(why, size, "%s: %s", path, fault);
+    json_t *taken = read && !fault ? json_incref(messages) : NULL;
+    json_decref(read);
+    return taken;
+}
+
+/* A model, say, whose name was typed by mistake, or tools. */
 static bool is_another_file(const char *path) {
-    FILE *file = fopen(path, "r");
-    int first = file ? getc(file) : EOF;
-    if (file) fclose(file);
-    if (first == EOF || first == '[') return false;
-    fr_bad_input("%s is there, and is no conversation: nothing was written", path);
-    return true;
+    struct stat info;
+    char why[512];
+    fr_prompt file = {0};
+    if (stat(path, &info) != 0 || info.st_size == 0) return false;
+    json_t *messages = fr_prompt_read_file(&file, path) == 0 ? take_messages(&file, path, why, sizeof(why)) : NULL;
+    fr_prompt_free(&file);
+    json_decref(messages);
+    if (!messages) fr_bad_input("%s is there, and is no conversation: nothing was written", path);
+    return !messages;
 }
 
 bool fr_chat_file_write(const char *path, const json_t *messages) {
@@ -55,18 +72,10 @@ bool fr_chat_file_write(const char *path, const json_t *messages) {
 
 json_t *fr_chat_file_read(const char *path) {
     fr_prompt file;
-    json_error_t error;
-    if (fr_prompt_read_file(&file, path)) {
-        fr_prompt_free(&file);
-        return NULL;
-    }
-    json_t *read = fr_json_load(file.bytes ? file.bytes : "", file.length, &error);
-    json_t *messages = json_is_object(read) ? json_object_get(read, "messages") : read;
-    const char *fault = NULL;
-    if (!read) fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
-    else if ((fault = fr_conversation_fault(messages))) fr_bad_input("%s: %s", path, fault);
-    json_t *taken = read && !fault ? json_incref(messages) : NULL;
-    json_decref(read);
+    char why[512];
+    bool read = fr_prompt_read_file(&file, path) == 0;
+    json_t *messages = read ? take_messages(&file, path, why, sizeof(why)) : NULL;
+    if (read && !messages) fr_bad_input("%s", why);
     fr_prompt_free(&file);
-    return taken;
+    return messages;
 }

@@ -121,7 +121,9 @@ static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-static void put_fish_option(const fr_verb *verb, const fr_option_row *row, FILE *out) {
+static void put_fish_option(const fr_verb *verb, fr_arg arg, FILE *out) {
+    const fr_option_row *row = &fr_option_table[arg];
+    fr_option_help help = fr_arguments_help(arg);
     const char *names = row->names, *name;
     size_t length;
     fprintf(out, "complete -c forerun -n '__fish_seen_subcommand_from %s'", verb->name);
@@ -136,12 +138,19 @@ static void put_fish_option(const fr_verb *verb, const fr_option_row *row, FILE 
         putc('\'', out);
     }
     fputs(" -d ", out);
-    put_quoted(row->help, out);
+    put_quoted(help.help, out);
     putc('\n', out);
 }
 
 static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
-    fputs("# Printed by `forerun completion fish`.\n", out);
+    fputs("# Printed by `forerun completion fish`.\n"
+          "complete -c forerun -f -n __fish_use_subcommand -a help -d 'what a verb does'\n"
+          "complete -c forerun -f -n __fish_use_subcommand -l help -d 'what there is'\n"
+          "complete -c forerun -f -n __fish_use_subcommand -l version -d 'which version this is'\n"
+          "complete -c forerun -f -n '__fish_seen_subcommand_from help' -a '", out);
+    for (size_t i = 0; i < count; i++)
+        if (verbs[i].bit) fprintf(out, " %s", verbs[i].name);
+    fputs("'\n", out);
     for (size_t i = 0; i < count; i++) {
         if (!verbs[i].bit) continue;
         fprintf(out, "complete -c forerun -f -n __fish_use_subcommand -a %s -d ", verbs[i].name);
@@ -153,9 +162,9 @@ static void print_fish(const fr_verb *verbs, size_t count, FILE *out) {
             put_words(bare, out);
             fputs("'\n", out);
         }
-        for (int arg = 0; arg < FR_ARG_COUNT; arg++) {
+        for (fr_arg arg = 0; arg < FR_ARG_COUNT; arg++) {
             const fr_option_row *row = &fr_option_table[arg];
-            if (fr_verb_takes(&verbs[i], row) && !row->manual) put_fish_option(&verbs[i], row, out);
+            if (fr_verb_takes(&verbs[i], row) && !row->manual) put_fish_option(&verbs[i], arg, out);
         }
     }
 }

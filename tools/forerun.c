@@ -29,7 +29,7 @@ static const fr_verb verbs[] = {
      fr_verb_generate},
     {"chat", "a conversation: turns, history kept", FR_VERB_CHAT, "chat [-m] MODEL [-md DRAFTER] [options]",
      "Each line of standard input is a turn; one that ends in a backslash goes on in the next line, and three quotes\n"
-     "begin and end a turn of several lines. On a terminal, lines that are pasted at once are one turn. Lines that\n"
+     "begin and end a turn of several lines. Lines pasted at once into a terminal's prompt are one turn. Lines that\n"
      "begin with / are commands: /clear, /undo, /regen, /edit, /save FILE, /load FILE, /image FILE, /exit, and /help,\n"
      "which says what they do; // says a line with one /. Ctrl-C ends a reply and keeps the session; before the reply\n"
      "has begun it takes the turn back, and at the prompt of a terminal, where lines can be edited and gone back to,\n"

@@ -28,7 +28,7 @@ static void note_llama_cpps(const fr_arguments *args) {
 /* A batch's lines may have temperatures of their own; where --temp 0 is given it is no mistake. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
-    if (args->verb->bit == FR_VERB_BATCH || args->given[FR_ARG_TEMP]) return;
+    if (args->verb->bit == FR_VERB_BATCH || args->given[FR_ARG_TEMP] || fr_arguments_draw(args)) return;
     for (int arg = 0; arg < FR_ARG_COUNT; arg++)
         if (args->given[arg] && fr_option_table[arg].draws) add(&n, args->name[arg]);
     if (n.length) fr_note("%s: nothing is drawn without --temp above 0, so that this changes nothing", n.list);

@@ -347,15 +347,18 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                       .words = "bash zsh fish", .help = "bash, zsh or fish; the word alone does"},
     [FR_ARG_HARMLESS] = {.names = "-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft --n-gpu-layers-draft "
                                   "--spec-draft-ngl -b --batch-size --prio --prio-batch --poll --poll-batch -mg "
-                                  "--main-gpu -sm --split-mode -ts --tensor-split -dev --device",
+                                  "--main-gpu -sm --split-mode -ts --tensor-split -dev --device -tb "
+                                  "--threads-batch",
                          .value = "VALUE", .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .again = true, .manual = true,
                          .help = "llama.cpp's, for other hardware and its own threads: taken, with a note",
                          .more = "What it says is not looked at"},
-    [FR_ARG_HARMLESS_SWITCH] = {.names = "-fa --flash-attn -nkvo --no-kv-offload", .maybe = "on off auto 0 1",
+    [FR_ARG_HARMLESS_SWITCH] = {.names = "-fa --flash-attn -nkvo --no-kv-offload -fit --fit", .maybe = "on off auto 0 1",
                                 .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true,
                                 .help = "likewise; on, off, auto, 0 or 1 may follow"},
     [FR_ARG_HARMLESS_FLAG] = {.names = "--jinja -cnv --conversation -no-cnv --no-conversation --warmup --no-warmup "
-                                       "-kvo --kv-offload",
+                                       "-kvo --kv-offload --no-display-prompt --simple-io --perf --no-perf "
+                                       "--log-disable --repack -nr --no-repack -cb --cont-batching -nocb "
+                                       "--no-cont-batching --offline -st --single-turn --no-context-shift",
                               .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true, .help = "likewise",
                               .more = "A conversation is forerun chat's, and every template is rendered as Jinja"},
 

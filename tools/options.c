@@ -121,6 +121,11 @@ static int check_prompt(const fr_arguments *args) {
     return 0;
 }
 
+bool fr_arguments_draw(const fr_arguments *args) {
+    return args->real[FR_ARG_TEMP] > 0 || args->real[FR_ARG_DYNATEMP_RANGE] > 0 ||
+           args->real[FR_ARG_XTC_PROBABILITY] > 0;
+}
+
 /* A part of the bench takes its own options alone. */
 static int check_part(const fr_arguments *args) {
     static const char *const words[] = {"machine", "kernels", "model", "neighbours"};

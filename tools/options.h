@@ -205,6 +205,9 @@ struct fr_arguments {
  * option was not given. */
 size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbers, size_t most);
 
+/* Whether random numbers have a say: by a temperature, or by what draws without one. */
+bool fr_arguments_draw(const fr_arguments *args);
+
 /* Gives 0, or the exit status after one line on standard error. --help and --version end the parsing where they are. */
 int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char **words);
 void fr_arguments_free(fr_arguments *args);

@@ -165,8 +165,11 @@ fr_status fr_engine_open(const fr_model *model, const fr_drafter *drafter, const
     if (sessions == 0 || sessions > FR_SESSIONS_MAX)
         return fr_fail(FR_USAGE, "fr_engine_open: 1 to %d sessions, not %zu", FR_SESSIONS_MAX, sessions);
     fr_options resolved = fr_options_resolve(options);
-    FR_TRY(fr_session_fit(model, drafter, sessions, &resolved));
-    return fr_engine_create(model, drafter, &resolved, sessions, engine);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_session_fit(model, drafter, sessions, &resolved);
+    if (status == FR_OK) status = fr_engine_create(model, drafter, &resolved, sessions, engine);
+    fr_fpenv_leave(environment);
+    return status;
 }
 
 void fr_engine_close(fr_engine *engine) {

@@ -189,7 +189,8 @@ fr_status fr_session_logits(fr_session *session, const int32_t *ids, size_t coun
 
 fr_status fr_draft_submit(fr_session *session) {
     FR_TRY(check(session, "fr_draft_submit"));
-    return fr_async_draft_submit(session);
+    uint64_t environment = fr_fpenv_enter();
+    return leave(environment, fr_async_draft_submit(session));
 }
 
 fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count) {

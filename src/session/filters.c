@@ -333,6 +333,6 @@ void fr_filters_run(fr_sampler *s, fr_choices *c) {
         [FR_FILTER_MIN_P] = filter_min_p,               [FR_FILTER_XTC] = filter_xtc,
         [FR_FILTER_TEMPERATURE] = filter_temperature,   [FR_FILTER_MIROSTAT] = filter_mirostat,
     };
-    for (size_t i = 0; i < s->filter_count; i++)
+    for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++) /* at 0 only the largest are left */
         if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
 }

@@ -12,22 +12,47 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
                          (double)weights / 1e6, (double)limit / 1e6);
 }
 
-/* Pages of keys and values, so many bytes fewer, or the fewest that there can be. */
-static void give_less(fr_options *options, const fr_session_bytes *bytes, uint64_t too_many) {
-    size_t now = bytes->target_kv, less = too_many < now ? now - (size_t)too_many : 0;
-    options->value[FR_OPT_KV_MEMORY] = (int64_t)fr_larger(less, bytes->least_kv);
+enum { STEP = 4096 }; /* of bytes of keys and values, below which nothing is looked for */
+
+/* What opening takes with so many bytes of keys and values, weights included; and whether that fits. */
+typedef struct trial {
+    const fr_model *model;
+    const fr_drafter *drafter;
+    size_t sessions;
+    fr_options *options;
+    uint64_t weights, limit;
+    fr_session_bytes bytes;
+} trial;
+
+static fr_status try(trial *t, size_t kv, bool *fits) {
+    if (kv) t->options->value[FR_OPT_KV_MEMORY] = (int64_t)kv;
+    FR_TRY(fr_session_measure(t->model, t->drafter, t->options, t->sessions, &t->bytes));
+    *fits = t->weights + t->bytes.all <= t->limit;
+    return FR_OK;
+}
+
+/* The most pages with which all fits, by halves: what a page takes beside itself is the layout's to say. */
+static fr_status give_less(trial *t) {
+    int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
+    size_t most = asked ? (size_t)asked : t->bytes.target_kv, least = t->bytes.least_kv;
+    bool fits;
+    FR_TRY(try(t, least, &fits));
+    if (!fits) return refuse(&t->bytes, t->sessions, t->weights, t->limit);
+    while (most > least + STEP) {
+        size_t middle = least + (most - least) / 2;
+        FR_TRY(try(t, middle, &fits));
+        if (fits) least = middle;
+        else most = middle;
+    }
+    return try(t, least, &fits);
 }
 
 fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options) {
-    uint64_t limit = (uint64_t)options->value[FR_OPT_MEMORY], weights = fr_model_residence(model).stays;
-    fr_session_bytes bytes;
-    if (limit == 0) return FR_OK;
-    if (drafter) weights += drafter->weights.residence.stays;
-    for (int tries = 0;; tries++) {
-        FR_TRY(fr_session_measure(model, drafter, options, sessions, &bytes));
-        if (weights + bytes.all <= limit) return FR_OK;
-        bool least = options->value[FR_OPT_KV_MEMORY] == (int64_t)bytes.least_kv;
-        if (sessions == 1 || least || tries == 4) return refuse(&bytes, sessions, weights, limit);
-        give_less(options, &bytes, weights + bytes.all - limit);
-    }
+    trial t = {model, drafter, sessions, options, .limit = (uint64_t)options->value[FR_OPT_MEMORY]};
+    bool fits;
+    if (t.limit == 0) return FR_OK;
+    t.weights = fr_model_residence(model).stays + (drafter ? drafter->weights.residence.stays : 0);
+    FR_TRY(try(&t, 0, &fits));
+    if (fits) return FR_OK;
+    return sessions == 1 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
 }

@@ -297,6 +297,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         fr_session_reuse(s);
         return FR_OK;
     }
+    if (s->fresh && fr_sampler_moved(&s->sampler)) FR_TRY(fr_timeline_again(s)); /* chosen by a bound that is gone */
     fr_session_begin_text(s);
     s->met = met(s);
     s->pending = !s->fresh; /* fresh: just this prompt has run last */
