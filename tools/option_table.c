@@ -353,7 +353,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                          .help = "llama.cpp's, for other hardware and its own threads: taken, with a note",
                          .more = "What it says is not looked at"},
     [FR_ARG_HARMLESS_SWITCH] = {.names = "-fa --flash-attn -nkvo --no-kv-offload -fit --fit",
-                                .maybe = "on off auto 0 1", .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .manual = true,
+                                .maybe = "on off auto 0 1", .verbs = RUN | BENCH, .parts = FR_PART_MODEL,
+                                .manual = true,
                                 .help = "likewise; on, off, auto, 0 or 1 may follow"},
     [FR_ARG_HARMLESS_FLAG] = {.names = "--jinja -cnv --conversation -no-cnv --no-conversation --warmup --no-warmup "
                                        "-kvo --kv-offload --no-display-prompt --simple-io --perf --no-perf "
