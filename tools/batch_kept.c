@@ -84,12 +84,13 @@ static int read_all(reader *r, fr_batch_input *input) {
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input) {
     struct stat info;
     reader r = {.kept = kept, .path = path};
-    if (stat(path, &info) != 0 && errno == ENOENT) return 0;
+    bool found = stat(path, &info) == 0;
+    if (!found && errno == ENOENT) return 0;
+    /* Not opened: that of a pipe would wait for its writer. */
+    if (found && !S_ISREG(info.st_mode)) return fr_bad_input("%s: --resume needs a regular file", path);
     r.file = fopen(path, "rb");
     if (!r.file) return fr_bad_input("%s: %s", path, strerror(errno));
-    int code = fstat(fileno(r.file), &info) == 0 && S_ISREG(info.st_mode)
-                   ? read_all(&r, input)
-                   : fr_bad_input("%s: --resume needs a regular file", path);
+    int code = read_all(&r, input);
     fclose(r.file);
     fr_batch_input_rewind(input);
     return code;
