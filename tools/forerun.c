@@ -154,7 +154,8 @@ static const fr_verb verbs[] = {
      "and body; their answers have id, custom_id, response (status_code, request_id, body) and error. What of a body\n"
      "is not built yet is refused in its line's answer.\n"
      "Ctrl-C, SIGTERM or SIGHUP ends it as it ends generate: lines under way are answered with what there is of them.\n"
-     "After that, or a crash, the same command with --resume keeps the answers that OUT has.\n",
+     "After that, or a crash, the same command with --resume keeps the answers that OUT has; until it ends, those\n"
+     "behind a line that is run again lie in OUT.before.\n",
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8\n"
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8 --resume\n"
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"
