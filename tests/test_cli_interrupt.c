@@ -151,12 +151,15 @@ START_TEST(a_text_ends_with_all_that_is_known) {
 }
 END_TEST
 
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
 START_TEST(json_and_trace_say_interrupt) {
     char json[65536];
     size_t length;
     running r = start_traced(START DEMO_DRAFTER);
-    ck_assert_int_eq(kill(r.process, SIGTERM), 0);
-    char *lines = finish(&r, &length, json, sizeof json, 128 + SIGTERM);
+    ck_assert_int_eq(kill(r.process, signals[_i]), 0);
+    char *lines = finish(&r, &length, json, sizeof json, 128 + signals[_i]);
     json_t *object = parse(json), *last = last_line(lines, length), *whole = run_json(START);
     ck_assert_str_eq(json_string_value(fr_json_get(object, "stop")), "interrupt");
     ck_assert_str_eq(json_string_value(fr_json_get(last, "event")), "stats");
@@ -253,8 +256,6 @@ START_TEST(a_batch_answers_what_was_begun) {
 }
 END_TEST
 
-static const int signals[] = {SIGINT, SIGTERM};
-
 /* Fills the pipe, through a file of its own: the command's keeps waiting for its reader. */
 static void fill(int pipe) {
     char name[32];
@@ -288,10 +289,10 @@ END_TEST
 START_TEST(an_ignored_signal_stays_ignored) {
     char err[4096];
     size_t length;
-    signal(SIGINT, SIG_IGN);
+    signal(signals[_i], SIG_IGN);
     running r = start_text(START);
-    signal(SIGINT, SIG_DFL);
-    ck_assert_int_eq(kill(r.process, SIGINT), 0);
+    signal(signals[_i], SIG_DFL);
+    ck_assert_int_eq(kill(r.process, signals[_i]), 0);
     char *text = finish(&r, &length, err, sizeof err, 0);
     fr_command whole = fr_command_ok(LONG START);
     ck_assert_str_eq(text, whole.out + 1);
@@ -305,11 +306,11 @@ int main(void) {
     tcase_set_timeout(cases, 300);
     tcase_add_checked_fixture(cases, make_folder, remove_folder);
     tcase_add_test(cases, a_text_ends_with_all_that_is_known);
-    tcase_add_test(cases, json_and_trace_say_interrupt);
+    tcase_add_loop_test(cases, json_and_trace_say_interrupt, 0, SIGNALS);
     tcase_add_test(cases, a_batch_answers_what_was_begun);
     tcase_add_test(cases, a_prompt_is_kept_as_far_as_it_came);
-    tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, 2);
-    tcase_add_test(cases, an_ignored_signal_stays_ignored);
+    tcase_add_loop_test(cases, a_second_signal_ends_it_at_once, 0, SIGNALS);
+    tcase_add_loop_test(cases, an_ignored_signal_stays_ignored, 0, SIGNALS);
     Suite *suite = suite_create("cli_interrupt");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

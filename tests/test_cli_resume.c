@@ -24,13 +24,14 @@ static const char *const asked[] = {
 };
 enum { LINES = sizeof asked / sizeof *asked };
 
-static char folder[32], in[64], out[64];
+static char folder[32], in[64], out[64], before[80];
 
 static void make_folder(void) {
     snprintf(folder, sizeof folder, "/tmp/forerun-resume-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(in, sizeof in, "%s/in.jsonl", folder);
     snprintf(out, sizeof out, "%s/out.jsonl", folder);
+    snprintf(before, sizeof before, "%s.before", out);
 }
 
 static void remove_folder(void) {
@@ -189,11 +190,15 @@ START_TEST(places_that_hold_no_answers) {
     ck_assert_int_eq(c.status, 2);
     ck_assert_ptr_nonnull(strstr(c.err, "--resume needs the file of answers"));
     fr_command_free(&c);
-    snprintf(line, sizeof line, BATCH "--resume", in, folder);
-    c = fr_command_run(line, NULL);
-    ck_assert_int_eq(c.status, 1);
-    ck_assert_ptr_nonnull(strstr(c.err, "regular file"));
-    fr_command_free(&c);
+    ck_assert_int_eq(mkfifo(out, 0600), 0);
+    const char *const places[] = {folder, out};
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, BATCH "--resume", in, places[i]);
+        c = fr_command_run(line, NULL);
+        ck_assert_int_eq(c.status, 1);
+        ck_assert_ptr_nonnull(strstr(c.err, "regular file"));
+        fr_command_free(&c);
+    }
 }
 END_TEST
 
@@ -249,17 +254,26 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
+/* What answers_behind_are_kept_again begins with: of four lines the first and the third are answered, and the second
+ * ends when it is interrupted, or after n ids. */
+#define FIRST "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
+#define NOT_RUN "{\"error\": \"not run yet\"}\n"
+#define THIRD "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
+
+static void write_four(int n) {
+    FILE *file = fopen(in, "w");
+    for (int i = 0; i < 4; i++)
+        fprintf(file, "{\"id\": %d, \"ids\": [2], \"ignore_eos\": true, \"n\": %d}\n", i, i == 1 ? n : 3);
+    fclose(file);
+}
+
 /* One that is interrupted again keeps what lies behind the line that it was at. */
 START_TEST(answers_behind_are_kept_again) {
-    static const char first[] = "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}\n";
-    static const char third[] = "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}";
-    char left[512], *got[3];
+    char *got[3];
     FILE *err = tmpfile();
-    write_file(in, "{\"id\": 0, \"ids\": [2]}\n{\"id\": 1, \"ids\": [2], \"ignore_eos\": true, \"n\": 3500}\n"
-                   "{\"id\": 2, \"ids\": [2]}\n{\"id\": 3, \"ids\": [2]}\n");
-    snprintf(left, sizeof left, "%s{\"id\":1,\"ids\":[],\"text\":\"\",\"stop\":\"interrupt\"}\n%s\n", first, third);
-    write_file(out, left);
-    pid_t process = start_and_await(err, "--resume", sizeof first - 1);
+    write_four(3500);
+    write_file(out, FIRST "\n{\"id\":1,\"ids\":[],\"text\":\"\",\"stop\":\"interrupt\"}\n" THIRD "\n");
+    pid_t process = start_and_await(err, "--resume", sizeof FIRST);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     ck_assert_int_eq(fr_command_wait(process), 128 + SIGINT);
     fclose(err);
@@ -268,9 +282,90 @@ START_TEST(answers_behind_are_kept_again) {
     json_t *cut = json_loads(got[1], 0, NULL);
     ck_assert_int_eq(json_integer_value(fr_json_get(cut, "id")), 1);
     ck_assert_str_eq(json_string_value(fr_json_get(cut, "stop")), "interrupt");
-    ck_assert_str_eq(got[2], third);
+    ck_assert_str_eq(got[2], THIRD);
     json_decref(cut);
     free(answers);
+}
+END_TEST
+
+/* Killed twice while it runs its second line, the second time behind a torn answer. */
+START_TEST(a_killed_batch_has_answers_behind) {
+    char *got[4], *whole[4];
+    struct stat info;
+    write_four(4);
+    fr_command all = fr_command_ok("batch " DEMO "-c 4096 -f %s -o -", in);
+    ck_assert_uint_eq(split(all.out, whole, 4), 4);
+    write_four(3500);
+    write_file(out, FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n");
+    ck_assert_int_eq(chmod(out, 0600), 0);
+    for (int i = 0; i < 2; i++) {
+        FILE *err = tmpfile();
+        pid_t process = start_and_await(err, "--resume", sizeof FIRST);
+        ck_assert_int_eq(kill(process, SIGKILL), 0);
+        ck_assert_int_eq(fr_command_wait(process), 128 + SIGKILL);
+        fclose(err);
+        char *left = read_file(out), *behind = read_file(before);
+        ck_assert_str_eq(left, FIRST "\n");
+        ck_assert_str_eq(behind, NOT_RUN NOT_RUN THIRD "\n");
+        ck_assert(stat(before, &info) == 0 && (info.st_mode & 0777) == 0600);
+        free(left);
+        free(behind);
+        write_file(out, FIRST "\n{\"id\":1,\"ids\":[4");
+    }
+    write_four(4);
+    fr_command again = fr_command_ok("batch " DEMO "-c 4096 -f %s -o %s --resume", in, out);
+    char *answers = read_file(out);
+    ck_assert_uint_eq(split(answers, got, 4), 4);
+    ck_assert_str_eq(got[0], FIRST);
+    ck_assert_str_eq(got[2], THIRD);
+    check_same(got[1], whole[1], 1);
+    check_same(got[3], whole[3], 3);
+    ck_assert_int_ne(access(before, F_OK), 0);
+    fr_command_free(&all);
+    fr_command_free(&again);
+    free(answers);
+}
+END_TEST
+
+/* The whole batch once more, though the same lines' answers lie there. */
+START_TEST(a_new_batch_has_nothing_before) {
+    char *got[4];
+    write_four(4);
+    for (int i = 0; i < 2; i++) {
+        write_file(before, NOT_RUN NOT_RUN THIRD "\n");
+        if (i == 0) write_file(out, FIRST "\n");
+        else unlink(out);
+        fr_command c = fr_command_ok("batch " DEMO "-f %s -o %s %s", in, out, i == 0 ? "" : "--resume");
+        char *answers = read_file(out);
+        ck_assert_uint_eq(split(answers, got, 4), 4);
+        ck_assert_ptr_null(strstr(got[2], "MARK"));
+        ck_assert_int_ne(access(before, F_OK), 0);
+        free(answers);
+        fr_command_free(&c);
+    }
+}
+END_TEST
+
+/* A copy of someone's under that name is neither read nor lost. */
+START_TEST(a_copy_of_that_name_stays) {
+    static const char left[] = FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n";
+    char line[512];
+    write_four(4);
+    for (int i = 0; i < 2; i++) {
+        write_file(before, "Dear diary,\n");
+        write_file(out, left);
+        snprintf(line, sizeof line, BATCH "%s", in, out, i == 0 ? "--resume" : "");
+        fr_command c = fr_command_run(line, NULL);
+        char *bytes = read_file(out), *copy = read_file(before);
+        ck_assert_int_eq(c.status, i == 0);
+        ck_assert((strcmp(bytes, left) == 0) == (i == 0));
+        ck_assert((strstr(c.err, "out.jsonl.before: --resume needs this name") != NULL) == (i == 0));
+        ck_assert_str_eq(copy, "Dear diary,\n");
+        free(bytes);
+        free(copy);
+        fr_command_free(&c);
+    }
+    unlink(before);
 }
 END_TEST
 
@@ -283,6 +378,9 @@ int main(void) {
     tcase_add_test(cases, places_that_hold_no_answers);
     tcase_add_test(cases, an_interrupted_batch_goes_on);
     tcase_add_test(cases, answers_behind_are_kept_again);
+    tcase_add_test(cases, a_killed_batch_has_answers_behind);
+    tcase_add_test(cases, a_new_batch_has_nothing_before);
+    tcase_add_test(cases, a_copy_of_that_name_stays);
     Suite *suite = suite_create("cli_resume");
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -275,12 +275,21 @@ static void note_interrupt(const batch *b) {
 }
 
 static int run_batch(batch *b, fr_loaded *loaded) {
+    const fr_arguments *args = b->setting.args;
+    const char *path = args->text[FR_ARG_OUT_FILE];
+    /* It takes signals over, so it comes first. */
+    int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->input.total, path) : 0;
+    if (code) return code;
     fr_interrupt_watch();
-    int code = open_engine(b, loaded);
+    code = open_engine(b, loaded);
     if (!code) code = open_output(b);
     if (code) return code;
+    if (!args->given[FR_ARG_RESUME]) fr_batch_kept_drop(path);
     take_places(b);
-    return run(b);
+    code = run(b);
+    /* All of it is in the file again: on the disk. */
+    if (!code && args->given[FR_ARG_RESUME] && fsync(fileno(b->out)) == 0) fr_batch_kept_drop(path);
+    return code;
 }
 
 int fr_verb_batch(const fr_arguments *args) {

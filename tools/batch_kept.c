@@ -1,18 +1,24 @@
-/* Reading a file of answers beside the file of its lines (batch_kept.h). */
+/* Reading a file of answers beside the file of its lines, and setting aside what it loses (batch_kept.h). */
 #include "batch_kept.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "job_line.h"
+#include "output.h"
+
+/* The first row of each OUT.before: its first line is answered in OUT, or not at all. */
+#define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
     fr_batch_kept *kept;
     const char *path;
     FILE *file;
-    size_t row; /* of the answers, from 1 */
+    bool before; /* it is OUT.before */
+    size_t row;  /* of the answers, from 1 */
 } reader;
 
 static bool is_stop(const json_t *answer, const char *word) {
@@ -37,7 +43,8 @@ static bool answers_line(const fr_job_text *answer, const fr_job_line *line) {
 }
 
 static void keep(reader *r, const fr_job_line *line, const char *text, size_t length) {
-    if (r->kept->first == line->number) {
+    if (line->number < r->kept->first || r->kept->answers[line->number]) return;
+    if (!r->before && line->number == r->kept->first) {
         r->kept->first++;
         r->kept->bytes += (off_t)length;
         return;
@@ -81,16 +88,78 @@ static int read_all(reader *r, fr_batch_input *input) {
     return code;
 }
 
-int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input) {
-    struct stat info;
-    reader r = {.kept = kept, .path = path};
-    if (stat(path, &info) != 0 && errno == ENOENT) return 0;
-    r.file = fopen(path, "rb");
-    if (!r.file) return fr_bad_input("%s: %s", path, strerror(errno));
-    int code = fstat(fileno(r.file), &info) == 0 && S_ISREG(info.st_mode)
-                   ? read_all(&r, input)
-                   : fr_bad_input("%s: --resume needs a regular file", path);
-    fclose(r.file);
+static int read_file(reader *r, fr_batch_input *input) {
+    r->file = fopen(r->path, "rb");
+    if (!r->file) return fr_bad_input("%s: %s", r->path, strerror(errno));
+    int code = read_all(r, input);
+    fclose(r->file);
     fr_batch_input_rewind(input);
     return code;
+}
+
+/* free */
+static char *before_of(const char *path) {
+    static const char end[] = ".before";
+    size_t length = strlen(path);
+    char *before = fr_resize(NULL, length + sizeof end, 1);
+    memcpy(before, path, length);
+    memcpy(before + length, end, sizeof end);
+    return before;
+}
+
+/* Whether it was written here, and is nobody's copy. */
+static bool is_ours(const char *before) {
+    char row[sizeof NOT_RUN - 1];
+    struct stat info;
+    FILE *file = stat(before, &info) == 0 && S_ISREG(info.st_mode) ? fopen(before, "rb") : NULL;
+    bool ours = file && fread(row, 1, sizeof row, file) == sizeof row && memcmp(row, NOT_RUN, sizeof row) == 0;
+    if (file) fclose(file);
+    return ours;
+}
+
+int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input) {
+    struct stat info;
+    bool found = stat(path, &info) == 0;
+    if (!found && errno == ENOENT) return 0;
+    /* Not opened: that of a pipe would wait for its writer. */
+    if (found && !S_ISREG(info.st_mode)) return fr_bad_input("%s: --resume needs a regular file", path);
+    int code = read_file(&(reader){.kept = kept, .path = path}, input);
+    char *before = before_of(path);
+    if (!code && is_ours(before)) code = read_file(&(reader){.kept = kept, .path = before, .before = true}, input);
+    free(before);
+    return code;
+}
+
+/* Whoever can't read OUT can't read its answers there. */
+static int write_before(const fr_batch_kept *kept, size_t count, const char *path, const char *before) {
+    struct stat info;
+    fr_writer writer;
+    if (stat(before, &info) == 0 && !is_ours(before))
+        return fr_bad_input("%s: --resume needs this name for a file of its own", before);
+    int code = fr_writer_open(&writer, before);
+    if (code) return code;
+    if (stat(path, &info) == 0) fchmod(writer.fd, info.st_mode & 0777);
+    for (size_t i = 0; i < count; i++)
+        if (kept->answers[i]) fprintf(writer.file, "%s\n", kept->answers[i]);
+        else fputs(NOT_RUN, writer.file);
+    return fr_writer_close(&writer);
+}
+
+int fr_batch_kept_save(const fr_batch_kept *kept, size_t total, const char *path) {
+    size_t count = total;
+    while (count && !kept->answers[count - 1]) count--;
+    if (!count) {
+        fr_batch_kept_drop(path);
+        return 0;
+    }
+    char *before = before_of(path);
+    int code = write_before(kept, count, path, before);
+    free(before);
+    return code;
+}
+
+void fr_batch_kept_drop(const char *path) {
+    char *before = before_of(path);
+    if (is_ours(before)) unlink(before);
+    free(before);
 }

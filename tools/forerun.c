@@ -19,9 +19,9 @@ static const fr_verb verbs[] = {
      "generate [-m] MODEL [-md DRAFTER] (-p TEXT | -f FILE | --ids LIST) [options]",
      "Standard output gets the text alone and a newline after it; with --output ids one line id,id,...; with\n"
      "--output json one object: ids, text, stop (eos, length: -n, context: it is full, stop: --stop, interrupt) and\n"
-     "stats. Ctrl-C or SIGTERM ends the text, in the prompt too: what there is of it is written as ever, with its\n"
-     "statistics, trace and prompt cache, then the command ends by that signal (130 or 143 to a shell). A second one\n"
-     "ends it at once.\n",
+     "stats. Ctrl-C, SIGTERM or SIGHUP ends the text, in the prompt too: what there is of it is written as ever, with\n"
+     "its statistics, trace and prompt cache, then the command ends by that signal (130, 143 or 129 to a shell). A\n"
+     "second one ends it at once.\n",
      "  forerun generate -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant --chat -p \"Why is the sky blue?\" --stats\n"
      "  forerun generate -m gemma-4-E2B-it -p \"Once upon a time\" -n 100 --stop \"The end\"\n"
      "  forerun generate -m gemma-4-E2B-it --ids 2,9259,1902 -n 16 --output json\n"
@@ -153,7 +153,9 @@ static const fr_verb verbs[] = {
      "Lines may have the form of OpenAI's batches: custom_id, method, url (/v1/chat/completions, /v1/completions)\n"
      "and body; their answers have id, custom_id, response (status_code, request_id, body) and error. What of a body\n"
      "is not built yet is refused in its line's answer.\n"
-     "After Ctrl-C, or a crash, the same command with --resume keeps the answers that OUT has.\n",
+     "Ctrl-C, SIGTERM or SIGHUP ends it as it ends generate: lines under way are answered with what there is of them.\n"
+     "After that, or a crash, the same command with --resume keeps the answers that OUT has; until it ends, those\n"
+     "behind a line that is run again lie in OUT.before.\n",
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8\n"
      "  forerun batch -m gemma-4-E2B-it -f in.jsonl -o out.jsonl -np 8 --resume\n"
      "  forerun batch -m gemma-4-E2B-it -md gemma-4-E2B-it-assistant -f in.jsonl -o - -n 200 --temp 0.7\n"

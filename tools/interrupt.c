@@ -7,12 +7,11 @@
 enum { SIGNALS = 3 };
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction before[SIGNALS];
-static int watched;                    /* of them, counted from the first */
 static volatile sig_atomic_t came;     /* which signal that ends the command, 0 for none */
 static volatile sig_atomic_t answered; /* SIGINT came, and ends an answer */
 
 static void step_aside(void) {
-    for (int i = 0; i < watched; i++) sigaction(signals[i], &before[i], NULL);
+    for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);
 }
 
 static void note(int signal_number) {
@@ -25,26 +24,24 @@ static void note_answer(int signal_number) {
     answered = 1;
 }
 
-static void watch(int count, int flags) {
+static void watch(int flags) {
     struct sigaction action = {.sa_handler = note, .sa_flags = flags};
-    watched = count;
-    for (int i = 0; i < count; i++) sigaddset(&action.sa_mask, signals[i]);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < SIGNALS; i++) sigaddset(&action.sa_mask, signals[i]);
+    for (int i = 0; i < SIGNALS; i++) {
         sigaction(signals[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL);
     }
 }
 
 void fr_interrupt_watch(void) {
-    enum { INT_AND_TERM = 2 };
     /* A write that waits for its reader goes on: what is written afterwards needs it. */
-    watch(INT_AND_TERM, SA_RESTART);
+    watch(SA_RESTART);
 }
 
 void fr_interrupt_watch_answers(void) {
     /* Without SA_RESTART: any of them ends the reading of a line that is no terminal's. */
     struct sigaction action = {.sa_handler = note_answer};
-    watch(SIGNALS, 0);
+    watch(0);
     sigaction(SIGINT, &action, NULL);
 }
 

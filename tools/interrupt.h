@@ -1,4 +1,4 @@
-/* Ctrl-C and SIGTERM while a text is generated: they end the text, not what is to be told of it.
+/* Ctrl-C, SIGTERM and SIGHUP while a text is generated: they end the text, not what is to be told of it.
  *
  * In: signals. Out: an abort callback that says yes. A signal that someone has asked to be ignored stays ignored. */
 #ifndef FR_TOOLS_INTERRUPT_H
