@@ -134,7 +134,7 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
 # What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
 # objects come after it; a library that is missing is missed with its header.
-HEADERS_hwloc := hwloc.h numa.h
+HEADERS_hwloc := hwloc.h
 HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h $(HEADERS_$(TOPOLOGY))
 TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
   $(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c - 2>/dev/null
