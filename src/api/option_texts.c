@@ -11,10 +11,8 @@
 #include "src/cache/kv.h"
 
 static const char *kv_word(int64_t type) {
-    static const char *const words[] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if ((int64_t)fr_kv_type_from_word(words[i]) == type) return words[i];
-    return "";
+    const char *word = type < 0 ? NULL : fr_kv_type_word((size_t)type);
+    return word ? word : "";
 }
 
 /* "5+1.5": nine digits tell every float; whatever the locale's decimal point, it is a point here. */

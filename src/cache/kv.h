@@ -35,7 +35,8 @@ typedef struct fr_kv_types {
     fr_dtype k, v;
 } fr_kv_types;
 
-/* The options' words of types, NULL past the last; and the type that one names, FR_DTYPE_COUNT for any other word. */
+/* The options' words of types, by the type, NULL past the last; and the type that one names, FR_DTYPE_COUNT for any
+ * other word. */
 const char *fr_kv_type_word(size_t index);
 fr_dtype fr_kv_type_from_word(const char *word);
 
