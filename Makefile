@@ -68,12 +68,12 @@ else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc
-# The command's own is libedit: who links the library does without.
+# The command's own are libedit and libmicrohttpd: who links the library does without.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
 # And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
 # is static as a whole takes a library of TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
-COMMAND_LIBS := -ledit
+COMMAND_LIBS := -ledit -lmicrohttpd -lpthread
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 
@@ -90,7 +90,7 @@ FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY),x86 aarch64 hwloc plain)
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
   $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)
-TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
+TOOL_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c tools/serve/*.c))
 
 VERSION := $(shell awk '/define FR_VERSION_(MAJOR|MINOR|PATCH)/ { printf "%s%s", dot, $$3; dot = "." }' \
   include/forerun.h)
@@ -135,7 +135,7 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
 # objects come after it; a library that is missing is missed with its header.
 HEADERS_hwloc := hwloc.h
-HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h $(HEADERS_$(TOPOLOGY))
+HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h $(HEADERS_$(TOPOLOGY))
 TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
   $(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c - 2>/dev/null
 $(BUILD)/needs: $(BUILD)/flags

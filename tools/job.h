@@ -34,6 +34,7 @@ typedef enum fr_job_form {
     FR_JOB_REQUEST,    /* OpenAI's, of neither of these kinds yet */
     FR_JOB_CHAT,       /* /v1/chat/completions */
     FR_JOB_COMPLETION, /* /v1/completions */
+    FR_JOB_NATIVE,     /* /completion, of a server alone: llama.cpp's own form */
 } fr_job_form;
 
 typedef struct fr_job {

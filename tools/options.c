@@ -190,7 +190,7 @@ static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
     bool none = words && strcmp(words, "none") == 0;
-    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_VERIFY;
+    unsigned drafting = FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_BATCH | FR_VERB_SERVE | FR_VERB_VERIFY;
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
@@ -243,7 +243,8 @@ static int check_pinning(const fr_arguments *args) {
 /* What ties options together. */
 static int check_rules(fr_arguments *args) {
     unsigned without = FR_VERB_SYNTH | FR_VERB_REPORT | FR_VERB_BENCH | FR_VERB_COMPLETION;
-    if (!args->given[FR_ARG_MODEL] && args->verb->bit & ~without) {
+    bool served = args->given[FR_ARG_MODELS];
+    if (!args->given[FR_ARG_MODEL] && !served && args->verb->bit & ~without) {
         return fr_wrong_usage("%s needs -m MODEL", args->verb->name);
     }
     if (!args->given[FR_ARG_PREDICT]) args->number[FR_ARG_PREDICT] = -1;
@@ -251,7 +252,7 @@ static int check_rules(fr_arguments *args) {
         return fr_wrong_usage("chat's -n takes 1 or more, or -1 for no limit");
     }
     const char *output = args->text[FR_ARG_OUTPUT];
-    bool batch = args->verb->bit == FR_VERB_BATCH;
+    bool batch = args->verb->bit == FR_VERB_BATCH, crowd = batch || args->verb->bit == FR_VERB_SERVE;
     if (args->given[FR_ARG_LOGPROBS] && !batch && !(output && strcmp(output, "json") == 0)) {
         return fr_wrong_usage("--logprobs goes with --output json");
     }
@@ -267,8 +268,9 @@ static int check_rules(fr_arguments *args) {
     if (args->given[FR_ARG_RESUME] && strcmp(args->text[FR_ARG_OUT_FILE], "-") == 0) {
         return fr_wrong_usage("--resume needs the file of answers: -o OUT.jsonl");
     }
-    if (batch && args->given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "rejection") == 0) {
-        return fr_wrong_usage("--accept rejection: its text depends on the neighbours, which batch promises not to");
+    if (crowd && args->given[FR_ARG_ACCEPT] && strcmp(args->text[FR_ARG_ACCEPT], "rejection") == 0) {
+        return fr_wrong_usage("--accept rejection: its text depends on the neighbours, which %s promises not to",
+                              args->verb->name);
     }
     if (args->verb->bit == FR_VERB_TEMPLATE && !args->given[FR_ARG_MESSAGES]) {
         return fr_wrong_usage("template needs --messages FILE");

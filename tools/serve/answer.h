@@ -1,0 +1,25 @@
+/* The answer to a request for text, as its choices go on: one JSON object, or a stream of server-sent events, in the
+ * form that was asked for.
+ *
+ * In: an ask whose jobs are run. Out: bytes to its call. By the engine's thread alone. */
+#ifndef FR_TOOLS_SERVE_ANSWER_H
+#define FR_TOOLS_SERVE_ANSWER_H
+
+#include "tools/serve/ask.h"
+
+/* A choice's session has begun; parts of its prompt have been run; it has new ids, or has ended. A job that has failed
+ * has its error: the stream ends with it, or it is the whole answer once all have ended. */
+void fr_answer_began(fr_ask *ask, fr_choice *choice);
+void fr_answer_progress(fr_ask *ask, fr_choice *choice);
+void fr_answer_step(fr_ask *ask, fr_choice *choice);
+
+/* All choices have ended: the whole answer, or the stream's end. */
+void fr_answer_end(fr_ask *ask);
+
+/* Nothing was begun: ask->error is the answer. */
+void fr_answer_refuse(fr_ask *ask);
+
+/* A sign of life in a stream that has been silent. */
+void fr_answer_ping(fr_ask *ask);
+
+#endif

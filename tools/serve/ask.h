@@ -1,0 +1,50 @@
+/* A request for text: what its body asks for, and its choices under way.
+ *
+ * In: the body of a request in OpenAI's forms, or in llama.cpp's own (SERVER's /completion). Out: the choices as jobs
+ * (tools/job.h), read but not begun, and how their answer is to look. Fields that are known and not built are refused
+ * by name; those that nobody knows are passed over, as clients expect. */
+#ifndef FR_TOOLS_SERVE_ASK_H
+#define FR_TOOLS_SERVE_ASK_H
+
+#include <time.h>
+
+#include "tools/job.h"
+#include "tools/serve/call.h"
+
+/* Of one choice beside its job: what its answer has been given of it so far (answer.c's own). */
+typedef struct fr_choice {
+    fr_job job;
+    size_t text, ids;  /* bytes of content, and ids, that a stream has had */
+    size_t calls;      /* tool calls that a stream has had */
+    bool begun;        /* a stream has had its first piece */
+    bool finished;     /* and its last */
+    double began, first, ended; /* fr_clock-like seconds: its session's start, its first id, its end */
+    size_t prompt;     /* which of the request's prompts it answers */
+} fr_choice;
+
+typedef struct fr_ask {
+    fr_call *call; /* held */
+    const fr_job_setting *setting;
+    fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
+    json_t *body;
+    const char *model; /* the name that the answer has for it */
+    bool stream, include_usage;
+    bool return_tokens, return_progress, timings_per_token;
+    int64_t slot; /* "id_slot", -1: any */
+    fr_choice *choices;
+    size_t count; /* prompts * n */
+    char id[48];  /* "chatcmpl-..." */
+    time_t created;
+    double arrived; /* seconds, monotonic */
+    char error[640]; /* why it can't be run, "": it can; */
+    fr_status why;   /* its kind */
+} fr_ask;
+
+/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
+ * read at a time. */
+fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form form, json_t *body);
+
+/* Ends what is under way and releases the call. */
+void fr_ask_free(fr_ask *ask);
+
+#endif

@@ -1,0 +1,45 @@
+/* The desk of one model: requests that wait, by arrival, and those under way, whose ids go through it together.
+ *
+ * In: asks. Out: their answers. Places are sessions of one engine; a round is one forward for all of them. Other threads
+ * put asks and read figures; everything else is the engine thread's. */
+#ifndef FR_TOOLS_SERVE_DESK_H
+#define FR_TOOLS_SERVE_DESK_H
+
+#include "tools/serve/ask.h"
+#include "tools/serve/tally.h"
+
+typedef struct fr_desk fr_desk;
+
+/* places: texts under way at once; queue: asks that may wait. wake: called by fr_desk_put's thread when there is
+ * something to do. */
+typedef struct fr_desk_setting {
+    size_t places, queue;
+    double ping; /* seconds; 0: none */
+    fr_job_setting *jobs;
+    fr_tally *tally;
+    void (*wake)(void *context);
+    void *context;
+} fr_desk_setting;
+fr_desk *fr_desk_open(const fr_desk_setting *setting);
+void fr_desk_close(fr_desk *desk);
+
+/* Hands an ask over. False: too many wait already, and it stays the caller's. Any thread. */
+bool fr_desk_put(fr_desk *desk, fr_ask *ask);
+
+/* A round, if there is anything to do; false: nothing waits or is under way. */
+bool fr_desk_round(fr_desk *desk);
+
+/* Ends what is under way and what waits: the server is going. */
+void fr_desk_interrupt(fr_desk *desk);
+
+/* Asks that wait and that are under way. Any thread. */
+void fr_desk_busy(fr_desk *desk, size_t *waiting, size_t *running);
+
+/* What /slots tells, a new value. Any thread. */
+json_t *fr_desk_slots(fr_desk *desk);
+
+/* Something to be done by the engine's thread, between rounds, with a place's session: it answers the call. */
+typedef enum fr_desk_errand { FR_SLOT_SAVE, FR_SLOT_RESTORE, FR_SLOT_ERASE } fr_desk_errand;
+void fr_desk_send(fr_desk *desk, fr_call *call, fr_desk_errand errand, size_t slot, const char *path);
+
+#endif

@@ -1,0 +1,48 @@
+/* HTTP/1.1 for a server, by libmicrohttpd: connections, their limits, and who may ask.
+ *
+ * In: an address, keys, limits. Out: calls, whole and allowed, to a function; their answers to the clients. What is no
+ * request, too large, too slow, one too many of an address, or without the key, is answered here.
+ *
+ * Threads of its own read requests and write answers, so that no client holds up another. */
+#ifndef FR_TOOLS_SERVE_HTTP_H
+#define FR_TOOLS_SERVE_HTTP_H
+
+#include <stdint.h>
+
+#include "tools/serve/call.h"
+
+typedef struct fr_http fr_http;
+
+/* A call that may be answered: at once, or held and answered later. Called by a thread of the server's, several at a
+ * time. */
+typedef void fr_http_fn(void *context, fr_call *call);
+
+typedef struct fr_http_setting {
+    const char *host;  /* a numeric address, or "localhost" */
+    uint16_t port;     /* 0: one that is free */
+    const char *const *keys; /* who sends none of these is 401; NULL-terminated, NULL: everybody may ask */
+    const char *origin;      /* of pages that may ask (CORS), "*" of any; NULL: of none */
+    const char *key_pem, *certificate_pem; /* TLS: the texts of both files; NULL: plain */
+    size_t body_limit;       /* bytes */
+    unsigned connections, per_address;
+    unsigned timeout;        /* seconds in which a client must send or take something, and must have sent a request */
+    /* Whether a path is answered without a key: /health. */
+    bool (*is_open)(const char *path);
+    fr_http_fn *answer;
+    void *context;
+} fr_http_setting;
+
+/* Listens. Gives the exit status, 0, or 1 after a line on standard error. The setting's texts must outlive it. */
+int fr_http_open(const fr_http_setting *setting, fr_http **http);
+
+/* http://127.0.0.1:8080, with the port that it got. */
+const char *fr_http_url(const fr_http *http);
+
+/* No more connections, and new requests on those there are get 503; calls under way go on. */
+void fr_http_refuse_new(fr_http *http);
+
+/* Closes what is left; answers that are complete are written first, for a second at most. Every call must have been
+ * released. */
+void fr_http_close(fr_http *http);
+
+#endif
