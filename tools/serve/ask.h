@@ -22,7 +22,9 @@ typedef struct fr_choice {
     size_t prompt;     /* which of the request's prompts it answers */
 } fr_choice;
 
-typedef struct fr_ask {
+typedef struct fr_ask fr_ask;
+struct fr_ask {
+    fr_ask *next;  /* in its desk's line */
     fr_call *call; /* held */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
@@ -38,7 +40,9 @@ typedef struct fr_ask {
     double arrived; /* seconds, monotonic */
     char error[640]; /* why it can't be run, "": it can; */
     fr_status why;   /* its kind */
-} fr_ask;
+    uint64_t number; /* by arrival at its desk */
+    size_t begun, done; /* choices that have a place, or had one; that have ended */
+};
 
 /* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
  * read at a time. */
