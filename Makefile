@@ -200,6 +200,11 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 # One looks inside the command.
 $(BUILD)/tests/test_reply_view: $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
+# Or at how a server reads requests, with calls of its own.
+ASK_PARTS = $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
+  $(filter %/ask.o %/ask_fields.o %/ask_messages.o %/base64.o,$(TOOL_OBJECTS))
+$(BUILD)/tests/test_serve_ask: $(ASK_PARTS)
+
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
 $(TEST_PROGRAMS): %: %.o $(TEST_HELPERS) $(LIBRARY)
@@ -221,6 +226,7 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 # What of the command reads bytes.
 $(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job,$(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+$(BUILD)/tests/fuzz/fuzz_ask: $(ASK_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
