@@ -27,6 +27,7 @@ typedef struct fr_job_setting {
     const fr_loaded *loaded;
     fr_engine *engine;
     const char *file; /* the lines', as errors call it */
+    const char *fingerprint; /* what answers depend on, which a server tells; NULL: it is not told */
 } fr_job_setting;
 
 typedef enum fr_job_form {
