@@ -26,8 +26,9 @@ typedef struct fr_job_setting {
     const fr_arguments *args;
     const fr_loaded *loaded;
     fr_engine *engine;
-    const char *file; /* the lines', as errors call it */
-    const char *fingerprint; /* what answers depend on, which a server tells; NULL: it is not told */
+    const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
+    int64_t context; /* positions of a session of the engine; a server's alone */
+    const char *fingerprint; /* what decides a text beside its request, for answers; a server's alone */
 } fr_job_setting;
 
 typedef enum fr_job_form {

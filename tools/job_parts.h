@@ -14,8 +14,10 @@ typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_later;
 
-/* What takes a setting of how tokens are drawn; NULL: it is none. And all of those that are numbers, as they are set. */
+/* What takes a setting of how tokens are drawn; NULL: it is none. */
 fr_job_take_field *fr_job_sampler(const char *key);
+
+/* All of those that are numbers, as they are set. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
 /* All of them: of a line of our own form, of one of OpenAI's, which says by its "url" what its body is. */

@@ -10,7 +10,7 @@
 static fr_telling *telling_of(fr_ask *ask, fr_choice *choice) {
     if (choice->telling) return choice->telling;
     fr_telling *t = choice->telling = fr_resize(NULL, 1, sizeof *t);
-    *t = (fr_telling){.ask = ask, .choice = choice, .timings.began = fr_answer_clock()};
+    *t = (fr_telling){.ask = ask, .choice = choice};
     return t;
 }
 
@@ -57,7 +57,7 @@ void fr_answer_refuse(fr_ask *ask) {
 
 void fr_answer_began(fr_ask *ask, fr_choice *choice) {
     fr_telling *t = telling_of(ask, choice);
-    t->timings.began = fr_answer_clock();
+    if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (ask->stream) fr_telling_begin(t);
 }
@@ -76,7 +76,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
     fr_telling *t = telling_of(ask, choice);
     if (!job->error[0]) {
         fr_answer_progress(ask, choice);
-        if (t->timings.first == 0 || job->ended) fr_timings_take(t);
+        if (choice->first == 0 || job->ended) fr_timings_take(t);
         if (ask->stream) fr_telling_send(t, job->ended);
         else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
         else if (job->ended) t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
@@ -85,7 +85,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
     choice->finished = job->ended;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the whole */
+/* -------------------------------------------------------------------------------------------------------- the whole */
 
 /* A single choice of llama.cpp's form is no list. */
 static json_t *whole_of(const fr_ask *ask) {

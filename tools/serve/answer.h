@@ -8,8 +8,8 @@
 #include "tools/serve/ask.h"
 
 /* A choice's session has begun, and no ids have come yet; parts of its prompt have been run; it has new ids, or has
- * ended: then its session is still open, and may be closed afterwards. A job that has failed has its error, which is the
- * answer, or ends the stream, and ask->answered says so: the other choices are not wanted any more. */
+ * ended: then its session is still open, and may be closed afterwards. A job that has failed has its error, which is
+ * the answer, or ends the stream, and ask->answered says so: the other choices are not wanted any more. */
 void fr_answer_began(fr_ask *ask, fr_choice *choice);
 void fr_answer_progress(fr_ask *ask, fr_choice *choice);
 void fr_answer_step(fr_ask *ask, fr_choice *choice);

@@ -11,7 +11,7 @@ typedef struct fr_timings {
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
-    double began, first, ended; /* seconds: a session's start, its first id, its end or now; 0: not yet */
+    double began, first, ended; /* fr_seconds: a session's start, its first id, its end or now; 0: not yet */
 } fr_timings;
 
 /* What an answer has been given of a choice. */
@@ -33,8 +33,6 @@ typedef struct fr_telling {
 } fr_telling;
 
 /* ---------------------------------------------------------------------------------------------------------- timings */
-
-double fr_answer_clock(void);
 
 /* As the choice is now: of its session, which is open. */
 void fr_timings_take(fr_telling *telling);

@@ -11,17 +11,20 @@
 #include "tools/job.h"
 #include "tools/serve/call.h"
 
-/* A choice: its job, and answer.c's own, 0 to begin with. */
+/* One choice beside its job, all 0 to begin with. */
 typedef struct fr_choice {
     fr_job job;
     size_t prompt; /* which of the request's prompts it answers */
-    size_t place;  /* the desk's, of its session */
+    size_t place;  /* the desk's, where its session is */
+    double began, first, ended; /* fr_seconds: its session's start, its first id, its end */
 
     struct fr_telling *telling; /* what its answer has been given of it so far; fr_answer_forget frees it */
     bool finished;              /* its answer has all of it */
 } fr_choice;
 
-typedef struct fr_ask {
+typedef struct fr_ask fr_ask;
+struct fr_ask {
+    fr_ask *next;  /* in its desk's line */
     fr_call *call; /* held */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
@@ -39,7 +42,9 @@ typedef struct fr_ask {
     bool answered;  /* it has ended: nothing more is said, whatever is still under way */
     char error[640]; /* why it can't be run, "": it can; */
     fr_status why;   /* its kind */
-} fr_ask;
+    uint64_t number; /* by arrival at its desk */
+    size_t begun, done; /* choices that have a place, or had one; that have ended */
+};
 
 /* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
  * read at a time. */

@@ -1,13 +1,6 @@
 /* What a choice took (answer_parts.h). */
-#include <time.h>
-
 #include "tools/serve/answer_parts.h"
-
-double fr_answer_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+#include "tools/serve/seconds.h"
 
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
@@ -23,8 +16,8 @@ static size_t depth_stat_of(const fr_job *job, size_t depth, fr_depth_stat stat)
 
 void fr_timings_take(fr_telling *telling) {
     fr_timings *t = &telling->timings;
-    const fr_job *job = &telling->choice->job;
-    double now = fr_answer_clock();
+    fr_choice *choice = telling->choice;
+    const fr_job *job = &choice->job;
     if (!job->session) return;
     t->prompt = job->prompt.count;
     t->cached = smaller(stat_of(job, FR_STAT_REUSED_TOKENS), t->prompt);
@@ -35,8 +28,10 @@ void fr_timings_take(fr_telling *telling) {
         t->depth[d].drafted = depth_stat_of(job, d, FR_DEPTH_DRAFTED);
         t->depth[d].accepted = depth_stat_of(job, d, FR_DEPTH_ACCEPTED);
     }
-    if (t->first == 0 && (job->reply.count > 0 || job->ended)) t->first = now;
-    t->ended = now;
+    if (choice->first == 0 && (job->reply.count > 0 || job->ended)) choice->first = fr_seconds();
+    t->began = choice->began;
+    t->first = choice->first;
+    t->ended = fr_seconds();
 }
 
 static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
@@ -111,6 +106,6 @@ json_t *fr_timings_progress(const fr_telling *telling) {
     fr_json_put(progress, "total", json_integer((json_int_t)t->prompt));
     fr_json_put(progress, "cache", json_integer((json_int_t)t->cached));
     fr_json_put(progress, "processed", json_integer((json_int_t)(t->prompt - waiting)));
-    fr_json_put(progress, "time_ms", json_integer((json_int_t)(1e3 * (fr_answer_clock() - t->began))));
+    fr_json_put(progress, "time_ms", json_integer((json_int_t)(1e3 * (fr_seconds() - t->began))));
     return progress;
 }
