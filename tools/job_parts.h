@@ -30,6 +30,9 @@ bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 /* Refuses a member, or this value of it, that is known and not built. */
 bool fr_job_unbuilt(fr_job *job, const char *key);
 
+/* All of those that are numbers, as they are set. */
+void fr_job_put_samplers(const fr_options *options, json_t *object);
+
 /* All of them: of a line of our own form, of one of OpenAI's, which says by its "url" what its body is. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);

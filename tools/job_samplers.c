@@ -84,6 +84,18 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
+/* Of two names of one option the second. */
+void fr_job_put_samplers(const fr_options *options, json_t *object) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        int64_t whole = 0;
+        double number = 0;
+        if (i + 1 < NUMBERS && numbers[i + 1].option == numbers[i].option) continue;
+        if (numbers[i].whole) fr_options_get(options, numbers[i].option, &whole);
+        else fr_options_get_number(options, numbers[i].option, &number);
+        fr_json_put(object, numbers[i].key, numbers[i].whole ? json_integer(whole) : json_real(number));
+    }
+}
+
 fr_job_take_field *fr_job_sampler(const char *key) {
     if (strcmp(key, "samplers") == 0) return take_samplers;
     if (strcmp(key, "dry_sequence_breakers") == 0) return take_breakers;

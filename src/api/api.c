@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file_place.h"
 #include "base/fpenv.h"
+#include "base/sizes.h"
 #include "base/word_list.h"
 #include "forerun_lab.h"
 #include "formats/json_wide.h"
@@ -225,6 +226,12 @@ fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count) {
     fr_cycle_round(engine, rounds, count);
     fr_fpenv_leave(environment);
     return FR_OK;
+}
+
+size_t fr_engine_set_piece(fr_engine *engine, size_t rows) {
+    if (!engine) return 0;
+    engine->piece = rows ? fr_smaller(rows, engine->chunk) : engine->chunk;
+    return engine->piece;
 }
 
 static fr_status check_sees(const fr_model *model, const char *name) {

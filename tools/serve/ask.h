@@ -11,15 +11,15 @@
 #include "tools/job.h"
 #include "tools/serve/call.h"
 
-/* Of one choice beside its job: what its answer has been given of it so far (answer.c's own). */
+/* One choice beside its job, all 0 to begin with. */
 typedef struct fr_choice {
     fr_job job;
-    size_t text, ids;  /* bytes of content, and ids, that a stream has had */
-    size_t calls;      /* tool calls that a stream has had */
-    bool begun;        /* a stream has had its first piece */
-    bool finished;     /* and its last */
-    double began, first, ended; /* fr_clock-like seconds: its session's start, its first id, its end */
-    size_t prompt;     /* which of the request's prompts it answers */
+    size_t prompt; /* which of the request's prompts it answers */
+    size_t place;  /* the desk's, where its session is */
+    double began, first, ended; /* fr_seconds: its session's start, its first id, its end */
+
+    struct fr_telling *telling; /* what its answer has been given of it so far; fr_answer_forget frees it */
+    bool finished;              /* its answer has all of it */
 } fr_choice;
 
 typedef struct fr_ask fr_ask;
@@ -41,6 +41,8 @@ struct fr_ask {
     char id[48];  /* "chatcmpl-..." */
     time_t created;
     double arrived; /* seconds, monotonic */
+    bool streaming; /* the call's answer has begun */
+    bool answered;  /* it has ended: nothing more is said, whatever is still under way */
     char error[640]; /* why it can't be run, "": it can; */
     fr_status why;   /* its kind */
     uint64_t number; /* by arrival at its desk */

@@ -1,7 +1,7 @@
 /* The desk of one model: requests that wait, by arrival, and those under way, whose ids go through it together.
  *
- * In: asks. Out: their answers. Places are sessions of one engine; a round is one forward for all of them. Other threads
- * put asks and read figures; everything else is the engine thread's. */
+ * In: asks. Out: their answers. Places are sessions of one engine; a round is one forward for all of them. Other
+ * threads put asks and read figures; everything else is the engine thread's. */
 #ifndef FR_TOOLS_SERVE_DESK_H
 #define FR_TOOLS_SERVE_DESK_H
 
