@@ -544,7 +544,28 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-START_TEST(connections_have_a_limit) {
+/* One more than there may be waits until another is closed. */
+START_TEST(all_connections_have_a_limit) {
+    fr_http_setting setting = usual();
+    setting.connections = 5;
+    start(setting);
+    fr_client *clients[6];
+    for (int i = 0; i < 6; i++) {
+        clients[i] = connect_to();
+        fr_client_ask(clients[i], "GET", "/", NULL, NULL);
+        if (i < 5) ck_assert_int_eq(fr_client_head(clients[i]), 200);
+    }
+    ck_assert(!fr_client_closed(clients[5], 200));
+    fr_client_close(clients[2]);
+    ck_assert_int_eq(fr_client_head(clients[5]), 200);
+    for (int i = 0; i < 6; i++) {
+        if (i != 2) fr_client_close(clients[i]);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(an_address_has_a_limit) {
     fr_http_setting setting = usual();
     setting.per_address = 3;
     start(setting);
@@ -995,7 +1016,8 @@ int main(void) {
     tcase_add_test(cases, pages_of_one_origin_may_ask);
     tcase_add_test(cases, bodies_have_a_limit);
     tcase_add_test(cases, bodies_wait_for_a_continue);
-    tcase_add_test(cases, connections_have_a_limit);
+    tcase_add_test(cases, all_connections_have_a_limit);
+    tcase_add_test(cases, an_address_has_a_limit);
     cases = new_case(suite, "waiting");
     tcase_add_loop_test(cases, slow_senders_are_cut, 0, 4);
     tcase_add_test(cases, waiting_is_no_silence);
