@@ -198,13 +198,8 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # These look inside the command.
-$(filter %/test_reply_view %/test_serve_content %/test_serve_tally,$(TEST_PROGRAMS)): \
+$(filter %/test_reply_view %/test_serve_ask %/test_serve_content %/test_serve_tally,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-
-# Or at how a server reads requests, with calls of its own.
-ASK_PARTS = $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
-  $(filter %/ask.o %/ask_fields.o %/ask_messages.o %/base64.o,$(TOOL_OBJECTS))
-$(BUILD)/tests/test_serve_ask: $(ASK_PARTS)
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
@@ -225,9 +220,9 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 # What of the command reads bytes.
-$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job,$(FUZZERS)): \
+$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job %/fuzz_ask, \
+  $(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-$(BUILD)/tests/fuzz/fuzz_ask: $(ASK_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
