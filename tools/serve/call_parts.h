@@ -36,6 +36,7 @@ struct fr_call {
     fr_call_pairs query;
     char *body;
     size_t length, capacity;
+    bool head; /* HEAD, which is GET to whoever answers */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* of all that follows */

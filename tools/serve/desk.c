@@ -269,15 +269,14 @@ static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
 
 static void run_round(fr_desk *desk) {
     fr_place *places[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
-    size_t lines, busy, texts, hungry_count = 0, count = assemble(desk, places, &texts);
+    size_t texts, hungry_count = 0, count = assemble(desk, places, &texts);
     if (count == 0) return;
     size_t waiting = waiting_of(places, count);
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
     double start = fr_seconds();
     fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
     fr_pace_learn(&desk->pace, fr_seconds() - start, texts, waiting - waiting_of(places, count));
-    fr_desk_busy(desk, &lines, &busy);
-    fr_tally_round(desk->setting.tally, count, busy, lines);
+    fr_tally_round(desk->setting.tally, count);
     for (size_t i = 0; i < count; i++) {
         fr_round *round = &desk->rounds[i];
         if (status != FR_OK) *round = (fr_round){.status = status, .error = fr_last_error()};

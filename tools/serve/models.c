@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void add_named(fr_models *m, const char *path) {
 /* Further shards of a file belong to the first. */
 static bool is_model(const char *path, const char *name) {
     struct stat file;
-    char config[4096];
+    char config[PATH_MAX + sizeof "/config.json"];
     size_t length = strlen(name);
     if (name[0] == '.' || stat(path, &file) != 0) return false;
     snprintf(config, sizeof config, "%s/config.json", path);
@@ -88,7 +89,7 @@ static int read_folder(fr_models *m, const char *folder) {
     DIR *names = opendir(folder);
     if (!names) return fr_bad_input("%s: %s", folder, strerror(errno));
     for (struct dirent *one; (one = readdir(names));) {
-        char path[4096];
+        char path[PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
         if (length > 0 && (size_t)length < sizeof path && is_model(path, one->d_name)) add_named(m, path);
     }
@@ -307,6 +308,19 @@ json_t *fr_models_list(fr_models *m) {
     }
     pthread_mutex_unlock(&m->lock);
     return json_pack("{s:s, s:o}", "object", "list", "data", data);
+}
+
+void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
+    *waiting = *running = 0;
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        size_t waits = 0, runs = 0;
+        if (e->state == READY) fr_desk_busy(e->served.desk, &waits, &runs);
+        for (const waiter *w = e->waiters; w; w = w->next) waits++;
+        *waiting += waits;
+        *running += runs;
+    }
+    pthread_mutex_unlock(&m->lock);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
