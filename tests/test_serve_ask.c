@@ -644,7 +644,7 @@ END_TEST
 START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
-    strcat(body, "]}");
+    snprintf(body + strlen(body), sizeof body - strlen(body), "]}");
     refuse(ask(FR_JOB_COMPLETION, body), FR_USAGE, "129 prompts");
     refuse(ask(FR_JOB_NATIVE, "{\"n\": 43, \"prompt\": [\"a\", \"b\", \"c\"]}"), FR_USAGE, "more than 128");
     fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"n\": 64, \"prompt\": [\"a\", \"b\"]}");
@@ -663,7 +663,7 @@ END_TEST
 START_TEST(prompts_that_are_too_long) {
     char body[4096] = "{\"prompt\": [[5], [";
     for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
-    strcat(body, "]]}");
+    snprintf(body + strlen(body), sizeof body - strlen(body), "]]}");
     fr_ask *a = ask(FR_JOB_NATIVE, body);
     ck_assert_uint_eq(a->too_long, 256);
     refuse(a, FR_INPUT, "the prompt has 256 tokens and the context holds 256");
