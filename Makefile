@@ -336,7 +336,8 @@ HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),test_is
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_marked_text test_chat \
   test_chat_messages test_template test_reply test_cli_files test_block_types test_encode test_quantize test_trace \
-  test_report test_serve_http test_session_file test_image test_vision test_mmproj test_packed test_tokenizer_gguf)
+  test_report test_serve_http test_serve_ask test_session_file test_image test_vision test_mmproj test_packed \
+  test_tokenizer_gguf)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
@@ -417,7 +418,7 @@ asan ubsan: ## every test under that sanitizer
 # run in one thread, or the same code again for hours.
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
-  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve_http
+  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve_http test_serve_ask
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

@@ -726,6 +726,8 @@ START_TEST(chats_are_rendered) {
          "{\"add_generation_prompt\": false}", 0},
         {"{\"messages\": [" USER "], \"parallel_tool_calls\": false, \"modalities\": [\"text\"], \"functions\": [], "
          "\"reasoning_format\": \"auto\"}", "[" USER "]", NULL, 0},
+        {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
+         "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
         /* What ends with the assistant's words is gone on with. */
         {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
          sizeof CLOSE - 1},
