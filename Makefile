@@ -199,6 +199,10 @@ $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accep
 
 # One looks inside the command.
 $(BUILD)/tests/test_reply_view: $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+# And one has calls of its own.
+ANSWER_PARTS := $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
+$(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(ANSWER_PARTS) \
+  $(BENCH_PARTS)
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 

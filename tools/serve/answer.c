@@ -6,6 +6,7 @@
 
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/fault.h"
+#include "tools/serve/seconds.h"
 
 static fr_telling *telling_of(fr_ask *ask, fr_choice *choice) {
     if (choice->telling) return choice->telling;
