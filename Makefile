@@ -68,12 +68,12 @@ else
   TOPOLOGY ?= plain
 endif
 LIBS_hwloc := -lhwloc
-# The command's own are libedit and libmicrohttpd: who links the library does without.
+# The command's own are libedit, libmicrohttpd and GnuTLS, which that brings: who links the library does without.
 LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg $(LIBS_$(TOPOLOGY)) -lm
 # And what these need where they are archives too. Hwloc's is -ludev, of which there is often no archive: a program that
 # is static as a whole takes a library of TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
-COMMAND_LIBS := -ledit -lmicrohttpd -lpthread
+COMMAND_LIBS := -ledit -lmicrohttpd -lgnutls -lpthread
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 
@@ -135,7 +135,7 @@ SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # What the build needs, said before a compiler fails over it: the compiler itself, and headers of libraries. Compiled
 # objects come after it; a library that is missing is missed with its header.
 HEADERS_hwloc := hwloc.h
-HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h $(HEADERS_$(TOPOLOGY))
+HEADERS := jansson.h pcre2.h utf8proc.h png.h jpeglib.h histedit.h microhttpd.h gnutls/crypto.h $(HEADERS_$(TOPOLOGY))
 TRY = printf '\#include <stdio.h>\n\#define PCRE2_CODE_UNIT_WIDTH 8\n%s\n' "$(1)" | \
   $(CC) $(CPPFLAGS) $(CFLAGS) -fsyntax-only -x c - 2>/dev/null
 $(BUILD)/needs: $(BUILD)/flags
@@ -197,12 +197,17 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
   %/test_bench_neighbours,$(TEST_PROGRAMS)): $(BENCH_PARTS)
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
-# One looks inside the command.
-$(BUILD)/tests/test_reply_view: $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-# And one has calls of its own.
-ANSWER_PARTS := $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
-$(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(ANSWER_PARTS) \
-  $(BENCH_PARTS)
+# These look inside the command.
+$(filter %/test_reply_view %/test_serve_content %/test_serve_tally,$(TEST_PROGRAMS)): \
+  $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+
+# Or at how a server reads requests, and answers them, with calls of their own.
+INSIDE := $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+ASK_PARTS := $(INSIDE) \
+  $(filter %/ask.o %/ask_fields.o %/ask_messages.o %/base64.o %/answer_state.o,$(TOOL_OBJECTS))
+$(BUILD)/tests/test_serve_ask: $(ASK_PARTS)
+$(BUILD)/tests/test_serve_answer: $(INSIDE) \
+  $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
 
@@ -225,6 +230,7 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 # What of the command reads bytes.
 $(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job,$(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+$(BUILD)/tests/fuzz/fuzz_ask: $(ASK_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)

@@ -585,6 +585,12 @@ fr_status fr_reply_parser_message(const fr_reply_parser *parser, char **json, si
 /* A PNG or JPEG picture, read for a model that sees, which must outlive it; immutable, shareable. */
 typedef struct fr_picture fr_picture;
 fr_status fr_picture_open(const char *path, const fr_model *model, fr_picture **picture);
+
+/* The same of a file's bytes, which are not kept; name: what error lines call it. A file of a few bytes can claim any
+ * size. pixels: NULL, or how many there may be, of which those of the picture are taken off: more are FR_INPUT, before
+ * any memory is taken for them. */
+fr_status fr_picture_open_bytes(const void *bytes, size_t size, const char *name, size_t *pixels, const fr_model *model,
+                                fr_picture **picture);
 void fr_picture_close(fr_picture *picture);
 
 /* How many image tokens (FR_FACT_IMAGE_TOKEN), one after the other, stand for it in a prompt. */

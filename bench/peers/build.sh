@@ -4,10 +4,10 @@
 #
 # usage: bench/peers/build.sh FOLDER [amx|python]
 # In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
-# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, and
-# peer-logits, peer-rows, peer-tokens (peer_*.c, with its library), for this processor but without AMX; with "amx"
-# FOLDER/amx/llama-bench and peer-rows, with it: about 10 minutes on 2 cores, once. With "python" FOLDER/venv, an
-# environment that holds what requirements.txt pins, 8 GB.
+# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, llama-server
+# and peer-logits, peer-rows, peer-tokens (peer_*.c, with its library), for this processor but without AMX; with "amx"
+# FOLDER/amx/llama-bench and peer-rows, with it: about 20 minutes on 2 cores, once. JOBS= is how many files are compiled
+# at a time. With "python" FOLDER/venv, an environment that holds what requirements.txt pins, 8 GB.
 set -euo pipefail
 shopt -s lastpipe
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -15,7 +15,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 package=llama-cpp-python
 version=0.3.36
 sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
-programs=(llama-bench llama-perplexity llama-quantize llama-completion llama-batched-bench)
+programs=(llama-bench llama-perplexity llama-quantize llama-completion llama-batched-bench llama-server)
 own=(logits rows tokens)
 
 kind=${2:-bin}
@@ -49,9 +49,9 @@ bin) without="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 amx) programs=(llama-bench) own=(rows) ;;
 esac
 cmake -S "$source" -B "$folder/build-$kind" -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=OFF \
-    -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
+    -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=ON -DLLAMA_BUILD_APP=OFF \
     -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF "${flags[@]}" >"$folder/build-$kind.log" 2>&1
-cmake --build "$folder/build-$kind" -j "$(nproc)" --target "${programs[@]}" >>"$folder/build-$kind.log" 2>&1 ||
+cmake --build "$folder/build-$kind" -j "${JOBS:-$(nproc)}" --target "${programs[@]}" >>"$folder/build-$kind.log" 2>&1 ||
     { tail -n 20 "$folder/build-$kind.log" >&2; exit 1; }
 mkdir -p "$folder/$kind"
 for program in "${programs[@]}"; do

@@ -28,13 +28,16 @@ struct fr_ask {
     fr_call *call; /* held */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
-    json_t *body;
-    const char *model; /* the name that the answer has for it */
+    json_t *body; /* its pictures' urls are no longer there */
+    const char *model; /* the name that the request has for it, else the server's own */
     bool stream, include_usage;
     bool return_tokens, return_progress, timings_per_token;
     int64_t slot; /* "id_slot", -1: any */
+    int64_t ping; /* "sse_ping_interval": seconds, 0: none; -1: as the server has it */
     fr_choice *choices;
-    size_t count; /* prompts * n */
+    size_t count; /* prompts * n, choices of one prompt behind each other */
+    size_t each;  /* n */
+    size_t too_long; /* ids of the first prompt that the context, setting->context, has no room for; 0: all fit */
     char id[48];  /* "chatcmpl-..." */
     time_t created;
     double arrived; /* seconds, monotonic */
@@ -45,6 +48,9 @@ struct fr_ask {
     uint64_t number; /* by arrival at its desk */
     size_t begun, done; /* choices that have a place, or had one; that have ended */
 };
+
+/* Choices that one request may have. */
+#define FR_CHOICES_MAX 128
 
 /* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
  * read at a time. */

@@ -1,6 +1,7 @@
 /* Counts of what a server has done, for /metrics.
  *
- * In: rounds and answers, from the engine's thread. Out: Prometheus' text, for any thread. */
+ * In: rounds and texts, from engines' threads. Out: a page in Prometheus' text format, with llama.cpp's names, for any
+ * thread. */
 #ifndef FR_TOOLS_SERVE_TALLY_H
 #define FR_TOOLS_SERVE_TALLY_H
 
@@ -13,13 +14,16 @@ typedef struct fr_tally fr_tally;
 fr_tally *fr_tally_new(void);
 void fr_tally_free(fr_tally *tally);
 
-/* A round of so many rows' owners (`busy`: sessions that took part); what is under way and waits behind it. */
-void fr_tally_round(fr_tally *tally, size_t busy, size_t running, size_t waiting);
+/* A round in which so many sessions took part. */
+void fr_tally_round(fr_tally *tally, size_t busy);
 
-/* A text has ended: its session's figures. */
+/* A text has ended, whole or not: its session's figures, which count from the text's beginning. */
 void fr_tally_text(fr_tally *tally, const fr_session *session);
 
-/* The page; free. */
-char *fr_tally_page(fr_tally *tally, size_t *length);
+/* The page, where so many requests are under way and wait right now; free. */
+char *fr_tally_page(fr_tally *tally, size_t running, size_t waiting, size_t *length);
+
+/* The content type that goes with it. */
+#define FR_TALLY_TYPE "text/plain; version=0.0.4"
 
 #endif

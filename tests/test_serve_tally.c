@@ -1,0 +1,189 @@
+/* The page of counts: names and types that llama.cpp's server has, in Prometheus' text format, and what they count of
+ * rounds and of sessions. */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/reference.h"
+#include "tests/require.h"
+#include "tools/serve/tally.h"
+
+#define PREFIX "llamacpp:"
+
+/* A sample's value; a page without it ends the test. */
+static double value_of(const char *page, const char *name) {
+    char line[256];
+    snprintf(line, sizeof line, "\n" PREFIX "%s ", name);
+    const char *at = strstr(page, line);
+    ck_assert_msg(at, "no %s in\n%s", name, page);
+    return strtod(at + strlen(line), NULL);
+}
+
+static char *page_of(fr_tally *tally, size_t running, size_t waiting) {
+    size_t length;
+    char *page = fr_tally_page(tally, running, waiting, &length);
+    ck_assert_uint_eq(strlen(page), length);
+    return page;
+}
+
+/* As /metrics of llama-server has them, in its order. */
+static const char *const counters[] = {
+    "prompt_tokens_total", "prompt_tokens_cached_total", "prompt_seconds_total", "tokens_predicted_total",
+    "tokens_predicted_seconds_total", "n_decode_total", "n_tokens_max", "spec_decode_num_draft_tokens_total",
+    "spec_decode_num_accepted_tokens_total", "spec_decode_num_drafts_total",
+};
+static const char *const gauges[] = {
+    "prompt_tokens_seconds", "predicted_tokens_seconds", "requests_processing", "requests_deferred",
+    "n_busy_slots_per_decode",
+};
+enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
+
+/* HELP and TYPE stand before each sample, and nothing else is there. */
+START_TEST(the_page_has_llama_cpps_names) {
+    fr_tally *tally = fr_tally_new();
+    char *page = page_of(tally, 0, 0), *rest = page, name[128], type[16], help[256], again[128];
+    double value;
+    size_t count = 0;
+    for (int used = 0; *rest; rest += used, count++) {
+        ck_assert_int_eq(sscanf(rest, "# HELP " PREFIX "%127s %255[^\n]\n%n", name, help, &used), 2);
+        rest += used;
+        ck_assert_int_eq(sscanf(rest, "# TYPE " PREFIX "%127s %15[^\n]\n%n", again, type, &used), 2);
+        ck_assert_str_eq(again, name);
+        rest += used;
+        ck_assert_int_eq(sscanf(rest, PREFIX "%127s %lf\n%n", again, &value, &used), 2);
+        ck_assert_str_eq(again, name);
+        ck_assert(value == 0);
+        bool known = false;
+        for (size_t i = 0; i < COUNTERS; i++) known |= strcmp(name, counters[i]) == 0 && strcmp(type, "counter") == 0;
+        for (size_t i = 0; i < GAUGES; i++) known |= strcmp(name, gauges[i]) == 0 && strcmp(type, "gauge") == 0;
+        ck_assert_msg(known, "%s %s", name, type);
+    }
+    ck_assert_uint_eq(count, COUNTERS + GAUGES);
+    free(page);
+    fr_tally_free(tally);
+}
+END_TEST
+
+START_TEST(rounds_are_counted_and_requests_are_as_they_are) {
+    fr_tally *tally = fr_tally_new();
+    for (size_t busy = 1; busy <= 4; busy++) fr_tally_round(tally, busy);
+    char *page = page_of(tally, 4, 7);
+    ck_assert(value_of(page, "n_decode_total") == 4);
+    ck_assert(value_of(page, "n_busy_slots_per_decode") == 2.5);
+    ck_assert(value_of(page, "requests_processing") == 4 && value_of(page, "requests_deferred") == 7);
+    free(page);
+    page = page_of(tally, 0, 1);
+    ck_assert(value_of(page, "requests_processing") == 0 && value_of(page, "requests_deferred") == 1);
+    free(page);
+    fr_tally_free(tally);
+}
+END_TEST
+
+enum { TEXTS = 2, PROMPT = 24, SAID = 40 };
+
+/* What sessions said, counted here. */
+typedef struct said {
+    size_t ids, drafts, drafted, accepted, kept[FR_STEP_MAX];
+    double prompt_seconds, seconds;
+} said;
+
+/* A text that repeats itself, drafted by n-grams. */
+static void run_text(const fr_reference *r, fr_tally *tally, size_t prompt, said *s) {
+    fr_options *options = fr_options_new();
+    fr_session *session;
+    int32_t ids[PROMPT], out[FR_STEP_MAX];
+    for (size_t i = 0; i < PROMPT; i++) ids[i] = (int32_t)(20 + i % 3);
+    require(fr_options_set_text(options, FR_OPT_SPEC_TYPE, "ngram"));
+    require(fr_options_set(options, FR_OPT_DRAFT_MAX, 3));
+    require(fr_options_set(options, FR_OPT_IGNORE_EOS, 1));
+    require(fr_session_open(r->model, NULL, options, &session));
+    require(fr_session_prompt(session, ids, prompt));
+    for (size_t done = 0, count, accepted; done < SAID; done += count) {
+        double drafted = fr_session_stat(session, FR_STAT_DRAFTED);
+        size_t room = SAID - done < FR_STEP_MAX ? SAID - done : FR_STEP_MAX;
+        require(fr_session_step(session, out, room, &count, &accepted));
+        s->ids += count;
+        s->drafts += fr_session_stat(session, FR_STAT_DRAFTED) > drafted;
+        s->drafted += (size_t)(fr_session_stat(session, FR_STAT_DRAFTED) - drafted);
+        s->accepted += accepted;
+        for (size_t i = 0; i < accepted; i++) s->kept[i]++;
+    }
+    s->prompt_seconds += fr_session_stat(session, FR_STAT_PREFILL_SECONDS);
+    s->seconds += fr_session_stat(session, FR_STAT_DECODE_SECONDS);
+    fr_tally_text(tally, session);
+    fr_session_close(session);
+    fr_options_free(options);
+}
+
+static void expect_depths(const char *page, const said *s) {
+    char name[128];
+    for (size_t depth = 0; depth < 3; depth++) {
+        snprintf(name, sizeof name, "spec_decode_num_accepted_tokens_per_pos_total{position=\"%zu\"}", depth);
+        ck_assert(value_of(page, name) == (double)s->kept[depth]);
+    }
+    ck_assert_ptr_null(strstr(page, "position=\"3\""));
+    ck_assert_ptr_nonnull(strstr(page, "\n# TYPE " PREFIX "spec_decode_num_accepted_tokens_per_pos_total counter\n"));
+}
+
+START_TEST(texts_are_summed) {
+    fr_tally *tally = fr_tally_new();
+    fr_reference r;
+    said s = {0};
+    fr_reference_open(&r, "llama", NULL);
+    run_text(&r, tally, PROMPT, &s);
+    run_text(&r, tally, PROMPT / 2, &s);
+    char *page = page_of(tally, 0, 0);
+    ck_assert(s.accepted > 0);
+    ck_assert(value_of(page, "prompt_tokens_total") == PROMPT + PROMPT / 2);
+    ck_assert(value_of(page, "tokens_predicted_total") == (double)s.ids && s.ids == TEXTS * SAID);
+    ck_assert(value_of(page, "n_tokens_max") == PROMPT + SAID);
+    ck_assert(value_of(page, "spec_decode_num_drafts_total") == (double)s.drafts);
+    ck_assert(value_of(page, "spec_decode_num_draft_tokens_total") == (double)s.drafted);
+    ck_assert(value_of(page, "spec_decode_num_accepted_tokens_total") == (double)s.accepted);
+    ck_assert_double_eq_tol(value_of(page, "prompt_seconds_total"), s.prompt_seconds, 1e-6);
+    ck_assert_double_eq_tol(value_of(page, "tokens_predicted_seconds_total"), s.seconds, 1e-6);
+    ck_assert_double_eq_tol(value_of(page, "predicted_tokens_seconds"), (double)s.ids / s.seconds, 1e-3);
+    expect_depths(page, &s);
+    free(page);
+    fr_reference_close(&r);
+    fr_tally_free(tally);
+}
+END_TEST
+
+enum { THREADS = 4, EACH = 500000 };
+
+static void *count_rounds(void *tally) {
+    for (size_t i = 0; i < EACH; i++) fr_tally_round(tally, 1);
+    return NULL;
+}
+
+START_TEST(threads_lose_nothing) {
+    fr_tally *tally = fr_tally_new();
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, count_rounds, tally), 0);
+    for (size_t i = 0; i < 20; i++) free(page_of(tally, 0, 0));
+    for (size_t i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    char *page = page_of(tally, 0, 0);
+    ck_assert(value_of(page, "n_decode_total") == THREADS * EACH && value_of(page, "n_busy_slots_per_decode") == 1);
+    free(page);
+    fr_tally_free(tally);
+}
+END_TEST
+
+int main(void) {
+    TCase *cases = tcase_create("tally");
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, the_page_has_llama_cpps_names);
+    tcase_add_test(cases, rounds_are_counted_and_requests_are_as_they_are);
+    tcase_add_test(cases, texts_are_summed);
+    tcase_add_test(cases, threads_lose_nothing);
+    Suite *suite = suite_create("serve_tally");
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

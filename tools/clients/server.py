@@ -1,0 +1,148 @@
+"""A server of OpenAI's interface as the scripts here see it: started, asked, watched, stopped.
+
+In: a command with {port} in it, or the URL of a server that runs already. Out: answers, streams, sizes. Python's
+standard library alone.
+"""
+import http.client
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+PATIENCE = 600  # seconds for one answer
+
+
+class Failure(Exception):
+    """What a server did that it must not."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """command: words as for a shell, or None where url is given. Between `start` and `stop` it answers at `url`."""
+
+    def __init__(self, command=None, url=None):
+        self.command, self.url, self.process, self.log = command, url, None, None
+
+    def start(self, patience=PATIENCE):
+        if not self.command: return self
+        self.url = f"http://127.0.0.1:{(port := free_port())}"
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(shlex.split(self.command.replace("{port}", str(port))), stdout=self.log,
+                                        stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + patience
+        while not self.answers():
+            if self.process.poll() is not None: raise Failure(f"{self.command}: it ended\n{self.tail()}")
+            if time.monotonic() > end: raise Failure(f"{self.command}: not ready in {patience} s\n{self.tail()}")
+            time.sleep(0.05)
+        return self
+
+    def answers(self):
+        try:
+            return Client(self.url, timeout=5).ask("GET", "/health").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def tail(self, lines=10):
+        self.log.seek(0)
+        return "".join(self.log.readlines()[-lines:])
+
+    def resident(self):
+        """Bytes of it in memory, None where it isn't ours to watch."""
+        if not self.process: return None
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+    def alive(self):
+        return not self.process or self.process.poll() is None
+
+    def stop(self, patience=30):
+        """Its exit status; a signal's is negative. One that outlives its patience is killed."""
+        if not self.process: return 0
+        if self.alive(): self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        code, self.process = self.process.returncode, None
+        return code
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *failure):
+        self.stop()
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection, kept alive between requests."""
+
+    def __init__(self, url, timeout=PATIENCE):
+        parts = urllib.parse.urlsplit(url)
+        self.connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=timeout)
+
+    def send(self, method, path, body=None):
+        """The response, its body still to be read. A connection that the server has closed is opened again, once."""
+        if body is not None and not isinstance(body, (bytes, str)): body = json.dumps(body)
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        for last in (False, True):
+            try:
+                self.connection.request(method, path, body, headers)
+                return self.connection.getresponse()
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                self.connection.close()
+                if last: raise
+
+    def ask(self, method, path, body=None):
+        response = self.send(method, path, body)
+        return Answer(response.status, response.headers, response.read())
+
+    def events(self, path, body):
+        """Of a stream each event with the time it came at; the last one is "[DONE]". An error ends it as Failure."""
+        response = self.send("POST", path, body)
+        if response.status != 200: raise Refused(response.status, response.headers, response.read())
+        done = False
+        while line := response.readline():
+            at = time.perf_counter()
+            if not line.startswith(b"data:"): continue
+            text = line[5:].strip().decode()
+            done = text == "[DONE]"
+            event = text if done else json.loads(text)
+            if not done and "error" in event: raise Failure(f"an error in a stream: {text}")
+            yield at, event
+        if not done: raise Failure("a stream without an end")
+
+    def close(self):
+        """At once, whatever is still to come."""
+        if self.connection.sock:
+            try:
+                self.connection.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.connection.close()
+
+
+class Refused(Failure):
+    """An answer with another status than 200."""
+
+    def __init__(self, status, headers, body):
+        super().__init__(f"{status}: {body[:500].decode(errors='replace')}")
+        self.status, self.headers, self.body = status, headers, body

@@ -1,0 +1,248 @@
+/* One file's hash, read or kept: see content_file.h. */
+#include "tools/serve/content_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/crypto.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/output.h"
+
+/* LIST: the longest list of ours, a path's length and two short lines. */
+enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
+
+bool fr_content_fail(const fr_content_run *run, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    vsnprintf(run->error, FR_CONTENT_ERROR, format, values);
+    va_end(values);
+    return false;
+}
+
+/* --------------------------------------------------------------------------------------------------------- computed */
+
+static void write_digits(const unsigned char *digest, char hash[FR_CONTENT_SIZE]) {
+    for (size_t i = 0; i < DIGEST; i++) snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+}
+
+bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size, char hash[FR_CONTENT_SIZE]) {
+    unsigned char digest[DIGEST];
+    int code = gnutls_hash_fast(GNUTLS_DIG_SHA256, bytes, size, digest);
+    write_digits(digest, hash);
+    return code == 0 || fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
+}
+
+/* A file's size and time: others mean other bytes. */
+typedef struct stamp {
+    intmax_t size, seconds;
+    long nanoseconds;
+} stamp;
+
+static stamp stamp_of(const struct stat *info) {
+    return (stamp){(intmax_t)info->st_size, (intmax_t)info->st_mtim.tv_sec, info->st_mtim.tv_nsec};
+}
+
+static bool same_stamp(const stamp *a, const stamp *b) {
+    return a->size == b->size && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
+}
+
+static ssize_t read_piece(int fd, char *piece) {
+    ssize_t got;
+    do got = read(fd, piece, PIECE);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* All that there is to read; *size is how much that was. */
+static bool read_through(const fr_content_run *run, int fd, const char *path, gnutls_hash_hd_t state, intmax_t *size) {
+    char *piece = fr_resize(NULL, PIECE, 1);
+    ssize_t got = 0;
+    bool stopped = false;
+    *size = 0;
+    while (!(stopped = run->stop && run->stop(run->context)) && (got = read_piece(fd, piece)) > 0) {
+        gnutls_hash(state, piece, (size_t)got);
+        *size += got;
+    }
+    if (got < 0) fr_content_fail(run, "%s: %s", path, strerror(errno));
+    free(piece);
+    return got == 0 && !stopped;
+}
+
+static bool hash_open_file(const fr_content_run *run, int fd, const char *path, stamp *at, char *hash) {
+    struct stat before, after;
+    gnutls_hash_hd_t state;
+    unsigned char digest[DIGEST];
+    intmax_t size;
+    if (fstat(fd, &before) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(before.st_mode)) return fr_content_fail(run, "%s: not a file", path);
+    int code = gnutls_hash_init(&state, GNUTLS_DIG_SHA256);
+    if (code != 0) return fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
+    bool read = read_through(run, fd, path, state, &size);
+    gnutls_hash_deinit(state, digest);
+    if (!read) return false;
+    write_digits(digest, hash);
+    if (fstat(fd, &after) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
+    stamp then = stamp_of(&after);
+    *at = stamp_of(&before);
+    return (same_stamp(at, &then) && at->size == size) || fr_content_fail(run, "%s: it is being written to", path);
+}
+
+static bool hash_file(const fr_content_run *run, const char *path, stamp *at, char *hash) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
+    bool done = hash_open_file(run, fd, path, at, hash);
+    close(fd);
+    return done;
+}
+
+/* ------------------------------------------------------------------------------------------------------------- kept */
+
+/* A place where a hash may be kept, and what the file is called there. */
+typedef struct place {
+    char *list, *name;
+} place;
+
+static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text_of(const char *format, ...) {
+    va_list values, again;
+    va_start(values, format);
+    va_copy(again, values);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, values) + 1;
+    char *text = fr_resize(NULL, size, 1);
+    vsnprintf(text, size, format, again);
+    va_end(again);
+    va_end(values);
+    return text;
+}
+
+static place place_beside(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return (place){text_of("%s.sha256", path), text_of("%s", slash ? slash + 1 : path)};
+}
+
+/* NULL: the user has none. */
+static char *cache_folder(void) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && cache[0] == '/') return text_of("%s/forerun", cache);
+    return home && home[0] == '/' ? text_of("%s/.cache/forerun", home) : NULL;
+}
+
+/* Lists for files of all folders lie there beside each other: they are called by hashes of paths. */
+static place place_in_cache(const fr_content_run *run, const char *path) {
+    char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
+    place cache = {0};
+    if (folder && whole && fr_content_bytes(run, whole, strlen(whole), hash))
+        cache = (place){text_of("%s/%s.sha256", folder, hash), text_of("%s", whole)};
+    free(folder);
+    free(whole);
+    return cache;
+}
+
+/* The folder that a file is to lie in, and the one that this lies in. */
+static void make_folders(const char *path) {
+    char *folder = text_of("%.*s", (int)(strrchr(path, '/') - path), path), *last = strrchr(folder, '/');
+    *last = 0;
+    mkdir(folder, 0700);
+    *last = '/';
+    mkdir(folder, 0700);
+    free(folder);
+}
+
+static void free_place(place *p) {
+    free(p->list);
+    free(p->name);
+}
+
+#define OURS "# forerun: "
+
+static char *first_line(const stamp *at) {
+    return text_of(OURS "%jd bytes, written at %jd.%09ld\n", at->size, at->seconds, at->nanoseconds);
+}
+
+/* What a list holds, NUL-terminated, NULL where there is none; no more than one of ours can have. */
+static char *read_list(const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file) return NULL;
+    char *text = fr_resize(NULL, LIST + 1, 1);
+    text[fread(text, 1, LIST, file)] = 0;
+    fclose(file);
+    return text;
+}
+
+/* Whether the text is a list of ours for these bytes, whole; its hash. */
+static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
+    char *first = first_line(at);
+    size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;
+    const char *line = text + length, *rest = line + digits;
+    bool same = strncmp(text, first, length) == 0 && strspn(line, "0123456789abcdef") == digits;
+    same = same && strncmp(rest, "  ", 2) == 0 && strncmp(rest + 2, name, strlen(name)) == 0;
+    same = same && strcmp(rest + 2 + strlen(name), "\n") == 0;
+    if (same) snprintf(hash, FR_CONTENT_SIZE, "%.*s", (int)digits, line);
+    free(first);
+    return same;
+}
+
+static bool is_kept(const place *p, const stamp *at, char hash[FR_CONTENT_SIZE]) {
+    char *text = p->list ? read_list(p->list) : NULL;
+    bool kept = text && believe(text, p->name, at, hash);
+    free(text);
+    return kept;
+}
+
+/* A list of that name which somebody else wrote stays as it is. */
+static bool is_theirs(const char *path) {
+    char *text = read_list(path);
+    bool theirs = text && strncmp(text, OURS, strlen(OURS)) != 0;
+    free(text);
+    return theirs;
+}
+
+static bool write_list(int fd, const place *p, const stamp *at, const char *hash) {
+    FILE *file = fdopen(fd, "w");
+    if (!file) {
+        close(fd);
+        return false;
+    }
+    char *first = first_line(at);
+    bool written = fprintf(file, "%s%s  %s\n", first, hash, p->name) > 0 && fflush(file) == 0;
+    written = written && fchmod(fd, 0644) == 0 && fdatasync(fd) == 0;
+    free(first);
+    return fclose(file) == 0 && written;
+}
+
+/* Under another name first, so that nobody reads half of it. */
+static bool keep(const place *p, const stamp *at, const char *hash) {
+    if (strpbrk(p->name, "\\\n") || is_theirs(p->list)) return false;
+    char *temporary = text_of("%s.XXXXXX", p->list);
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    bool kept = fd >= 0 && write_list(fd, p, at, hash) && rename(temporary, p->list) == 0;
+    if (fd >= 0 && !kept) unlink(temporary);
+    free(temporary);
+    return kept;
+}
+
+bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_CONTENT_SIZE]) {
+    struct stat info;
+    if (stat(path, &info) != 0) return fr_content_fail(run, "%s: %s", path, strerror(errno));
+    stamp at = stamp_of(&info);
+    if (at.size < SMALL) return hash_file(run, path, &at, hash);
+    place beside = place_beside(path), cache = place_in_cache(run, path);
+    bool done = is_kept(&beside, &at, hash) || is_kept(&cache, &at, hash);
+    if (!done) {
+        done = hash_file(run, path, &at, hash);
+        if (done && !keep(&beside, &at, hash) && cache.list) {
+            make_folders(cache.list);
+            keep(&cache, &at, hash);
+        }
+    }
+    free_place(&beside);
+    free_place(&cache);
+    return done;
+}
