@@ -24,7 +24,7 @@ static const fr_job_form forms[] = {FR_JOB_CHAT, FR_JOB_COMPLETION, FR_JOB_NATIV
 
 static fr_arguments args;
 static fr_loaded loaded;
-static fr_job_setting setting = {.args = &args, .loaded = &loaded};
+static fr_job_setting setting = {.args = &args, .loaded = &loaded, .model = "target"};
 
 static void open_model(const char *path, const char *drafter) {
     args.number[FR_ARG_PREDICT] = -1;

@@ -4,6 +4,7 @@
 
 #include "tools/serve/answer.h"
 #include "tools/serve/desk_parts.h"
+#include "tools/serve/log.h"
 #include "tools/serve/seconds.h"
 
 /* Bytes that a client may leave unread before its texts wait for it. */
@@ -64,6 +65,7 @@ static void unlink_ask(fr_desk *desk, const fr_ask *ask) {
 static void end_ask(fr_desk *desk, fr_ask *ask) {
     unlink_ask(desk, ask);
     count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
+    fr_log_ask(ask);
     fr_ask_free(ask);
 }
 
@@ -296,14 +298,14 @@ static void end_refused(fr_desk *desk) {
     }
 }
 
-static void ping(fr_desk *desk) {
-    double most = desk->setting.ping;
-    for (size_t i = 0; most > 0 && i < desk->running_count; i++) {
-        fr_ask *ask = desk->running[i]->ask;
-        if (ask->stream && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
-    }
-    for (fr_ask *ask = desk->line; most > 0 && ask; ask = ask->next)
-        if (ask->stream && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
+static void ping(const fr_desk *desk, fr_ask *ask) {
+    double most = ask->ping >= 0 ? (double)ask->ping : desk->setting.ping;
+    if (ask->stream && most > 0 && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
+}
+
+static void ping_all(const fr_desk *desk) {
+    for (size_t i = 0; i < desk->running_count; i++) ping(desk, desk->running[i]->ask);
+    for (fr_ask *ask = desk->line; ask; ask = ask->next) ping(desk, ask);
 }
 
 bool fr_desk_round(fr_desk *desk) {
@@ -313,7 +315,7 @@ bool fr_desk_round(fr_desk *desk) {
     fill(desk);
     end_refused(desk);
     run_round(desk);
-    ping(desk);
+    ping_all(desk);
     fr_desk_show(desk);
     return desk->running_count > 0 || desk->line;
 }
