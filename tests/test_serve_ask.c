@@ -753,7 +753,7 @@ END_TEST
 
 /* The words that end a turn may be said, too: what is cut is the template's own. */
 START_TEST(a_forged_end_is_gone_on_with) {
-    static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"a <turn|>\"}]";
+    static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
     char body[512];
     snprintf(body, sizeof body, "{\"messages\": %s}", messages);
     check_chat(body, messages, "{\"add_generation_prompt\": false}", sizeof CLOSE - 1);
@@ -905,17 +905,29 @@ START_TEST(urls_that_are_refused) {
 }
 END_TEST
 
+/* PNG's checksum (ISO 3309). */
+static unsigned checksum(const unsigned char *bytes, size_t count) {
+    unsigned sum = ~0u;
+    for (size_t i = 0; i < 8 * count; i++) {
+        if (i % 8 == 0) sum ^= bytes[i / 8];
+        sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
+    }
+    return ~sum;
+}
+
 /* Of a picture whose header claims more pixels than one request may bring, no memory is taken for them. */
 START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_ask_XXXXXX";
     FILE *file = fdopen(mkstemp(path), "wb");
     memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8); /* 8192 x 4097 */
+    unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
+    for (int i = 0; i < 4; i++) bytes[29 + i] = (char)(sum >> (24 - 8 * i));
     fwrite(bytes, 1, length, file);
     fclose(file);
     char *url = url_of("data:image/png;base64,", path);
     remove(path);
-    refuse(show(url), FR_INPUT, "picture 1: ");
+    refuse(show(url), FR_INPUT, "picture 1: a picture of 8192 x 4097");
     free(url);
     free(bytes);
 }
