@@ -275,6 +275,11 @@ check-real: all ## published models (2 GB) against transformers and one answer; 
 	@tools/real/fetch $(REAL) >/dev/null
 	@PEERS='$(PEERS)' tools/real/check $(BUILD) $(REAL)
 
+.PHONY: check-clients
+check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
+	@tools/setup real
+	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
+
 # ---------------------------------------------------------------------------------------------------------------- tests
 
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
