@@ -38,20 +38,25 @@ static void fail(fr_ask *ask, unsigned http, json_t *fault) {
     ask->answered = true;
 }
 
+static void set_too_long(json_t *fault, size_t prompt, int64_t context) {
+    json_t *error = json_object_get(fault, "error");
+    fr_json_put(error, "type", json_string("exceed_context_size_error"));
+    fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)prompt));
+    fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
+}
+
 static void fail_by(fr_ask *ask, const fr_job *job) {
     unsigned http = fr_fault_http(job->why);
-    json_t *fault = fr_fault_json(http, job->error), *error = json_object_get(fault, "error");
-    if (fr_job_is_too_long(job)) {
-        fr_json_put(error, "type", json_string("exceed_context_size_error"));
-        fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)job->prompt.count));
-        fr_json_put(error, "n_ctx", json_integer((json_int_t)fr_session_context(job->session)));
-    }
+    json_t *fault = fr_fault_json(http, job->error);
+    if (fr_job_is_too_long(job)) set_too_long(fault, job->prompt.count, (int64_t)fr_session_context(job->session));
     fail(ask, http, fault);
 }
 
 void fr_answer_refuse(fr_ask *ask) {
     unsigned http = fr_fault_http(ask->why);
-    fail(ask, http, fr_fault_json(http, ask->error));
+    json_t *fault = fr_fault_json(http, ask->error);
+    if (ask->too_long) set_too_long(fault, ask->too_long, ask->setting->context);
+    fail(ask, http, fault);
 }
 
 /* ------------------------------------------------------------------------------------------------------- on its way */
