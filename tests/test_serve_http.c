@@ -47,6 +47,7 @@ static struct {
     pthread_cond_t changed;
     int jobs;     /* threads that hold a call */
     int vanished; /* clients that were found gone */
+    int seen;     /* pieces that the test has read */
     bool let_go;
 } toy = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -112,6 +113,18 @@ static void stream(fr_call *call) {
     fr_call_end(call);
 }
 
+/* A piece once the one before has been read. */
+static void stream_in_turn(fr_call *call) {
+    fr_call_begin(call, "text/event-stream");
+    pthread_mutex_lock(&toy.lock);
+    for (int i = 0; i < 50; i++) {
+        while (toy.seen < i) pthread_cond_wait(&toy.changed, &toy.lock);
+        fr_call_write(call, "data: x\n\n", 9);
+    }
+    pthread_mutex_unlock(&toy.lock);
+    fr_call_end(call);
+}
+
 /* More than any socket's buffer, in pieces as an engine would write them. */
 static void flood(fr_call *call) {
     static const char piece[16384] = "x";
@@ -156,6 +169,7 @@ static void answer(void *context, fr_call *call) {
     const char *path = fr_call_path(call);
     if (strcmp(path, "/late") == 0) pass_on(call, echo_late);
     else if (strcmp(path, "/stream") == 0) pass_on(call, stream);
+    else if (strcmp(path, "/turns") == 0) pass_on(call, stream_in_turn);
     else if (strcmp(path, "/flood") == 0) pass_on(call, flood);
     else if (strcmp(path, "/linger") == 0) pass_on(call, linger);
     else if (strcmp(path, "/drop") == 0) pass_on(call, drop);
@@ -251,7 +265,7 @@ static void check_asked(const char *method, const char *path, const char *header
 static void check_alive(void) {
     double before = now();
     ck_assert_int_eq(fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL), 200);
-    ck_assert_double_lt(now() - before, 1);
+    ck_assert_double_lt(now() - before, 8);
 }
 
 /* ---------------------------------------------------------------------------------------------------- whole answers */
@@ -544,7 +558,28 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-START_TEST(connections_have_a_limit) {
+/* One more than there may be waits until another is closed. */
+START_TEST(all_connections_have_a_limit) {
+    fr_http_setting setting = usual();
+    setting.connections = 5;
+    start(setting);
+    fr_client *clients[6];
+    for (int i = 0; i < 6; i++) {
+        clients[i] = connect_to();
+        fr_client_ask(clients[i], "GET", "/", NULL, NULL);
+        if (i < 5) ck_assert_int_eq(fr_client_head(clients[i]), 200);
+    }
+    ck_assert(!fr_client_closed(clients[5], 200));
+    fr_client_close(clients[2]);
+    ck_assert_int_eq(fr_client_head(clients[5]), 200);
+    for (int i = 0; i < 6; i++) {
+        if (i != 2) fr_client_close(clients[i]);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(an_address_has_a_limit) {
     fr_http_setting setting = usual();
     setting.per_address = 3;
     start(setting);
@@ -577,7 +612,7 @@ END_TEST
 static double trickle(fr_client *client, const char *head, char byte) {
     double from = now();
     fr_client_send(client, head, strlen(head));
-    while (now() - from < 10 && !fr_client_closed(client, 100)) fr_client_send(client, &byte, 1);
+    while (now() - from < 15 && !fr_client_closed(client, 100)) fr_client_send(client, &byte, 1);
     return now() - from;
 }
 
@@ -592,13 +627,13 @@ START_TEST(slow_senders_are_cut) {
     fr_client *client = connect_to();
     double took = trickle(client, head, 'x');
     ck_assert_double_ge(took, 0.9);
-    ck_assert_double_lt(took, 4);
+    ck_assert_double_lt(took, 10);
     fr_client_close(client);
     client = connect_to(); /* and so is a second request of a connection */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 200);
     json_decref(read_json(client));
-    ck_assert_double_lt(trickle(client, head, 'x'), 4);
+    ck_assert_double_lt(trickle(client, head, 'x'), 10);
     fr_client_close(client);
     check_alive();
     stop();
@@ -633,7 +668,7 @@ START_TEST(stopped_readers_are_cut) {
         fr_client_ask(clients[i], "GET", "/flood", NULL, NULL);
     }
     double from = now();
-    while (vanished() < CLIENTS && now() - from < 10) {
+    while (vanished() < CLIENTS && now() - from < 20) {
         check_alive();
         rest(0.05);
     }
@@ -661,7 +696,7 @@ START_TEST(vanished_clients_are_noticed) {
     ck_assert_int_eq(vanished(), 0);
     for (int i = 0; i < CLIENTS; i++) (i % 2 ? fr_client_close : fr_client_abort)(clients[i]);
     double from = now();
-    while (vanished() < CLIENTS && now() - from < 5) rest(0.01);
+    while (vanished() < CLIENTS && now() - from < 20) rest(0.01);
     ck_assert_int_eq(vanished(), CLIENTS);
     pthread_mutex_lock(&toy.lock);
     toy.let_go = true;
@@ -705,19 +740,19 @@ START_TEST(streams_come_in_pieces) {
     check_header(client, "Cache-Control", "no-cache");
     check_header(client, "X-Accel-Buffering", "no");
     check_header(client, "Transfer-Encoding", "chunked");
-    char whole[256] = "", piece[64];
-    double at[16];
-    int pieces = 0;
-    for (ssize_t got; (got = fr_client_read(client, piece, sizeof(piece))) != 0;) {
-        ck_assert_int_gt(got, 0);
-        strncat(whole, piece, (size_t)got);
-        if (pieces < 16) at[pieces++] = now();
+    char *text = fr_client_body(client, NULL), piece[64];
+    ck_assert_pstr_eq(text, "data: 0\n\n:\n\ndata: 1\n\n:\n\ndata: 2\n\n:\n\ndata: 3\n\n:\n\n");
+    free(text);
+    fr_client_ask(client, "GET", "/turns", NULL, NULL); /* the connection stays */
+    ck_assert_int_eq(fr_client_head(client), 200);
+    for (int i = 0; i < 50; i++) {
+        ck_assert_int_eq(fr_client_read(client, piece, sizeof(piece)), 9);
+        pthread_mutex_lock(&toy.lock);
+        toy.seen++;
+        pthread_cond_broadcast(&toy.changed);
+        pthread_mutex_unlock(&toy.lock);
     }
-    ck_assert_str_eq(whole, "data: 0\n\n:\n\ndata: 1\n\n:\n\ndata: 2\n\n:\n\ndata: 3\n\n:\n\n");
-    ck_assert_int_ge(pieces, 4);
-    ck_assert_double_ge(at[pieces - 1] - at[0], 0.15); /* none of them waited for the end */
-    fr_client_ask(client, "GET", "/", NULL, NULL);
-    ck_assert_int_eq(fr_client_head(client), 200); /* the connection stays */
+    ck_assert_int_eq(fr_client_read(client, piece, sizeof(piece)), 0);
     fr_client_close(client);
     stop();
 }
@@ -808,7 +843,7 @@ START_TEST(an_end_waits_for_nobody) {
     fr_client_abort(client);
     wait_for_jobs();
     fr_http_close(toy.http);
-    ck_assert_double_lt(now() - from, 2.5);
+    ck_assert_double_lt(now() - from, 10);
     fr_client_close(half);
 }
 END_TEST
@@ -878,7 +913,7 @@ START_TEST(tls_refuses_plain_bytes) {
     ck_assert_int_eq(fr_client_head(client), 0);
     fr_client_close(client);
     client = connect_to(); /* one that never shakes hands */
-    ck_assert(fr_client_closed(client, 4000));
+    ck_assert(fr_client_closed(client, 10000));
     fr_client_close(client);
     stop();
     free(key);
@@ -995,7 +1030,8 @@ int main(void) {
     tcase_add_test(cases, pages_of_one_origin_may_ask);
     tcase_add_test(cases, bodies_have_a_limit);
     tcase_add_test(cases, bodies_wait_for_a_continue);
-    tcase_add_test(cases, connections_have_a_limit);
+    tcase_add_test(cases, all_connections_have_a_limit);
+    tcase_add_test(cases, an_address_has_a_limit);
     cases = new_case(suite, "waiting");
     tcase_add_loop_test(cases, slow_senders_are_cut, 0, 4);
     tcase_add_test(cases, waiting_is_no_silence);

@@ -1,29 +1,9 @@
 /* From choices under way to the answer of their call (answer.h). */
 #include "tools/serve/answer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
-
-static fr_telling *telling_of(fr_ask *ask, fr_choice *choice) {
-    if (choice->telling) return choice->telling;
-    fr_telling *t = choice->telling = fr_resize(NULL, 1, sizeof *t);
-    *t = (fr_telling){.ask = ask, .choice = choice};
-    return t;
-}
-
-void fr_answer_forget(fr_choice *choice) {
-    fr_telling *t = choice->telling;
-    if (!t) return;
-    json_decref(t->whole);
-    json_decref(t->call);
-    fr_stream_free(&t->text);
-    free(t);
-    choice->telling = NULL;
-}
 
 /* ----------------------------------------------------------------------------------------------------------- errors */
 
@@ -38,38 +18,38 @@ static void fail(fr_ask *ask, unsigned http, json_t *fault) {
     ask->answered = true;
 }
 
-static void set_too_long(json_t *fault, size_t prompt, int64_t context) {
-    json_t *error = json_object_get(fault, "error");
-    fr_json_put(error, "type", json_string("exceed_context_size_error"));
-    fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)prompt));
-    fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
+/* too_long: ids of a prompt that the context has no room for, or 0. */
+static void fail_by(fr_ask *ask, fr_status why, const char *message, size_t too_long, size_t context) {
+    unsigned http = fr_fault_http(why);
+    json_t *fault = fr_fault_json(http, message), *error = json_object_get(fault, "error");
+    if (too_long) {
+        fr_json_put(error, "type", json_string("exceed_context_size_error"));
+        fr_json_put(error, "n_prompt_tokens", json_integer((json_int_t)too_long));
+        fr_json_put(error, "n_ctx", json_integer((json_int_t)context));
+    }
+    fail(ask, http, fault);
 }
 
-static void fail_by(fr_ask *ask, const fr_job *job) {
-    unsigned http = fr_fault_http(job->why);
-    json_t *fault = fr_fault_json(http, job->error);
-    if (fr_job_is_too_long(job)) set_too_long(fault, job->prompt.count, (int64_t)fr_session_context(job->session));
-    fail(ask, http, fault);
+static void fail_by_job(fr_ask *ask, const fr_job *job) {
+    size_t too_long = fr_job_is_too_long(job) ? job->prompt.count : 0;
+    fail_by(ask, job->why, job->error, too_long, job->session ? fr_session_context(job->session) : 0);
 }
 
 void fr_answer_refuse(fr_ask *ask) {
-    unsigned http = fr_fault_http(ask->why);
-    json_t *fault = fr_fault_json(http, ask->error);
-    if (ask->too_long) set_too_long(fault, ask->too_long, ask->setting->context);
-    fail(ask, http, fault);
+    fail_by(ask, ask->why, ask->error, ask->too_long, (size_t)ask->setting->context);
 }
 
 /* ------------------------------------------------------------------------------------------------------- on its way */
 
 void fr_answer_began(fr_ask *ask, fr_choice *choice) {
-    fr_telling *t = telling_of(ask, choice);
+    fr_telling *t = fr_telling_of(ask, choice);
     if (choice->began == 0) choice->began = fr_seconds();
     fr_timings_take(t);
     if (ask->stream) fr_telling_begin(t);
 }
 
 void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
-    fr_telling *t = telling_of(ask, choice);
+    fr_telling *t = fr_telling_of(ask, choice);
     if (ask->answered || !ask->stream || !ask->return_progress || !choice->job.session || t->progressed) return;
     fr_timings_take(t);
     t->progressed = fr_session_waiting(choice->job.session) == 0;
@@ -79,7 +59,7 @@ void fr_answer_progress(fr_ask *ask, fr_choice *choice) {
 void fr_answer_step(fr_ask *ask, fr_choice *choice) {
     fr_job *job = &choice->job;
     if (ask->answered || choice->finished) return;
-    fr_telling *t = telling_of(ask, choice);
+    fr_telling *t = fr_telling_of(ask, choice);
     if (!job->error[0]) {
         fr_answer_progress(ask, choice);
         if (choice->first == 0 || job->ended) fr_timings_take(t);
@@ -87,7 +67,7 @@ void fr_answer_step(fr_ask *ask, fr_choice *choice) {
         else if (job->ended && ask->form == FR_JOB_NATIVE) t->whole = fr_native_whole(t);
         else if (job->ended) t->whole = fr_job_choice(job, (size_t)(choice - ask->choices));
     }
-    if (job->error[0]) fail_by(ask, job);
+    if (job->error[0]) fail_by_job(ask, job);
     choice->finished = job->ended;
 }
 

@@ -49,7 +49,8 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
     return answer;
 }
 
-/* "truncated" is what would have gone on in a larger context, or on a server that stays. */
+/* "truncated" is what would have gone on in a larger context, or on a server that stays. Of a step's ids those behind
+ * the end are no part of the text, nor of what is told to be cached. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->ask->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";
@@ -63,7 +64,7 @@ static void put_end(const fr_telling *t, json_t *answer) {
     fr_json_put(answer, "truncated", json_boolean(end == FR_END_CONTEXT || end == FR_END_INTERRUPT));
     fr_json_put(answer, "stop_type", json_string(stop_type(job)));
     fr_json_put(answer, "stopping_word", fr_json_bytes(stopped, strlen(stopped)));
-    put_integer(answer, "tokens_cached", fr_session_length(job->session));
+    put_integer(answer, "tokens_cached", job->prompt.count + job->reply.kept);
     fr_json_put(answer, "timings", fr_timings_json(&t->timings));
 }
 

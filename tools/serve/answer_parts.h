@@ -32,6 +32,8 @@ typedef struct fr_telling {
     bool progressed;    /* and was told that all of the prompt has been run */
 } fr_telling;
 
+fr_telling *fr_telling_of(fr_ask *ask, fr_choice *choice);
+
 /* ---------------------------------------------------------------------------------------------------------- timings */
 
 /* As the choice is now: of its session, which is open. */

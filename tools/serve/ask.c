@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "tools/output.h"
+#include "tools/serve/answer.h"
 #include "tools/serve/ask_parts.h"
 
 /* "chatcmpl-" and 32 hexadecimal digits that no other answer has. */
@@ -113,8 +114,10 @@ static bool count_choices(fr_ask *ask, fr_job *members) {
 }
 
 static void end_choices(fr_ask *ask) {
-    for (size_t i = 0; i < ask->count; i++)
+    for (size_t i = 0; i < ask->count; i++) {
+        fr_answer_forget(&ask->choices[i]);
         if (ask->choices[i].job.setting) fr_job_end(&ask->choices[i].job);
+    }
     free(ask->choices);
     ask->choices = NULL;
     ask->count = 0;
@@ -149,7 +152,7 @@ fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form fo
                     .each = 1,
                     .created = time(NULL),
                     .arrived = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec};
-    fr_call_hold(call);
+    if (call) fr_call_hold(call);
     name_ask(ask);
     fr_job_open(&members, setting, form, body);
     read_body(ask, &members);
@@ -161,6 +164,6 @@ void fr_ask_free(fr_ask *ask) {
     if (!ask) return;
     end_choices(ask);
     json_decref(ask->body);
-    fr_call_release(ask->call);
+    if (ask->call) fr_call_release(ask->call);
     free(ask);
 }

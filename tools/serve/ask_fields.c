@@ -205,6 +205,13 @@ static bool take_top_k(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
+/* The session would refuse the first kind, but only once it begins. */
+static bool take_mirostat(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
+    return fr_job_sampler(key)(job, key, value);
+}
+
 /* Rejection's text depends on what was drafted, and so on its neighbours. */
 static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
@@ -282,6 +289,7 @@ static const struct {
     {"n_probs", ALL, take_probs},
     {"logprobs", COMPLETION | NATIVE, take_probs},
     {"top_k", ALL, take_top_k},
+    {"mirostat", ALL, take_mirostat},
     {"accept", ALL, take_accept},
     {"speculative", ALL, take_speculative},
     {"speculative.n_max", ALL, take_draft_max},

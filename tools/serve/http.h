@@ -25,7 +25,9 @@ typedef struct fr_http_setting {
     const char *key_pem, *certificate_pem; /* TLS: the texts of both files; NULL: plain */
     size_t body_limit;       /* bytes */
     unsigned connections, per_address;
-    unsigned timeout;        /* seconds in which a client must send or take something, and must have sent a request */
+    /* Seconds: of a client's silence at most, and in which a request must be there, or an answer taken; one more for
+     * each 16 kB of it. */
+    unsigned timeout;
     /* Whether a path is answered without a key: /health. */
     bool (*is_open)(const char *path);
     fr_http_fn *answer;
