@@ -18,7 +18,7 @@ static fr_engine *engine_of(const fr_desk *desk) {
 
 bool fr_desk_put(fr_desk *desk, fr_ask *ask) {
     pthread_mutex_lock(&desk->lock);
-    bool fits = desk->waiting < desk->setting.queue || desk->busy + desk->waiting < desk->setting.places;
+    bool fits = !desk->closed && desk->waiting < desk->setting.queue + desk->setting.places - desk->taken;
     if (fits) {
         ask->number = ++desk->number;
         ask->next = NULL;
@@ -61,7 +61,12 @@ static void unlink_ask(fr_desk *desk, const fr_ask *ask) {
     if (*at) *at = ask->next;
 }
 
-/* All its choices have ended, or its client has gone. */
+/* Its client has gone, or has been told of a failure: its other choices are not wanted any more. */
+static bool is_unwanted(const fr_ask *ask) {
+    return ask->answered || fr_call_gone(ask->call);
+}
+
+/* All its choices have ended, or nobody wants the others. */
 static void end_ask(fr_desk *desk, fr_ask *ask) {
     unlink_ask(desk, ask);
     count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
@@ -111,12 +116,14 @@ static void begin_session(fr_place *place, fr_job *job) {
 
 static void begin(fr_desk *desk, fr_ask *ask, fr_place *place) {
     fr_choice *choice = &ask->choices[ask->begun];
+    choice->place = (size_t)(place - desk->places);
     *place = (fr_place){.ask = ask, .choice = choice, .kept = place->kept, .restored = place->restored,
                         .used = ++desk->texts};
     if (!ask->begun++) {
         count(desk, &desk->waiting, -1);
         count(desk, &desk->busy, 1);
     }
+    count(desk, &desk->taken, 1);
     choice->began = fr_seconds();
     begin_session(place, &choice->job);
     fr_answer_began(ask, choice);
@@ -138,8 +145,8 @@ static void fill(fr_desk *desk) {
     for (fr_ask *ask = desk->line, *next; ask; ask = next) {
         fr_place *place;
         next = ask->next;
-        if (fr_call_gone(ask->call) && ask->begun == ask->done) {
-            end_ask(desk, ask);
+        if (is_unwanted(ask)) {
+            if (ask->begun == ask->done) end_ask(desk, ask);
             continue;
         }
         while (ask->begun < ask->count && may_begin(ask) && (place = free_place(desk, ask, &ask->choices[ask->begun])))
@@ -157,6 +164,7 @@ static void leave(fr_desk *desk, fr_place *place) {
     memmove(desk->running + at, desk->running + at + 1, (desk->running_count - at) * sizeof *desk->running);
     fr_free(place->aside);
     *place = (fr_place){.kept = place->choice->job.session, .used = place->used};
+    count(desk, &desk->taken, -1);
     desk->ended++;
 }
 
@@ -170,15 +178,12 @@ static void end_choice(fr_desk *desk, fr_place *place) {
     ask->done++;
     if (ask->done == ask->count) fr_answer_end(ask);
     choice->job.session = NULL;
-    if (ask->done == ask->begun && (ask->done == ask->count || fr_call_gone(ask->call))) end_ask(desk, ask);
+    if (ask->done == ask->begun && (ask->done == ask->count || is_unwanted(ask))) end_ask(desk, ask);
 }
 
-/* Clients that have gone leave their places. */
-static void drop_gone(fr_desk *desk) {
-    for (size_t i = desk->running_count; i-- > 0;) {
-        if (i >= desk->running_count || !fr_call_gone(desk->running[i]->ask->call)) continue;
-        end_choice(desk, desk->running[i]);
-    }
+static void drop_unwanted(fr_desk *desk) {
+    for (size_t i = desk->running_count; i-- > 0;)
+        if (is_unwanted(desk->running[i]->ask)) end_choice(desk, desk->running[i]);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -269,10 +274,11 @@ static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
     if (job->ended) end_choice(desk, place);
 }
 
-static void run_round(fr_desk *desk) {
+/* False: nobody can take part. */
+static bool run_round(fr_desk *desk) {
     fr_place *places[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
     size_t texts, hungry_count = 0, count = assemble(desk, places, &texts);
-    if (count == 0) return;
+    if (count == 0) return false;
     size_t waiting = waiting_of(places, count);
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
     double start = fr_seconds();
@@ -286,6 +292,7 @@ static void run_round(fr_desk *desk) {
         else take(desk, places[i], round);
     }
     make_room(desk, hungry, hungry_count, count);
+    return true;
 }
 
 /* A job that could not be begun has ended before any round. */
@@ -309,18 +316,22 @@ static void ping_all(const fr_desk *desk) {
 }
 
 bool fr_desk_round(fr_desk *desk) {
+    uint64_t before = desk->texts + desk->ended;
     take_arrived(desk);
     fr_desk_run_errands(desk);
-    drop_gone(desk);
+    drop_unwanted(desk);
     fill(desk);
     end_refused(desk);
-    run_round(desk);
+    bool ran = run_round(desk);
     ping_all(desk);
     fr_desk_show(desk);
-    return desk->running_count > 0 || desk->line;
+    return ran || desk->texts + desk->ended != before;
 }
 
 void fr_desk_interrupt(fr_desk *desk) {
+    pthread_mutex_lock(&desk->lock);
+    desk->closed = true;
+    pthread_mutex_unlock(&desk->lock);
     take_arrived(desk);
     while (desk->running_count) {
         fr_place *place = desk->running[desk->running_count - 1];
@@ -329,9 +340,10 @@ void fr_desk_interrupt(fr_desk *desk) {
         end_choice(desk, place);
     }
     while (desk->line) {
-        fr_call_refuse(desk->line->call, 503, "the server is going down");
+        fr_answer_end(desk->line);
         end_ask(desk, desk->line);
     }
+    fr_desk_run_errands(desk);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- desk */
@@ -356,7 +368,6 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
 void fr_desk_close(fr_desk *desk) {
     if (!desk) return;
     fr_desk_interrupt(desk);
-    fr_desk_run_errands(desk);
     for (size_t i = 0; i < desk->setting.places; i++) fr_desk_forget(&desk->places[i]);
     pthread_mutex_destroy(&desk->lock);
     free(desk->places);
