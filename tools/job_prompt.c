@@ -114,7 +114,7 @@ static bool add_piece(fr_job *job, const json_t *piece, size_t at) {
 }
 
 static bool take_pieces(fr_job *job, const json_t *pieces) {
-    bool taken = check_tokenizer(job);
+    bool taken = true;
     for (size_t i = 0; i < json_array_size(pieces) && taken; i++) taken = add_piece(job, json_array_get(pieces, i), i);
     job->prompt.ids = job->prompt.expanded;
     job->prompt.length = 0;
@@ -135,8 +135,10 @@ bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt) {
     if (!prompt || json_is_null(prompt)) return fr_job_refuse(job, FR_USAGE, "prompt is missing");
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return fr_job_refuse(job, FR_USAGE, "prompt must be a text, or an array of ids, texts or both");
-    bool taken = json_is_string(prompt) ? check_tokenizer(job) && take_text(job, prompt)
-                 : has_text(prompt)     ? take_pieces(job, prompt)
+    bool several = has_text(prompt), needs_text = several || json_is_string(prompt) || job->stop_count;
+    if (needs_text && !check_tokenizer(job)) return false;
+    bool taken = json_is_string(prompt) ? take_text(job, prompt)
+                 : several              ? take_pieces(job, prompt)
                                         : take_ids(job, "prompt", prompt);
     return taken && check_count(job);
 }
