@@ -60,6 +60,10 @@ static void open_glm(void) {
     open_model(GLM, NULL);
 }
 
+static void open_llama(void) {
+    open_model("tests/data/models/llama-odd", NULL);
+}
+
 static void close_model(void) {
     fr_loaded_close(&loaded);
 }
@@ -502,6 +506,19 @@ START_TEST(texts_and_ids_in_turn) {
     }
     fr_free(once);
     fr_free(upon);
+}
+END_TEST
+
+/* Of a model without a tokenizer only ids can be asked for, and nothing that would be a text. */
+START_TEST(ids_alone) {
+    static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
+                                         "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
+                                         "{\"prompt\": [5], \"logit_bias\": [[\"x\", 1]]}"};
+    fr_ask *a = ask_well(FR_JOB_NATIVE, "{\"prompt\": [5, 7]}");
+    check_ids(&a->choices[0].job, (const int32_t[]){5, 7}, 2);
+    fr_ask_free(a);
+    for (size_t i = 0; i < 5; i++)
+        refuse(ask(i == 3 ? FR_JOB_CHAT : FR_JOB_NATIVE, bodies[i]), FR_INPUT, "no tokenizer");
 }
 END_TEST
 
@@ -983,7 +1000,9 @@ static TCase *demo_cases(void) {
 }
 
 int main(void) {
-    TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures");
+    TCase *drafting = tcase_create("drafting"), *seeing = tcase_create("pictures"), *bare = tcase_create("bare");
+    tcase_add_unchecked_fixture(bare, open_llama, close_model);
+    tcase_add_test(bare, ids_alone);
     tcase_add_unchecked_fixture(drafting, open_drafting, close_model);
     tcase_add_test(drafting, drafter_by_name);
     tcase_add_unchecked_fixture(seeing, open_glm, close_model);
@@ -995,6 +1014,7 @@ int main(void) {
     Suite *suite = suite_create("serve_ask");
     suite_add_tcase(suite, demo_cases());
     suite_add_tcase(suite, drafting);
+    suite_add_tcase(suite, bare);
     suite_add_tcase(suite, seeing);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
