@@ -198,15 +198,12 @@ $(filter %/test_bench %/test_bench_speed %/test_bench_kernels %/test_bench_model
 $(BUILD)/tests/test_bench_model: private override LDFLAGS += -Wl,--wrap=fr_accept_greedy
 
 # These look inside the command.
-$(filter %/test_reply_view %/test_serve_content %/test_serve_tally,$(TEST_PROGRAMS)): \
+$(filter %/test_reply_view %/test_serve_http %/test_serve_ask %/test_serve_content \
+  %/test_serve_tally,$(TEST_PROGRAMS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 
-# Or at how a server reads requests, and answers them, with calls of their own.
-INSIDE := $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-ASK_PARTS := $(INSIDE) \
-  $(filter %/ask.o %/ask_fields.o %/ask_messages.o %/base64.o %/answer_state.o,$(TOOL_OBJECTS))
-$(BUILD)/tests/test_serve_ask: $(ASK_PARTS)
-$(BUILD)/tests/test_serve_answer: $(INSIDE) \
+# One looks at how a server answers, with calls of its own.
+$(BUILD)/tests/test_serve_answer: $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
   $(filter $(BUILD)/tools/serve/answer% %/fault.o %/settings.o %/timings.o,$(TOOL_OBJECTS))
 
 $(BUILD)/tests/test_refused_memory: private override LDFLAGS += -Wl,--wrap=fr_arena_take,--wrap=fr_kv_claim
@@ -228,9 +225,9 @@ $(MUTATORS): %: %.o $(FUZZ_PARTS) $(LIBRARY)
 	$(QUIET)$(LINK) $^ $(LIBS) -o $@
 
 # What of the command reads bytes.
-$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job,$(FUZZERS)): \
+$(filter %/fuzz_trace %/fuzz_arguments %/fuzz_base %/fuzz_conversation %/fuzz_job %/fuzz_ask, \
+  $(FUZZERS)): \
   $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
-$(BUILD)/tests/fuzz/fuzz_ask: $(ASK_PARTS)
 of_command = $(if $(filter $(BUILD)/tools/%,$^),$(COMMAND_LIBS))
 
 $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_MAIN)) $(LIBRARY)
@@ -278,6 +275,11 @@ check-real: all ## published models (2 GB) against transformers and one answer; 
 	@tools/real/fetch $(REAL) >/dev/null
 	@PEERS='$(PEERS)' tools/real/check $(BUILD) $(REAL)
 
+.PHONY: check-clients
+check-clients: all ## a server asked by openai, langchain and curl: MODEL=, SERVER=URL, PEERS=FOLDER (llama-server too)
+	@tools/setup real
+	@MODEL='$(MODEL)' SERVER='$(SERVER)' PEERS='$(PEERS)' tools/clients/check $(BUILD) $(REAL)
+
 # ---------------------------------------------------------------------------------------------------------------- tests
 
 # A suite is its name and its command. tests/run starts several at once; alone, at the end, those whose threads would
@@ -310,7 +312,7 @@ ifneq ($(HOST),aarch64)
     test_bench_kernels test_bench_model test_bench_neighbours test_cli_cache test_cli_chat test_cli_terminal \
     test_cli_files test_cli_interrupt test_cli_lost_file test_cli_completion test_cli_resume test_budget test_glm \
     test_ngram \
-    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_session_file \
+    test_one_answer_engine test_perplexity test_pool test_quantize test_report test_serve_http test_session_file \
     test_shared_model test_tokenizer test_topology test_trace test_turns test_unbuilt \
     %_speed), $(basename $(call test_sources,plain)))
   NEON_TESTS := $(NEON_CORE) $(if $(FULL),$(NEON_MORE))
@@ -343,7 +345,8 @@ HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),test_is
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,test_formats test_gguf test_gguf_models test_tokenizer test_marked_text test_chat \
   test_chat_messages test_template test_reply test_cli_files test_block_types test_encode test_quantize test_trace \
-  test_report test_session_file test_image test_vision test_mmproj test_packed test_tokenizer_gguf)
+  test_report test_serve_http test_serve_ask test_session_file test_image test_vision test_mmproj test_packed \
+  test_tokenizer_gguf)
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
 CASE_test_session_file := $(if $(FULL),,CK_RUN_CASE=damaged)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
@@ -424,7 +427,7 @@ asan ubsan: ## every test under that sanitizer
 # run in one thread, or the same code again for hours.
 THREADED := test_pool test_worker test_async_draft test_shared_model test_session test_batch test_engine \
   test_propose test_attend test_head test_one_answer test_glm test_vision test_quantize test_packed test_llama \
-  test_cli test_cli_interrupt test_cli_chat test_bench_model
+  test_cli test_cli_interrupt test_cli_chat test_bench_model test_serve_http test_serve_ask
 tsan: ## tests of what threads share, under that sanitizer
 	@LIMIT=3600 $(SANITIZED) TESTS='$(THREADED:%=$(BUILD)/tsan/tests/%)'
 

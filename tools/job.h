@@ -2,9 +2,9 @@
  *
  * In, of a batch: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed",
  * "stop", "ignore_eos", "logprobs", "images", "tools", and other samplers' settings by their names in llama.cpp's
- * server}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop", "stats"}, a chat's with what its
- * reply is made of, "logprobs" where they were asked for, and "seed" where for the line's -1 one was drawn; or {"id",
- * "error"}.
+ * server}; what is not there is as the command line says. Out: {"id", "ids", "text", "stop", "stats"}, a chat's with
+ * what its reply is made of, "logprobs" where they were asked for, and "seed" where for the line's -1 one was drawn; or
+ * {"id", "error"}.
  *
  * Or OpenAI's form, in {"custom_id", "method", "url", "body"}, out {"id", "custom_id", "response": {"status_code",
  * "request_id", "body"}, "error"}.
@@ -31,6 +31,7 @@ typedef struct fr_job_setting {
     fr_engine *engine;
     const char *file; /* the lines', as errors call it; NULL: a server's, which have none */
     int64_t context; /* positions of a session of the engine; a server's alone */
+    const char *model; /* what answers call it, where a request does not; a server's alone */
     const char *fingerprint; /* what decides a text beside its request, for answers; a server's alone */
 } fr_job_setting;
 

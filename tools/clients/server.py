@@ -98,6 +98,7 @@ class Client:
     def __init__(self, url, timeout=PATIENCE):
         parts = urllib.parse.urlsplit(url)
         self.connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=timeout)
+        self.response = None
 
     def send(self, method, path, body=None):
         """The response, its body still to be read. A connection that the server has closed is opened again, once."""
@@ -106,7 +107,8 @@ class Client:
         for last in (False, True):
             try:
                 self.connection.request(method, path, body, headers)
-                return self.connection.getresponse()
+                self.response = self.connection.getresponse()
+                return self.response
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 self.connection.close()
                 if last: raise
@@ -116,7 +118,8 @@ class Client:
         return Answer(response.status, response.headers, response.read())
 
     def events(self, path, body):
-        """Of a stream each event with the time it came at; the last one is "[DONE]". An error ends it as Failure."""
+        """Of a stream each event with the time it came at, until "[DONE]", or llama.cpp's own "stop". An error in it,
+        or no such end, is a Failure."""
         response = self.send("POST", path, body)
         if response.status != 200: raise Refused(response.status, response.headers, response.read())
         done = False
@@ -124,9 +127,12 @@ class Client:
             at = time.perf_counter()
             if not line.startswith(b"data:"): continue
             text = line[5:].strip().decode()
-            done = text == "[DONE]"
-            event = text if done else json.loads(text)
-            if not done and "error" in event: raise Failure(f"an error in a stream: {text}")
+            if text == "[DONE]":
+                done = True
+                continue
+            event = json.loads(text)
+            if done or "error" in event: raise Failure(f"an error in a stream, or more behind its end: {text[:500]}")
+            done = event.get("stop") is True
             yield at, event
         if not done: raise Failure("a stream without an end")
 
@@ -137,6 +143,7 @@ class Client:
                 self.connection.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+        if self.response: self.response.close()
         self.connection.close()
 
 

@@ -52,8 +52,8 @@ struct fr_ask {
 /* Choices that one request may have. */
 #define FR_CHOICES_MAX 128
 
-/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held. Several threads may
- * read at a time. */
+/* Reads a body, which the ask keeps (so does one that can't be run); a call that it answers, held
+ * (NULL: nobody asks). Several threads may read at a time. */
 fr_ask *fr_ask_read(fr_call *call, const fr_job_setting *setting, fr_job_form form, json_t *body);
 
 /* Ends what is under way and releases the call. */

@@ -205,6 +205,13 @@ static bool take_top_k(fr_ask *ask, fr_job *job, const char *key, const json_t *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
+/* The session would refuse the first kind, but only once it begins. */
+static bool take_mirostat(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
+    (void)ask;
+    if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
+    return fr_job_sampler(key)(job, key, value);
+}
+
 /* Rejection's text depends on what was drafted, and so on its neighbours. */
 static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
@@ -214,31 +221,37 @@ static bool take_accept(fr_ask *ask, fr_job *job, const char *key, const json_t 
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
+/* The library has other names for these. */
+static bool check_named(fr_job *job, const char *key, fr_status status) {
+    return status == FR_OK || fr_job_refuse(job, FR_USAGE, "%s: %s", key, fr_last_error());
+}
+
 static bool take_draft_max(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     bool automatic = fr_job_is_word(value, "auto");
     if (!automatic && !json_is_integer(value)) return must_be(job, key, "a whole number, or \"auto\"");
     int64_t most = automatic ? FR_DRAFT_AUTO : json_integer_value(value);
-    return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
+    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MAX, most));
 }
 
 static bool take_draft_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
-    return fr_job_check(job, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
+    return check_named(job, key, fr_options_set(job->options, FR_OPT_DRAFT_MIN, json_integer_value(value)));
 }
 
 static bool take_draft_p_min(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     if (!json_is_number(value)) return must_be(job, key, "a number");
-    return fr_job_check(job, fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
+    return check_named(job, key,
+                       fr_options_set_number(job->options, FR_OPT_DRAFT_P_MIN, json_number_value(value)));
 }
 
 static bool take_draft_type(fr_ask *ask, fr_job *job, const char *key, const json_t *value) {
     (void)ask;
     const char *words = fr_job_plain_text(value);
     if (!words || !*words) return must_be(job, key, "a text");
-    if (!fr_job_check(job, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
+    if (!check_named(job, key, fr_options_set_text(job->options, FR_OPT_SPEC_TYPE, words))) return false;
     return !fr_lab_takes_drafter(words) || job->setting->loaded->drafter ||
            fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
 }
@@ -276,6 +289,7 @@ static const struct {
     {"n_probs", ALL, take_probs},
     {"logprobs", COMPLETION | NATIVE, take_probs},
     {"top_k", ALL, take_top_k},
+    {"mirostat", ALL, take_mirostat},
     {"accept", ALL, take_accept},
     {"speculative", ALL, take_speculative},
     {"speculative.n_max", ALL, take_draft_max},

@@ -130,7 +130,8 @@ static void append(fr_call *call, const char *bytes, size_t length) {
 
 /* From now on the client has to take it. Under the lock. */
 static void start_deadline(fr_call *call) {
-    if (call->deadline) atomic_store(call->deadline, fr_call_clock() + call->timeout);
+    int64_t pace = (int64_t)(call->size - call->taken) / FR_CALL_PACE;
+    if (call->deadline) atomic_store(call->deadline, fr_call_clock() + call->timeout + pace);
 }
 
 void fr_call_answer(fr_call *call, unsigned status, const char *type, const char *bytes, size_t length) {

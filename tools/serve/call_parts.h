@@ -30,20 +30,24 @@ int64_t fr_call_clock(void);
 
 char *fr_call_copy(const char *text);
 
+/* Bytes a millisecond: who keeps that pace has time for any length. */
+#define FR_CALL_PACE 16
+
 struct fr_call {
     /* The request: of the connection's thread until it is dispatched, then constant. */
     char *method, *path;
     fr_call_pairs query;
     char *body;
     size_t length, capacity;
+    bool head; /* HEAD, which is GET to whoever answers */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* of all that follows */
     unsigned holders;
     struct MHD_Connection *connection; /* NULL: it has let go */
     int fd;                            /* its socket, as long as it is there */
-    _Atomic int64_t *deadline;         /* the connection's, 0 for none, and what it may take for an answer that is whole */
-    int64_t timeout;
+    _Atomic int64_t *deadline;         /* the connection's; 0: none */
+    int64_t timeout;                   /* for an answer to be taken, once it is whole */
     bool suspended;
     enum { FR_CALL_OPEN, FR_CALL_WHOLE, FR_CALL_STREAM } answer;
     bool ended; /* a stream has all its bytes */

@@ -54,8 +54,8 @@ static bool read_query(fr_call *call, const char *query) {
 bool fr_call_read_line(fr_call *call, const char *method, const char *target) {
     size_t length = strcspn(target, "?");
     bool server = strcmp(method, "OPTIONS") == 0 && strcmp(target, "*") == 0;
-    /* HTTP leaves the body out of an answer to HEAD, which is otherwise GET's. */
-    call->method = fr_call_copy(strcmp(method, "HEAD") == 0 ? "GET" : method);
+    call->head = strcmp(method, "HEAD") == 0;
+    call->method = fr_call_copy(call->head ? "GET" : method);
     call->path = unescape(target, length, false);
     if (!call->path || (*target != '/' && !server)) return false;
     return !target[length] || read_query(call, target + length + 1);

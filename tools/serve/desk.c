@@ -4,6 +4,7 @@
 
 #include "tools/serve/answer.h"
 #include "tools/serve/desk_parts.h"
+#include "tools/serve/log.h"
 #include "tools/serve/seconds.h"
 
 /* Bytes that a client may leave unread before its texts wait for it. */
@@ -17,7 +18,7 @@ static fr_engine *engine_of(const fr_desk *desk) {
 
 bool fr_desk_put(fr_desk *desk, fr_ask *ask) {
     pthread_mutex_lock(&desk->lock);
-    bool fits = desk->waiting < desk->setting.queue || desk->busy + desk->waiting < desk->setting.places;
+    bool fits = !desk->closed && desk->waiting < desk->setting.queue + desk->setting.places - desk->taken;
     if (fits) {
         ask->number = ++desk->number;
         ask->next = NULL;
@@ -60,10 +61,16 @@ static void unlink_ask(fr_desk *desk, const fr_ask *ask) {
     if (*at) *at = ask->next;
 }
 
-/* All its choices have ended, or its client has gone. */
+/* Its client has gone, or has been told of a failure: its other choices are not wanted any more. */
+static bool is_unwanted(const fr_ask *ask) {
+    return ask->answered || fr_call_gone(ask->call);
+}
+
+/* All its choices have ended, or nobody wants the others. */
 static void end_ask(fr_desk *desk, fr_ask *ask) {
     unlink_ask(desk, ask);
     count(desk, ask->begun ? &desk->busy : &desk->waiting, -1);
+    fr_log_ask(ask);
     fr_ask_free(ask);
 }
 
@@ -109,12 +116,14 @@ static void begin_session(fr_place *place, fr_job *job) {
 
 static void begin(fr_desk *desk, fr_ask *ask, fr_place *place) {
     fr_choice *choice = &ask->choices[ask->begun];
+    choice->place = (size_t)(place - desk->places);
     *place = (fr_place){.ask = ask, .choice = choice, .kept = place->kept, .restored = place->restored,
                         .used = ++desk->texts};
     if (!ask->begun++) {
         count(desk, &desk->waiting, -1);
         count(desk, &desk->busy, 1);
     }
+    count(desk, &desk->taken, 1);
     choice->began = fr_seconds();
     begin_session(place, &choice->job);
     fr_answer_began(ask, choice);
@@ -136,8 +145,8 @@ static void fill(fr_desk *desk) {
     for (fr_ask *ask = desk->line, *next; ask; ask = next) {
         fr_place *place;
         next = ask->next;
-        if (fr_call_gone(ask->call) && ask->begun == ask->done) {
-            end_ask(desk, ask);
+        if (is_unwanted(ask)) {
+            if (ask->begun == ask->done) end_ask(desk, ask);
             continue;
         }
         while (ask->begun < ask->count && may_begin(ask) && (place = free_place(desk, ask, &ask->choices[ask->begun])))
@@ -155,6 +164,7 @@ static void leave(fr_desk *desk, fr_place *place) {
     memmove(desk->running + at, desk->running + at + 1, (desk->running_count - at) * sizeof *desk->running);
     fr_free(place->aside);
     *place = (fr_place){.kept = place->choice->job.session, .used = place->used};
+    count(desk, &desk->taken, -1);
     desk->ended++;
 }
 
@@ -168,15 +178,12 @@ static void end_choice(fr_desk *desk, fr_place *place) {
     ask->done++;
     if (ask->done == ask->count) fr_answer_end(ask);
     choice->job.session = NULL;
-    if (ask->done == ask->begun && (ask->done == ask->count || fr_call_gone(ask->call))) end_ask(desk, ask);
+    if (ask->done == ask->begun && (ask->done == ask->count || is_unwanted(ask))) end_ask(desk, ask);
 }
 
-/* Clients that have gone leave their places. */
-static void drop_gone(fr_desk *desk) {
-    for (size_t i = desk->running_count; i-- > 0;) {
-        if (i >= desk->running_count || !fr_call_gone(desk->running[i]->ask->call)) continue;
-        end_choice(desk, desk->running[i]);
-    }
+static void drop_unwanted(fr_desk *desk) {
+    for (size_t i = desk->running_count; i-- > 0;)
+        if (is_unwanted(desk->running[i]->ask)) end_choice(desk, desk->running[i]);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -267,17 +274,17 @@ static void take(fr_desk *desk, fr_place *place, const fr_round *round) {
     if (job->ended) end_choice(desk, place);
 }
 
-static void run_round(fr_desk *desk) {
+/* False: nobody can take part. */
+static bool run_round(fr_desk *desk) {
     fr_place *places[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
-    size_t lines, busy, texts, hungry_count = 0, count = assemble(desk, places, &texts);
-    if (count == 0) return;
+    size_t texts, hungry_count = 0, count = assemble(desk, places, &texts);
+    if (count == 0) return false;
     size_t waiting = waiting_of(places, count);
     fr_engine_set_piece(engine_of(desk), fr_pace_rows(&desk->pace, texts));
     double start = fr_seconds();
     fr_status status = fr_engine_step(engine_of(desk), desk->rounds, count);
     fr_pace_learn(&desk->pace, fr_seconds() - start, texts, waiting - waiting_of(places, count));
-    fr_desk_busy(desk, &lines, &busy);
-    fr_tally_round(desk->setting.tally, count, busy, lines);
+    fr_tally_round(desk->setting.tally, count);
     for (size_t i = 0; i < count; i++) {
         fr_round *round = &desk->rounds[i];
         if (status != FR_OK) *round = (fr_round){.status = status, .error = fr_last_error()};
@@ -285,6 +292,7 @@ static void run_round(fr_desk *desk) {
         else take(desk, places[i], round);
     }
     make_room(desk, hungry, hungry_count, count);
+    return true;
 }
 
 /* A job that could not be begun has ended before any round. */
@@ -297,29 +305,33 @@ static void end_refused(fr_desk *desk) {
     }
 }
 
-static void ping(fr_desk *desk) {
-    double most = desk->setting.ping;
-    for (size_t i = 0; most > 0 && i < desk->running_count; i++) {
-        fr_ask *ask = desk->running[i]->ask;
-        if (ask->stream && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
-    }
-    for (fr_ask *ask = desk->line; most > 0 && ask; ask = ask->next)
-        if (ask->stream && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
+static void ping(const fr_desk *desk, fr_ask *ask) {
+    double most = ask->ping >= 0 ? (double)ask->ping : desk->setting.ping;
+    if (ask->stream && most > 0 && fr_call_silent(ask->call) > most) fr_answer_ping(ask);
+}
+
+static void ping_all(const fr_desk *desk) {
+    for (size_t i = 0; i < desk->running_count; i++) ping(desk, desk->running[i]->ask);
+    for (fr_ask *ask = desk->line; ask; ask = ask->next) ping(desk, ask);
 }
 
 bool fr_desk_round(fr_desk *desk) {
+    uint64_t before = desk->texts + desk->ended;
     take_arrived(desk);
     fr_desk_run_errands(desk);
-    drop_gone(desk);
+    drop_unwanted(desk);
     fill(desk);
     end_refused(desk);
-    run_round(desk);
-    ping(desk);
+    bool ran = run_round(desk);
+    ping_all(desk);
     fr_desk_show(desk);
-    return desk->running_count > 0 || desk->line;
+    return ran || desk->texts + desk->ended != before;
 }
 
 void fr_desk_interrupt(fr_desk *desk) {
+    pthread_mutex_lock(&desk->lock);
+    desk->closed = true;
+    pthread_mutex_unlock(&desk->lock);
     take_arrived(desk);
     while (desk->running_count) {
         fr_place *place = desk->running[desk->running_count - 1];
@@ -328,9 +340,10 @@ void fr_desk_interrupt(fr_desk *desk) {
         end_choice(desk, place);
     }
     while (desk->line) {
-        fr_call_refuse(desk->line->call, 503, "the server is going down");
+        fr_answer_end(desk->line);
         end_ask(desk, desk->line);
     }
+    fr_desk_run_errands(desk);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- desk */
@@ -355,7 +368,6 @@ fr_desk *fr_desk_open(const fr_desk_setting *setting) {
 void fr_desk_close(fr_desk *desk) {
     if (!desk) return;
     fr_desk_interrupt(desk);
-    fr_desk_run_errands(desk);
     for (size_t i = 0; i < desk->setting.places; i++) fr_desk_forget(&desk->places[i]);
     pthread_mutex_destroy(&desk->lock);
     free(desk->places);

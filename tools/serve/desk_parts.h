@@ -53,6 +53,8 @@ struct fr_desk {
     fr_errand *errands, **errands_end;
     fr_place_view *views; /* [setting.places] */
     size_t waiting, busy; /* asks that wait, or that have a choice under way */
+    size_t taken;         /* places with a choice under way */
+    bool closed;          /* no more asks are taken */
     uint64_t number;
 };
 

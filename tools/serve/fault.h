@@ -1,7 +1,7 @@
 /* Errors as a server's clients know them.
  *
- * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and llama.cpp's
- * servers; which type goes with a status. */
+ * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} of OpenAI's and
+ * llama.cpp's servers; which type goes with a status. */
 #ifndef FR_TOOLS_SERVE_FAULT_H
 #define FR_TOOLS_SERVE_FAULT_H
 

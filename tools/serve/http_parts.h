@@ -16,17 +16,17 @@ typedef struct fr_http_link {
     char *target;      /* of the request line that was read last */
     uintptr_t behind;  /* where it ended in libmicrohttpd's memory */
     fr_call *call;     /* its request under way, under the server's lock */
-    _Atomic int64_t deadline; /* when a request must be there, or an answer taken: 0, nothing is awaited of the client */
+    _Atomic int64_t deadline; /* when a request must be there, or an answer taken; 0: the client waits for us */
 } fr_http_link;
 
 struct fr_http {
     fr_http_setting setting;
     struct MHD_Daemon *daemon;
-    int socket; /* -1: the daemon's */
+    int socket; /* listens; -1: it is the daemon's */
     bool loopback;
     char url[96];
     char message[256]; /* libmicrohttpd's while it starts */
-    bool started;
+    atomic_bool started;
     atomic_bool refusing;
 
     pthread_mutex_t lock; /* of all that follows */

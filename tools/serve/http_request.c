@@ -46,7 +46,7 @@ static bool is_hidden(const fr_http_link *link, const char *version) {
     return at > link->behind + 1 && at - link->behind < 1 << 20;
 }
 
-/* --------------------------------------------------------------------------------------------------- who may ask */
+/* ------------------------------------------------------------------------------------------------------ who may ask */
 
 static const char *sent_key(struct MHD_Connection *connection) {
     const char *authorization = header(connection, "Authorization");
@@ -139,8 +139,12 @@ static void add_headers(struct MHD_Response *response, const fr_call *call, cons
     }
 }
 
-/* The response of an answer that is whole or has begun; under the call's lock. */
+/* The response of an answer that is whole or has begun; under the call's lock. To HEAD libmicrohttpd would send a
+ * stream's last chunk. */
 static struct MHD_Response *make_response(fr_call *call) {
+    if (call->answer == FR_CALL_STREAM && call->head) {
+        return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
     if (call->answer == FR_CALL_STREAM) {
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, fr_call_read, call, NULL);
     }
@@ -171,7 +175,7 @@ static enum MHD_Result respond(fr_http *http, fr_call *call, struct MHD_Connecti
     return queued;
 }
 
-/* ------------------------------------------------------------------------------------------------------- the callbacks */
+/* ---------------------------------------------------------------------------------------------------- the callbacks */
 
 static bool has_body(struct MHD_Connection *connection) {
     const char *length = header(connection, "Content-Length");
@@ -193,6 +197,7 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
 /* A piece of a body. One that turns out too large is read on for as much again, so that its sender sees the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_call *call, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
+    atomic_fetch_add(call->deadline, (int64_t)*length / FR_CALL_PACE);
     if (!call->too_large && !fr_call_add_body(call, bytes, *length, limit)) {
         call->too_large = true;
         free(call->body);
@@ -220,7 +225,8 @@ enum MHD_Result fr_http_request(void *context, struct MHD_Connection *connection
     return respond(http, call, connection);
 }
 
-void fr_http_completed(void *http, struct MHD_Connection *connection, void **held, enum MHD_RequestTerminationCode why) {
+void fr_http_completed(void *http, struct MHD_Connection *connection, void **held,
+                       enum MHD_RequestTerminationCode why) {
     (void)http;
     (void)why;
     fr_call *call = *held;

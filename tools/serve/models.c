@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void add_named(fr_models *m, const char *path) {
 /* Further shards of a file belong to the first. */
 static bool is_model(const char *path, const char *name) {
     struct stat file;
-    char config[4096];
+    char config[PATH_MAX + sizeof "/config.json"];
     size_t length = strlen(name);
     if (name[0] == '.' || stat(path, &file) != 0) return false;
     snprintf(config, sizeof config, "%s/config.json", path);
@@ -88,7 +89,7 @@ static int read_folder(fr_models *m, const char *folder) {
     DIR *names = opendir(folder);
     if (!names) return fr_bad_input("%s: %s", folder, strerror(errno));
     for (struct dirent *one; (one = readdir(names));) {
-        char path[4096];
+        char path[PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
         if (length > 0 && (size_t)length < sizeof path && is_model(path, one->d_name)) add_named(m, path);
     }
@@ -159,34 +160,37 @@ int fr_models_load_first(fr_models *m) {
     return code;
 }
 
-static bool is_idle(fr_models *m, const entry *e) {
+static state state_of(fr_models *m, const entry *e) {
+    pthread_mutex_lock(&m->lock);
+    state now = e->state;
+    pthread_mutex_unlock(&m->lock);
+    return now;
+}
+
+/* Under the lock: nobody has a call for it in hand, and its desk is empty. */
+static bool is_idle(const entry *e) {
     size_t waiting, running;
     fr_desk_busy(e->served.desk, &waiting, &running);
-    pthread_mutex_lock(&m->lock);
-    bool idle = e->users == 0;
-    pthread_mutex_unlock(&m->lock);
-    return idle && waiting + running == 0;
+    return e->users + waiting + running == 0;
 }
 
 /* The one that is out of use for longest leaves. False: all are in use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
-    for (entry *e = m->entries; e < m->entries + m->count; e++)
-        if (e->state == READY && is_idle(m, e) && (!oldest || e->used < oldest->used)) oldest = e;
-    if (!oldest) return false;
-    size_t waiting, running;
     pthread_mutex_lock(&m->lock);
-    fr_desk_busy(oldest->served.desk, &waiting, &running); /* somebody may have come meanwhile */
-    bool unused = oldest->users + waiting + running == 0;
-    if (unused) oldest->state = AWAY;
+    for (entry *e = m->entries; e < m->entries + m->count; e++)
+        if (e->state == READY && is_idle(e) && (!oldest || e->used < oldest->used)) oldest = e;
+    if (oldest) oldest->state = AWAY;
     pthread_mutex_unlock(&m->lock);
-    if (unused) fr_served_unload(&oldest->served);
-    return unused;
+    if (oldest) fr_served_unload(&oldest->served);
+    return oldest != NULL;
 }
 
-static size_t count_in(const fr_models *m, state where) {
+static size_t count_in(fr_models *m, state where) {
     size_t count = 0;
+    pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->count; i++) count += m->entries[i].state == where;
+    pthread_mutex_unlock(&m->lock);
     return count;
 }
 
@@ -205,7 +209,7 @@ static void begin_load(fr_models *m, entry *e) {
 static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (e->state != WANTED) continue;
+        if (state_of(m, e) != WANTED) continue;
         while (count_in(m, READY) && (count_in(m, READY) >= m->most || !fr_served_fits(&e->served)))
             if (!unload_one(m)) return;
         begin_load(m, e);
@@ -213,17 +217,22 @@ static void load_wanted(fr_models *m) {
     }
 }
 
-static void serve_waiters(fr_models *m, entry *e) {
+static waiter *take_waiters(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
     e->waiters = NULL;
     pthread_mutex_unlock(&m->lock);
-    for (waiter *next; waiters; waiters = next) {
-        next = waiters->next;
-        if (e->state == READY) waiters->then(waiters->call, &e->served);
-        else fr_call_refuse(waiters->call, 500, "the model \"%.100s\" can't be loaded", e->name);
-        fr_call_release(waiters->call);
-        free(waiters);
+    return waiters;
+}
+
+/* The model is ready, or can't be had for the reason that the status and the message give. */
+static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
+    for (waiter *w = take_waiters(m, e), *next; w; w = next) {
+        next = w->next;
+        if (status == 200) w->then(w->call, &e->served);
+        else fr_call_refuse(w->call, status, message, e->name);
+        fr_call_release(w->call);
+        free(w);
     }
 }
 
@@ -309,6 +318,19 @@ json_t *fr_models_list(fr_models *m) {
     return json_pack("{s:s, s:o}", "object", "list", "data", data);
 }
 
+void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
+    *waiting = *running = 0;
+    pthread_mutex_lock(&m->lock);
+    for (entry *e = m->entries; e < m->entries + m->count; e++) {
+        size_t waits = 0, runs = 0;
+        if (e->state == READY) fr_desk_busy(e->served.desk, &waits, &runs);
+        for (const waiter *w = e->waiters; w; w = w->next) waits++;
+        *waiting += waits;
+        *running += runs;
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
 bool fr_models_round(fr_models *m) {
@@ -316,16 +338,22 @@ bool fr_models_round(fr_models *m) {
     load_wanted(m);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
         end_load(m, e);
-        if (e->state == READY || e->state == FAILED) serve_waiters(m, e);
-        if (e->state == READY) busy |= fr_desk_round(e->served.desk);
+        state now = state_of(m, e);
+        if (now == FAILED) serve_waiters(m, e, 500, "the model \"%.100s\" can't be loaded");
+        if (now != READY) continue;
+        serve_waiters(m, e, 200, NULL);
+        busy |= fr_desk_round(e->served.desk);
     }
     return busy;
 }
 
 bool fr_models_busy(fr_models *m) {
+    bool busy = false;
+    pthread_mutex_lock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++)
-        if (e->state == WANTED || e->state == LOADING || (e->state == READY && !is_idle(m, e))) return true;
-    return false;
+        busy |= e->state == WANTED || e->state == LOADING || (e->state == READY && !is_idle(e));
+    pthread_mutex_unlock(&m->lock);
+    return busy;
 }
 
 void fr_models_interrupt(fr_models *m) {
@@ -333,7 +361,7 @@ void fr_models_interrupt(fr_models *m) {
     m->closing = true;
     pthread_mutex_unlock(&m->lock);
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
-        if (e->state == READY) fr_desk_interrupt(e->served.desk);
-        if (e->state != LOADING) serve_waiters(m, e);
+        if (state_of(m, e) == READY) fr_desk_interrupt(e->served.desk);
+        serve_waiters(m, e, 503, "\"%.100s\" will not be loaded: the server is going down");
     }
 }

@@ -44,6 +44,9 @@ json_t *fr_models_list(fr_models *models);
 /* The engine's thread: what there is to do, a round of every model. False: nothing waits. */
 bool fr_models_round(fr_models *models);
 
+/* Requests that wait, and that are under way, of all models. Any thread. */
+void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
+
 /* Whether anything is under way or waits; and its end. */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models);

@@ -21,13 +21,14 @@ static void get_models(const fr_routes *routes, fr_call *call) {
 }
 
 static void get_metrics(const fr_routes *routes, fr_call *call) {
-    size_t length;
+    size_t length, running, waiting;
     if (!routes->args->given[FR_ARG_METRICS]) {
         fr_call_refuse(call, 501, "this server was started without --metrics");
         return;
     }
-    char *page = fr_tally_page(routes->tally, &length);
-    fr_call_answer(call, 200, "text/plain; version=0.0.4", page, length);
+    fr_models_count(routes->models, &waiting, &running);
+    char *page = fr_tally_page(routes->tally, running, waiting, &length);
+    fr_call_answer(call, 200, FR_TALLY_TYPE, page, length);
     free(page);
 }
 
