@@ -204,16 +204,6 @@ static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad
     return need;
 }
 
-size_t fr_whole_characters(const char *bytes, size_t length) {
-    for (size_t back = 1; back <= 3 && back <= length; back++) {
-        size_t at = length - back, bad;
-        bool begins = ((unsigned char)bytes[at] & 0xc0) != 0x80;
-        bool cut = begins && utf8_length((const unsigned char *)bytes + at, back, &bad) == 0 && bad == back;
-        if (begins) return cut && (unsigned char)bytes[at] >= 0xc2 && (unsigned char)bytes[at] <= 0xf4 ? at : length;
-    }
-    return length;
-}
-
 static void print_escaped(unsigned char c, FILE *out) {
     static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
     const char *found = c ? strchr(plain, c) : NULL;
